@@ -74,7 +74,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 	}
 	h.trust(started, term)
 	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)
-	l.keep(h)
+	l.keep(h, started)
 	return h.lease(h.asker)
 }
 

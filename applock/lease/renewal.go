@@ -45,15 +45,15 @@ type pace struct {
 	leases *Leases
 	holds  map[*hold]struct{}
 	added  int
-	// size is how many grants one call is for, and took how long the last one took that was answered.
+	// size is how many grants one call is for, and took how long the last one took that was answered, or a later grant.
 	size    int
 	took    time.Duration
 	running bool
 	wake    chan struct{}
 }
 
-// keep has a hold renewed or checked, if it needs that; the mutex is held.
-func (l *Leases) keep(h *hold) {
+// keep has a hold renewed or checked, if it needs that, whose grant was asked for at started; the mutex is held.
+func (l *Leases) keep(h *hold, started time.Time) {
 	h.interval = l.intervalOf(h)
 	if h.interval == 0 || l.closed {
 		return
@@ -68,7 +68,8 @@ func (l *Leases) keep(h *hold) {
 	p.holds[h] = struct{}{}
 	phase := time.Duration(p.added % phases)
 	p.added++
-	h.due = time.Now().Add(h.interval - phase*h.interval/phases)
+	h.due = started.Add(h.interval - phase*h.interval/phases)
+	p.took = max(p.took, time.Since(started)) // a slow grant tells of a slow way
 	if !p.running {
 		p.running = true
 		l.background.Go(p.run)

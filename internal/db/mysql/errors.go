@@ -93,7 +93,8 @@ func kindOfNumber(number uint16) db.Kind {
 		return db.KindInFlight
 	case 1205: // lock wait timeout
 		return db.KindBusy
-	case 1020, 1412, 3101: // MariaDB: record changed since the snapshot; table changed; rolled back by the cluster
+	// MariaDB: record changed since the snapshot; table changed; rolled back by the cluster; disconnected because idle.
+	case 1020, 1412, 3101, 4031:
 		return db.KindRetry
 	case 1040, 1203: // too many connections, of the server and of the user
 		return db.KindUnreachable

@@ -28,3 +28,12 @@ func TestKindsOfAMemberOutOfItsCluster(t *testing.T) {
 		}
 	}
 }
+
+// Goal: a session that MySQL has ended because its client was silent has done nothing, and its call may be repeated.
+func TestKindOfAnIdleSession(t *testing.T) {
+	t.Parallel()
+	idle := &mysql.MySQLError{Number: 4031, SQLState: [5]byte([]byte("HY000")), Message: "The client was disconnected by the server because of inactivity."}
+	if got := kindOf(idle); got != db.KindRetry {
+		t.Errorf("kind %v, want %v", got, db.KindRetry)
+	}
+}

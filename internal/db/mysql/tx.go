@@ -9,8 +9,16 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// rollbackLimit bounds a rollback, which no caller's context ends.
-const rollbackLimit = 5 * time.Second
+// finishLimit bounds what follows a transaction, which no caller's context ends.
+const finishLimit = 5 * time.Second
+
+// endsWhenIdle has the server end a session whose client says or hears nothing for so long: it may be lost, and its transaction would keep
+// what it has taken for hours. afterwards puts back what was there before.
+const (
+	endsWhenIdle = "SET @applock_read = @@SESSION.wait_timeout, @applock_write = @@SESSION.net_write_timeout, " +
+		"SESSION wait_timeout = 5, SESSION net_write_timeout = 5"
+	afterwards = "SET SESSION wait_timeout = @applock_read, SESSION net_write_timeout = @applock_write"
+)
 
 // InTx runs operations in a transaction of their own at READ COMMITTED, where none of them keeps a gap locked. It
 // is not a *sql.Tx because that one's commit heeds no context.
@@ -23,17 +31,19 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 		return d.notFree(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	for _, statement := range []string{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"} {
+	committed := false
+	defer func() {
+		if committed {
+			finish(ctx, conn, afterwards)
+		} else {
+			finish(ctx, conn, "ROLLBACK", afterwards)
+		}
+	}()
+	for _, statement := range []string{endsWhenIdle, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return connectError(ctx, err)
 		}
 	}
-	committed := false
-	defer func() {
-		if !committed {
-			rollback(ctx, conn)
-		}
-	}()
 	if err := operations(d.in(conn)); err != nil {
 		return err
 	}
@@ -47,12 +57,15 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	return nil
 }
 
-// rollback keeps a connection that does not answer out of the pool.
-func rollback(ctx context.Context, conn *sql.Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
+// finish makes a connection as it was, and keeps one that does not answer out of the pool.
+func finish(ctx context.Context, conn *sql.Conn, statements ...string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
-	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
-		giveUp(conn)
+	for _, statement := range statements {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			giveUp(conn)
+			return
+		}
 	}
 }
 

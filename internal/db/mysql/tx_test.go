@@ -115,6 +115,28 @@ func TestCommitIsInterpreted(t *testing.T) {
 	}
 }
 
+// Goal: a transaction of the driver's own leaves the session's time limits as they were. Method: a pool of one connection with limits of its
+// own; one transaction is committed, one is rolled back.
+func TestInTxPutsTimeLimitsBack(t *testing.T) {
+	t.Parallel()
+	const limits, own = "SELECT CONCAT_WS(',', @@wait_timeout, @@net_write_timeout)", "1234,123"
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := oneConnection(t, newPlace(t, product).DSN, nil)
+		mustQuery(t, handle, "SET SESSION wait_timeout = 1234, SESSION net_write_timeout = 123")
+		for _, want := range []error{nil, errors.New("refused")} {
+			err := clients.Driver(testclient.MySQL(t, handle)).InTx(t.Context(), func(db.Driver) error { return want })
+			if !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+			var left string
+			if err := handle.QueryRowContext(t.Context(), limits).Scan(&left); err != nil || left != own {
+				t.Errorf("after a transaction with %v: %s, %v, want %s", want, left, err, own)
+			}
+		}
+	})
+}
+
 // Goal: a transaction of the driver's own is one of READ COMMITTED on one connection, whatever the session's default,
 // which it leaves alone. Method: a pool of one connection at SERIALIZABLE; an operation sees what another
 // connection has committed since the first one.

@@ -98,7 +98,7 @@ func kindOfState(state string) db.Kind {
 		return db.KindReadOnly
 	case "55P03": // lock not available: lock_timeout
 		return db.KindBusy
-	case "40001", "40P01": // serialization failure, deadlock
+	case "40001", "40P01", "25P03": // serialization failure, deadlock, idle in transaction for too long
 		return db.KindRetry
 	case "42P05", "26000": // the prepared statement exists already, or does not: in another session than the client thinks
 		return db.KindPooler

@@ -89,7 +89,7 @@ func disconnect(conn *pgx.Conn) {
 }
 
 func (p pgxPool) begin(ctx context.Context) (transaction, error) {
-	tx, err := p.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	tx, err := p.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL READ COMMITTED; " + endsWhenIdle})
 	if err != nil {
 		return nil, err
 	}

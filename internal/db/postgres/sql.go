@@ -83,6 +83,10 @@ func (p sqlPool) begin(ctx context.Context) (transaction, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := tx.ExecContext(ctx, endsWhenIdle); err != nil {
+		_ = tx.Rollback()
+		return nil, err
+	}
 	return sqlTransaction{sqlClient{tx, p.statements}, tx}, nil
 }
 

@@ -9,6 +9,10 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+// endsWhenIdle has the server end a transaction whose client says nothing for so long: it may be lost, and would keep what it has taken
+// until TCP notices.
+const endsWhenIdle = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
+
 // InTx runs operations in a transaction of their own at READ COMMITTED, where none of them can meet a serialization
 // failure that the caller has not asked for.
 func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {

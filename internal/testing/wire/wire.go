@@ -18,9 +18,14 @@ type Wire struct {
 	ending  context.Context //nolint:containedctx // that of the test
 	// Requests counts what was sent to the server, in pieces as the client sent them.
 	Requests atomic.Int64
+	// Carried counts the pieces of both directions.
+	Carried atomic.Int64
 
 	mutex  sync.Mutex
 	silent chan struct{} // not nil while it carries nothing; closed when it does again
+	// left is how many pieces it carries until it falls silent, and fallen is closed then; nil while nothing is to end it.
+	left   int64
+	fallen chan struct{}
 	delay  time.Duration // of what the server answers
 	ends   map[net.Conn]bool
 	// pick says which pieces are stranded; nil for none.
@@ -139,11 +144,13 @@ func (w *Wire) strand(server net.Conn, client *hearer, piece []byte, late time.D
 	}
 }
 
-// carry carries one direction until either end closes, and closes both then, or until each has taken a piece over.
+// carry carries one direction until either end closes, and closes both then, or until each has taken a piece over. A silent wire does not
+// carry the end of a connection either.
 func (w *Wire) carry(to, from net.Conn, each func(piece []byte) bool) {
 	isOver := true
 	defer func() {
 		if isOver {
+			w.await()
 			_, _ = to.Close(), from.Close()
 		}
 	}()
@@ -154,6 +161,7 @@ func (w *Wire) carry(to, from net.Conn, each func(piece []byte) bool) {
 			if isOver = each(buffer[:n]); !isOver {
 				return
 			}
+			w.count()
 			w.await()
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
@@ -162,6 +170,21 @@ func (w *Wire) carry(to, from net.Conn, each func(piece []byte) bool) {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// count counts a piece that is to be carried, before which the wire may fall silent.
+func (w *Wire) count() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.Carried.Add(1)
+	if w.fallen == nil {
+		return
+	}
+	if w.left--; w.left < 0 {
+		w.silence()
+		close(w.fallen)
+		w.fallen = nil
 	}
 }
 
@@ -179,9 +202,22 @@ func (w *Wire) await() {
 func (w *Wire) Silence() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
+	w.silence()
+}
+
+// silence is Silence with the mutex held.
+func (w *Wire) silence() {
 	if w.silent == nil {
 		w.silent = make(chan struct{})
 	}
+}
+
+// SilenceAfter has the wire carry so many more pieces and then fall silent, as where a host is lost. It returns a channel that is closed then.
+func (w *Wire) SilenceAfter(pieces int64) (fallen <-chan struct{}) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.left, w.fallen = pieces, make(chan struct{})
+	return w.fallen
 }
 
 // Speak ends a silence. What was said meanwhile arrives late.

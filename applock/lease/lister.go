@@ -80,12 +80,21 @@ func (l *lister) add(claim claim, limit time.Time) *listing {
 	return found
 }
 
-func (l *lister) remove(found *listing) {
+// remove takes a waiter off the list. Where isOff the backend has done so already, by a pass.
+func (l *lister) remove(found *listing, isOff bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	found.waiting--
-	if found.waiting == 0 {
-		l.update(found)
+	if isOff && !found.pending {
+		found.listed, found.wanted = false, found.waiting > 0
+	}
+	switch {
+	case found.pending || found.listed || found.wanted:
+		if found.waiting == 0 || found.wanted {
+			l.update(found)
+		}
+	case found.waiting == 0 && l.listings[found.key] == found:
+		delete(l.listings, found.key)
 	}
 }
 

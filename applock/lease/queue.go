@@ -23,6 +23,9 @@ const (
 	askAgainSlowest = 2 * time.Second
 	// unlistedWait is how long a waiter is not listed, and nobody polls for it, unless somebody elsewhere holds the object.
 	unlistedWait = 50 * time.Millisecond
+	// unlistedBehind is the same for one behind whom the program has listed another one for this object: others hear of that one, and
+	// where turns are short it has the object before that.
+	unlistedBehind = time.Second
 	// outagePatience is for how long a waiter waits for a backend that cannot be reached.
 	outagePatience = 30 * time.Second
 )

@@ -215,7 +215,7 @@ func endedBy(limited context.Context, err error) bool {
 // list has the object looked after until the end of the wait: from the first refusal on, or after a moment. Whoever is served
 // by then by a holder of the same program costs the backend nothing.
 func (w *wait) list(limited context.Context) {
-	if w.watched || limited.Err() != nil || !w.refused && time.Since(w.self.came) < unlistedWait {
+	if w.watched || limited.Err() != nil || !w.refused && w.unlistedFor() > 0 {
 		return
 	}
 	w.watched = true
@@ -227,6 +227,14 @@ func (w *wait) list(limited context.Context) {
 		w.listing = w.leases.lister.add(w.claim, limit)
 	}
 	w.leases.waiters.add(w.claim.object) //nolint:contextcheck // it polls for others, too
+}
+
+// unlistedFor is for how much longer the waiter is not listed unless it is refused.
+func (w *wait) unlistedFor() time.Duration {
+	if w.leases.waiters.isWatched(w.claim.object) {
+		return time.Until(w.self.came.Add(unlistedBehind))
+	}
+	return time.Until(w.self.came.Add(unlistedWait))
 }
 
 func (w *wait) unlist() {
@@ -278,7 +286,7 @@ func (w *wait) pause(limited context.Context) error {
 	if failure == nil {
 		pause := lookAgain
 		if !w.watched {
-			pause = time.Until(w.self.came.Add(unlistedWait))
+			pause = max(w.unlistedFor(), 0)
 		}
 		return w.sleep(limited, pause, w.self.wake)
 	}

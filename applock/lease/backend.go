@@ -117,9 +117,9 @@ type Transferrer interface {
 // Passer is a [Backend] that passes an object on between callers of one program, in one call in the place of a release and a Get.
 type Passer interface {
 	// Pass ends the grant and begins one of to's in the same moment, with a greater fence where there are fences, until ttl from now. Nobody who asks
-	// meanwhile finds the object free, and nobody is told that it was. An Announcer takes to off its list. Pass returns ErrNotHeld or a
-	// *HeldError when the grant was not there any more, and ErrOutcomeUnknown when it may have taken effect. Do not send it twice by
-	// yourself.
+	// meanwhile finds the object free. Pass returns ErrNotHeld or a *HeldError when the grant was not there any more, and ErrOutcomeUnknown
+	// when it may have taken effect. After errors.ErrUnsupported, ErrPrivilege and ErrSchema it is not called again: objects are released
+	// and taken. Do not send it twice by yourself.
 	Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 }
 

@@ -80,21 +80,12 @@ func (l *lister) add(claim claim, limit time.Time) *listing {
 	return found
 }
 
-// remove takes a waiter off the list. Where isOff the backend has done so already, by a pass.
-func (l *lister) remove(found *listing, isOff bool) {
+func (l *lister) remove(found *listing) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	found.waiting--
-	if isOff && !found.pending {
-		found.listed, found.wanted = false, found.waiting > 0
-	}
-	switch {
-	case found.pending || found.listed || found.wanted:
-		if found.waiting == 0 || found.wanted {
-			l.update(found)
-		}
-	case found.waiting == 0 && l.listings[found.key] == found:
-		delete(l.listings, found.key)
+	if found.waiting == 0 {
+		l.update(found)
 	}
 }
 

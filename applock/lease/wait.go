@@ -243,7 +243,7 @@ func (w *wait) unlist() {
 	}
 	w.leases.waiters.remove(w.claim.object)
 	if w.listing != nil {
-		w.leases.lister.remove(w.listing, w.lease != nil && w.lease.Owner().Operator == w.listing.key.operator)
+		w.leases.lister.remove(w.listing)
 	}
 }
 

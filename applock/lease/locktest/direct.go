@@ -398,11 +398,14 @@ func (s subject) passLost(grant applock.Grant, what string) {
 	}
 }
 
-// newPassing returns a subject, unless the backend passes nothing on.
+// newPassing returns a subject, unless the backend passes nothing on, or not with this server.
 func newPassing(t *trial, kind Backend) (subject, bool) {
 	s := newSubject(t, kind)
-	_, ok := s.first.(lease.Passer)
-	return s, ok
+	if _, ok := s.first.(lease.Passer); !ok {
+		return s, false
+	}
+	_, err := s.tryPass(s.take(s.first, s.object("probe"), ann, longHold), bob, longHold)
+	return s, !errors.Is(err, errors.ErrUnsupported)
 }
 
 // Method: the former owner cannot release, renew or pass any more, also where it is the next owner itself, and the next one can.

@@ -196,7 +196,6 @@ func (p Program) Pass(
 		handed.ExpiresAt = p.now().Add(ttl)
 		p.grants[grant.Object] = handed
 		handed.Outcome = applock.OutcomeAcquired
-		delete(p.listings, waiter{program: p.Name, object: grant.Object, operator: to.Operator})
 		return nil
 	})
 	if err != nil {

@@ -35,17 +35,22 @@ func (l leased) GetAllAnew(
 // ReleaseGrant is a release by fence. It need not wait for the disk: a crash of the server before it is written leaves a lock that
 // ends by itself, and whoever takes the object later has the release written, too, or has nothing.
 func (l leased) ReleaseGrant(ctx context.Context, grant Grant) error {
-	outcome, err := l.release(ctx, db.ReleaseApplLockParams{
-		ObjectType: grant.Object.Type,
-		ObjectID:   grant.Object.ID,
-		OperatorID: grant.Owner.Operator,
-		Fence:      int64(grant.Fence),
-		Unflushed:  true,
-	})
+	ended := releaseParams(grant)
+	ended.Unflushed = true
+	outcome, err := l.release(ctx, ended)
 	if err == nil && outcome != OutcomeReleased {
 		return ErrNotHeld
 	}
 	return err
+}
+
+func releaseParams(grant Grant) db.ReleaseApplLockParams {
+	return db.ReleaseApplLockParams{
+		ObjectType: grant.Object.Type,
+		ObjectID:   grant.Object.ID,
+		OperatorID: grant.Owner.Operator,
+		Fence:      int64(grant.Fence),
+	}
 }
 
 // RenewGrants renews grants in one statement, and calls visit with each that was there to be asked about: lost is why it is not live.
@@ -72,6 +77,26 @@ func (l leased) TransferGrant(ctx context.Context, grant Grant, to Owner, ttl ti
 		return err
 	})
 	return handed, err
+}
+
+// PassGrant ends a grant and begins the next one in one call, where the database can.
+func (l leased) PassGrant(ctx context.Context, grant Grant, to Owner, ttl time.Duration) (Grant, error) {
+	passer, ok := l.driver.(db.Passer)
+	if !ok {
+		return Grant{}, errors.ErrUnsupported
+	}
+	ended, next := releaseParams(grant), getParams(grant.Object, to, ttl)
+	result, err := retryIfUnchanged(ctx, l.operations, func() (db.PassApplLockResult, error) {
+		return passer.PassApplLock(ctx, ended, next)
+	})
+	if err != nil {
+		return Grant{}, l.changeError(err)
+	}
+	l.logRelease(ctx, ended, result.Released)
+	if result.Released != db.Released {
+		return Grant{}, ErrNotHeld
+	}
+	return l.answerToGet(ctx, next, result.Next)
 }
 
 // Poll returns what the client waits for, the objects that will be free soonest first.

@@ -73,16 +73,19 @@ func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams
 	if err != nil {
 		return "", o.changeError(err)
 	}
-	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	o.log(ctx, "release_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", params.OperatorID),
-		slog.Int64("fence", params.Fence),
-		slog.String("outcome", string(result.Outcome)))
+	o.logRelease(ctx, params, result.Outcome)
 	if result.OkFL != db.Yes {
-		return "", &HeldError{Object: object, Holder: Holder{
+		return "", &HeldError{Object: Object{Type: params.ObjectType, ID: params.ObjectID}, Holder: Holder{
 			Owner: Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
 		}}
 	}
 	return Outcome(result.Outcome), nil
+}
+
+func (o operations) logRelease(ctx context.Context, params db.ReleaseApplLockParams, outcome db.Outcome) {
+	o.log(ctx, "release_appl_lock",
+		slog.String("object", Object{Type: params.ObjectType, ID: params.ObjectID}.String()),
+		slog.String("operator", params.OperatorID),
+		slog.Int64("fence", params.Fence),
+		slog.String("outcome", string(outcome)))
 }

@@ -31,6 +31,7 @@ type claim struct {
 	unique  bool // nobody else has the owner's operator
 	maxHold time.Duration
 	ttl     time.Duration // zero: not renewed
+	alone   bool          // nothing else is asked for by the same call, so that the object can be passed on to it
 }
 
 func claimOf(request applock.AcquireRequest) (claim, error) {
@@ -38,7 +39,7 @@ func claimOf(request applock.AcquireRequest) (claim, error) {
 	if err != nil {
 		return claim{}, err
 	}
-	claimed := claim{object: checked.Object, owner: checked.Owner, maxHold: checked.MaxHold, ttl: checked.TTL}
+	claimed := claim{object: checked.Object, owner: checked.Owner, maxHold: checked.MaxHold, ttl: checked.TTL, alone: true}
 	if checked.Owner.Operator == "" {
 		claimed.unique = true
 		claimed.owner.Operator = uniqueName()
@@ -126,24 +127,23 @@ func (l *Leases) acquire(ctx context.Context, request applock.AcquireRequest, ma
 		return lease, err
 	}
 	began := time.Now()
-	var leases []*handle
-	var ended error // the attempt before
-	err = l.queue(ctx, wanted, maxWait, func(limited context.Context) error {
-		if isSpent(*wanted, ended) {
-			wanted.owner.Operator = uniqueName()
-		}
-		asked := *wanted // which a call that is given up still reads
-		leases, ended = l.take(limited, []claim{asked}, func(ctx context.Context) ([]applock.Grant, error) {
+	var taken []*handle
+	lease, err = l.queue(ctx, wanted, maxWait, func(limited context.Context, asked claim) error {
+		var err error
+		taken, err = l.take(limited, claims(asked), func(ctx context.Context) ([]applock.Grant, error) {
 			grant, err := l.backend.Get(ctx, asked.object, asked.owner, asked.term())
 			return []applock.Grant{grant}, err
 		})
-		return ended
+		return err
 	})
 	l.hooks.waited(ctx, wanted.object, began, err)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case lease != nil:
+		return lease, nil
 	}
-	return leases[0], nil
+	return taken[0], nil
 }
 
 // begin returns the claim of a request, or the lease that the caller has already. Nothing has been sent yet. It is a function of its own

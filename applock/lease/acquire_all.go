@@ -106,7 +106,7 @@ var errMovesOn = errors.New("another object is held")
 func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Duration) error {
 	began := time.Now()
 	for left := maxWait; ; {
-		err := a.leases.queue(ctx, &awaited, left, func(limited context.Context) error {
+		_, err := a.leases.queue(ctx, &awaited, left, func(limited context.Context, _ claim) error {
 			return a.inTheWay(awaited.object, a.ask(limited, awaited.object))
 		})
 		if !errors.Is(err, errMovesOn) {

@@ -28,7 +28,8 @@ import (
 //  7. A call that nothing came of, because others were changing the object at this moment, is ErrBusy, and one that reached
 //     nobody is ErrUnreachable: who waits goes on waiting.
 //  8. A backend whose objects other programs can take is a [Poller]. One that sends messages is a [Notifier], too. One that
-//     shows who waits is an [Announcer]. One that can hand a grant to another owner is a [Transferrer].
+//     shows who waits is an [Announcer]. One that can hand a grant to another owner is a [Transferrer]. One that can do so in a single
+//     call, for the next caller of the same program, is a [Passer].
 //  9. A backend that has opened something is an [io.Closer]. [Leases.Close] closes it, last.
 //  10. It passes the package locktest.
 type Backend interface {
@@ -111,6 +112,15 @@ type Transferrer interface {
 	// Transfer ends the grant and begins one of request.To in the same moment. It returns ErrNotHeld or a *HeldError when
 	// the grant was not there any more, and ErrOutcomeUnknown when it may have taken effect.
 	Transfer(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
+}
+
+// Passer is a [Backend] that passes an object on between callers of one program, in one call in the place of a release and a Get.
+type Passer interface {
+	// Pass ends the grant and begins one of to's in the same moment, with a greater fence where there are fences, until ttl from now. Nobody who asks
+	// meanwhile finds the object free. Pass returns ErrNotHeld or a *HeldError when the grant was not there any more, and ErrOutcomeUnknown
+	// when it may have taken effect. After errors.ErrUnsupported, ErrPrivilege and ErrSchema it is not called again: objects are released
+	// and taken. Do not send it twice by yourself.
+	Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 }
 
 // Renewal asks for a grant to last longer.

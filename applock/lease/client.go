@@ -63,8 +63,9 @@ func (l *clientLeases) Wait(
 	if !isNotYet(err) || left <= 0 {
 		return err
 	}
-	return l.queue(ctx, &claim{object: object, owner: owner}, left, func(limited context.Context) error {
+	_, err = l.queue(ctx, &claim{object: object, owner: owner}, left, func(limited context.Context, _ claim) error {
 		limit, _ := limited.Deadline()
 		return getUntil(limit)
 	})
+	return err
 }

@@ -37,13 +37,16 @@
 // is made only for a get without an answer, by an operator that nobody else has. It cannot end another grant, however late or often it is made.
 //
 // Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
-// when the object is released here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
-// that is hints: only the backend's answer to a get counts. Where other programs can have the object, who waits here takes turns
-// until everybody has had one who was waiting at first, and for a twentieth of a second, or for two seconds where nobody else was
-// seen; then it is left alone for a twentieth of a second. Where a program has seen several others hold the object in the last
+// when the object is free here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
+// that is hints: only the backend's answer to a get counts. Where the backend is a [Passer] a release passes the object on to the first waiter
+// here, whose turn so begins without a call of its own, and nobody else finds the object free. Programs that want the same object take rows of
+// turns, one program after the other: a row ends when everybody has had a turn who was waiting in the program at its beginning, after a twentieth
+// of a second at the earliest, or two where nobody else was seen, and after two seconds or 10,000 turns at the latest. Then the program leaves the
+// object alone for a twentieth of a second. Where a program has seen several others hold the object in the last
 // minute, one after the other, it leaves it alone for longer, and asks later than those whose turns ended longer ago, by a fifth of a
 // second at the most. Where a message names the program of whoever has waited longest, that one
-// asks at once, and the others when they have heard nothing of the object for a twentieth of a second. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
+// asks at once, and the others when they have heard nothing of the object for a twentieth of a second. An [Announcer] is told of one waiter for an
+// object at first, and of those behind it after a second. The poll of a [Poller] comes every 10 to 250 ms, and with the messages
 // of a [Notifier] every 5 s at the latest.
 //
 // What happens on each failure:
@@ -64,6 +67,9 @@
 //     deadline, at which the lease is lost.
 //   - A renewal or a release does not find the grant: the lease is lost, with a [*applock.LostError] as its cause. That is [applock.ErrLost] and
 //     never [applock.ErrHeld], whoever has the object now.
+//   - A pass has no answer: the former grant is released, and after that a pass which arrives late finds nothing. Then the waiter's grant is
+//     released as after a get without an answer, and the waiter asks by another name.
+//   - A waiter has given up when the object is passed on to it: the next one has it, or it is released.
 //   - A release fails: it is repeated for 5 s. Then the lease is over here, and the object is free when the lock expires.
 //   - A transfer has no answer: the lease is lost, and the object is the new owner's or free.
 //   - Renewals come late, or a call of them has no answer: whoever takes something new waits for a moment first, a second at the

@@ -15,6 +15,7 @@ type hold struct {
 	leases  *Leases
 	maxHold time.Duration
 	ttl     time.Duration // zero: not renewed by itself
+	unique  bool          // nobody else has the operator
 	// asker has the values of the context that acquired it, and does not end.
 	asker context.Context //nolint:containedctx // the end of the hold is told with it
 
@@ -45,6 +46,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 		leases:  l,
 		maxHold: claim.maxHold,
 		ttl:     claim.ttl,
+		unique:  claim.unique,
 		asker:   context.WithoutCancel(ctx),
 		turn:    make(chan struct{}, 1),
 		grant:   grant,
@@ -219,7 +221,7 @@ func (h *hold) release(ctx context.Context, lease *handle) error {
 	grant, _ := h.state()
 	limited, cancel := l.untilShutdown(context.WithoutCancel(ctx))
 	defer cancel()
-	err = l.release(limited, grant)
+	err = l.passOn(limited, h, grant)
 	if isGone(err) {
 		return h.lost(err)
 	}

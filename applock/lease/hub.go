@@ -103,6 +103,13 @@ func (h *hub) remove(object applock.Object) {
 	}
 }
 
+// isWatched reports whether somebody has the object looked after.
+func (h *hub) isWatched(object applock.Object) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.objects[object] > 0
+}
+
 // wakePoller has the poller ask soon.
 func (h *hub) wakePoller() {
 	select {

@@ -104,10 +104,10 @@ func (l *lateTakes) take(isWanted func(take lateTake) bool) (wanted []lateTake) 
 }
 
 // release releases what was taken out, a few at a time. The first failure ends it, so that an outage does not meet all of them; what is
-// left is tried at the next tick.
+// left is tried at the next tick. Close, after which there is none, goes on.
 func (l *lateTakes) release(due []lateTake) {
 	for i := 0; i < len(due); i += lateCalls {
-		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) {
+		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) && l.leases.stopped.Err() == nil {
 			l.putBack(due[min(i+lateCalls, len(due)):]...)
 			return
 		}

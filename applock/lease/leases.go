@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -24,7 +25,10 @@ type Leases struct {
 	hooks   Hooks
 	// isShared is true where other programs can take objects, too.
 	isShared bool
-	check    time.Duration
+	// passer passes grants on, nil where the backend cannot. cannotPass is true once it has refused to.
+	passer     Passer
+	cannotPass atomic.Bool
+	check      time.Duration
 	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
 	checkIdle time.Duration
 	waiters   *hub
@@ -90,6 +94,7 @@ func New(backend Backend, config Config) *Leases {
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
 	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
 	_, leases.isShared = backend.(Poller)
+	leases.passer, _ = backend.(Passer)
 	leases.waiters = newHub(leases)
 	leases.late = &lateTakes{leases: leases}
 	if announcer, ok := backend.(Announcer); ok {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"math"
 	"time"
@@ -22,6 +23,9 @@ const (
 	askAgainSlowest = 2 * time.Second
 	// unlistedWait is how long a waiter is not listed, and nobody polls for it, unless somebody elsewhere holds the object.
 	unlistedWait = 50 * time.Millisecond
+	// unlistedBehind is the same for one behind whom the program has listed another one for this object: others hear of that one, and
+	// where turns are short it has the object before that.
+	unlistedBehind = time.Second
 	// outagePatience is for how long a waiter waits for a backend that cannot be reached.
 	outagePatience = 30 * time.Second
 )
@@ -52,12 +56,25 @@ type objectState struct {
 	news chan struct{}
 }
 
-// waiter is a caller in the queue of an object.
+// waiter is a caller in the queue of an object. The fields from claim on are guarded by the mutex of Leases, but for the claim's object.
 type waiter struct {
-	object  applock.Object
+	asker   context.Context //nolint:containedctx // the caller's, for the lease that it gets by a pass
 	element *list.Element
 	wake    chan struct{}
 	came    time.Time
+
+	claim claim
+	// heeds is true while the waiter can be passed the object: it sleeps, and wakes when it is told to. gone is true when it has left.
+	heeds, gone bool
+	// passed is what was passed on to it, until it takes it.
+	passed *passed
+}
+
+// rename has a waiter ask by another name after an attempt that has ended so, if its own is spent; the mutex is held.
+func (w *waiter) rename(ended error) {
+	if isSpent(w.claim, ended) {
+		w.claim.owner.Operator = uniqueName()
+	}
 }
 
 // state returns that of an object; the mutex is held.
@@ -104,7 +121,7 @@ func (s *objectState) verdict(self *waiter, outage outage) error {
 	case s.failure != nil && (isOutage(s.failure) || !wasSeen):
 		return s.failure
 	case wasSeen && (s.holder != nil || outage.err == nil || s.seenAt.After(outage.since)):
-		return &applock.HeldError{Object: self.object, Holder: s.seen}
+		return &applock.HeldError{Object: self.claim.object, Holder: s.seen}
 	}
 	return outage.err
 }
@@ -202,29 +219,34 @@ func (l *Leases) told(message Message, moment time.Duration) {
 	}
 }
 
-func (l *Leases) enqueue(claim claim) (*waiter, error) {
+func (l *Leases) enqueue(asker context.Context, claim claim) (*waiter, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.closed {
 		return nil, applock.ErrClosed
 	}
-	self := &waiter{object: claim.object, wake: make(chan struct{}, 1), came: time.Now()}
+	self := &waiter{asker: asker, claim: claim, wake: make(chan struct{}, 1), came: time.Now()}
 	self.element = l.state(claim.object).queue.PushBack(self)
 	return self, nil
 }
 
+// dequeue has a waiter leave. What was passed on to it meanwhile goes to the next one.
 func (l *Leases) dequeue(self *waiter) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	state := l.objects[self.object]
+	state := l.objects[self.claim.object]
 	state.queue.Remove(self.element)
-	l.advance(self.object, state)
+	self.gone = true
+	if self.passed != nil && self.passed.lease != nil {
+		l.abandon(self.passed.lease)
+	}
+	l.advance(self.claim.object, state)
 }
 
 func (l *Leases) isTurnOf(self *waiter) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	state := l.objects[self.object]
+	state := l.objects[self.claim.object]
 	if state.holder != nil || state.first() != self || time.Now().Before(state.turns.pause) {
 		return false
 	}
@@ -232,17 +254,28 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 	return !state.missed
 }
 
-func (l *Leases) setAsking(self *waiter, asking bool) {
+// beginAsking returns what the waiter's attempt is to ask for. endAsking notes what the attempt has ended with.
+func (l *Leases) beginAsking(self *waiter) claim {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.objects[self.object].asking = asking
+	l.objects[self.claim.object].asking = true
+	return self.claim
 }
 
-// failureOf returns why the waiter's own last attempt came to nothing, nil if that was because somebody holds the object.
+func (l *Leases) endAsking(self *waiter, ended error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.objects[self.claim.object].asking = false
+	self.rename(ended)
+}
+
+// failureOf returns why the waiter's own last attempt came to nothing, nil if that was because somebody holds the object. Only then
+// does it heed whoever wakes it.
 func (l *Leases) failureOf(self *waiter) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	state := l.objects[self.object]
+	state := l.objects[self.claim.object]
+	self.heeds = self.claim.alone && (state.holder != nil || state.first() != self || state.failure == nil)
 	if state.holder != nil || state.first() != self {
 		return nil
 	}
@@ -253,7 +286,7 @@ func (l *Leases) failureOf(self *waiter) error {
 func (l *Leases) learn(self *waiter, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	state := l.objects[self.object]
+	state := l.objects[self.claim.object]
 	var held *applock.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -269,7 +302,7 @@ func (l *Leases) verdict(self *waiter) error {
 	outage := l.waiters.outage()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.objects[self.object].verdict(self, outage)
+	return l.objects[self.claim.object].verdict(self, outage)
 }
 
 // awaitNews returns a channel that is closed when there is more to know, or why the object is not to be had.
@@ -277,7 +310,7 @@ func (l *Leases) awaitNews(self *waiter) (news <-chan struct{}, verdict error) {
 	outage := l.waiters.outage()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	state := l.objects[self.object]
+	state := l.objects[self.claim.object]
 	if verdict := state.verdict(self, outage); verdict != nil {
 		return nil, verdict
 	}

@@ -27,6 +27,9 @@ func TestSchedulesCatchMutants(t *testing.T) {
 		"LostIsRenewed":             {file: "renewal.go", is: "\tcase answer.Lost != nil:\n", becomes: "\tcase answer.Lost != nil && l == nil:\n"},
 		"UnknownTakeIsForgotten":    {file: "acquire.go", is: "\t\tif errors.Is(got.err, applock.ErrOutcomeUnknown) {\n", becomes: "\t\tif errors.Is(got.err, applock.ErrOutcomeUnknown) && l == nil {\n"},
 		"UnknownTakeIsReleasedOnce": {file: "acquire.go", is: "\tl.late.add(taken, claim.term())\n", becomes: ""},
+		"UnknownPassIsForgotten":    {file: "pass.go", is: "\t\treturn l.undoPass(ctx, h, next, claim, err)\n", becomes: "", by: "TestAPassWithoutAnAnswer"},
+		"PassToWhoHasGone":          {file: "pass.go", is: "\t\tl.abandon(lease)\n", becomes: "", by: "TestWhoHasGoneIsPassedOver"},
+		"PassBySpentName":           {file: "pass.go", is: "\tnext.rename(outcome.err)\n", becomes: "", by: "TestAPassWithoutAnAnswer"},
 		"OutageEndsAWait":           {file: "wait.go", is: " || isBusy(err) || isOutage(err) }\n", becomes: " || isBusy(err) }\n", by: "TestGetWaitsThroughAnOutage"},
 		"UnknownRenewalIsRenewed": {
 			file: "renewal.go", is: "\tif err != nil {\n\t\treturn err\n\t}\n\tterms := make",

@@ -354,7 +354,7 @@ func (s *schedule) fault(_ context.Context, call fakebackend.Call) fakebackend.F
 
 // noteStray notes by whose name something may be taken after all. A given operator may have that again, so that nobody releases it.
 func (s *schedule) noteStray(call fakebackend.Call) {
-	if call.Operation != fakebackend.Get && call.Operation != fakebackend.GetAll {
+	if call.Operation != fakebackend.Get && call.Operation != fakebackend.GetAll && call.Operation != fakebackend.Pass {
 		return
 	}
 	s.mutex.Lock()
@@ -401,6 +401,10 @@ func (s *schedule) run() {
 		a := &actor{schedule: s, chance: newChance(s.seed, fmt.Sprint("actor", n)), name: actorPrefix + strconv.Itoa(n), program: c.IntN(len(s.leases))}
 		actors.Go(a.act)
 	}
+	for n := range s.crowd() {
+		a := &actor{schedule: s, chance: newChance(s.seed, fmt.Sprint("crowd", n)), name: fmt.Sprint(actorPrefix, "crowd-", n), hurried: true}
+		actors.Go(a.act)
+	}
 	if c.hits(15) { // a program ends while others are at it
 		closing := s.leases[c.IntN(len(s.leases))]
 		moment := c.upTo(time.Minute)
@@ -423,9 +427,19 @@ func (s *schedule) run() {
 		s.close(leases)
 	}
 	s.checkOrder()
-	if n := s.backend.Calls(fakebackend.Get) + s.backend.Calls(fakebackend.GetAll) + s.backend.Calls(fakebackend.Release); n > mostCalls {
+	if n := s.backend.Calls(fakebackend.Get) + s.backend.Calls(fakebackend.GetAll) + s.backend.Calls(fakebackend.Release) + s.backend.Calls(fakebackend.Pass); n > mostCalls {
 		s.t.Errorf("%d calls to acquire and release, want %d at most", n, mostCalls)
 	}
+}
+
+// crowd returns how many more actors there are, all of one program, who want one object for a moment again and again: objects are passed on
+// among them. It is by a decision of its own as well.
+func (s *schedule) crowd() int {
+	c := newChance(s.seed, "crowd")
+	if !c.hits(40) {
+		return 0
+	}
+	return 2 + c.IntN(5)
 }
 
 func (s *schedule) close(leases *lease.Leases) {
@@ -548,20 +562,25 @@ type actor struct {
 
 	name    string
 	program int
+	hurried bool // one of the crowd
 }
 
 func (a *actor) locker() *lease.Leases { return a.leases[a.program] }
 
 func (a *actor) act() {
 	for range 1 + a.IntN(6) {
-		time.Sleep(a.upTo(5 * time.Second))
+		pause := 5 * time.Second
+		if a.hurried {
+			pause = 100 * time.Millisecond
+		}
+		time.Sleep(a.upTo(pause))
 		ctx, cancel := context.WithCancel(context.Background())
 		giveUp := time.Time{}
 		if a.hits(70) {
 			giveUp = time.Now().Add(a.upTo(oneOf(a.chance, a.weather.latency+time.Millisecond, time.Second, 10*time.Second, 5*time.Minute)))
 			ctx, cancel = context.WithDeadline(context.Background(), giveUp)
 		}
-		if a.hits(20) {
+		if a.hits(20) && !a.hurried {
 			a.holdSet(ctx)
 		} else {
 			a.holdOne(ctx, giveUp)
@@ -576,6 +595,9 @@ func (a *actor) request() applock.AcquireRequest {
 		Object:  oneOf(a.chance, a.objects...),
 		MaxHold: oneOf(a.chance, shortestHold+a.upTo(5*time.Second), shortestHold+a.upTo(time.Minute), longestHold),
 		TTL:     oneOf(a.chance, 0, time.Second, 3*time.Second, 10*time.Second),
+	}
+	if a.hurried {
+		request.Object = a.objects[0]
 	}
 	if a.hits(30) {
 		request.Owner.Operator = a.name
@@ -694,7 +716,11 @@ func (a *actor) hold(ctx context.Context, lease applock.Lease, request applock.A
 	a.holds(lease)
 	defer a.hasLetGo(lease)
 	a.watch(lease, &limit)
-	for range a.IntN(4) {
+	moments := a.IntN(4)
+	if a.hurried {
+		moments /= 3
+	}
+	for range moments {
 		a.checkTrust(lease)
 		a.checkSeized(lease, request.TTL)
 		select {

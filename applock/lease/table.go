@@ -26,6 +26,7 @@ type clientOperations interface {
 	ReleaseGrant(ctx context.Context, grant applock.Grant) error
 	RenewGrants(ctx context.Context, grants []db.RenewableGrant, visit func(object applock.Object, lost error, row db.RenewedGrant)) error
 	TransferGrant(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
+	PassGrant(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 	Poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error)
 	Announce(ctx context.Context, object applock.Object, owner applock.Owner, clientID string, wait time.Duration) error
 	Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) error
@@ -38,6 +39,7 @@ var (
 	_ Announcer   = (*table)(nil)
 	_ Notifier    = (*table)(nil)
 	_ Transferrer = (*table)(nil)
+	_ Passer      = (*table)(nil)
 )
 
 // pollRows is how many objects a poll returns at first: those that will be free soonest. Where all of them are free there may
@@ -200,4 +202,9 @@ func (r *tableListener) Next(ctx context.Context) (Message, error) {
 // Transfer ends the grant by its fence.
 func (t *table) Transfer(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	return t.operations.TransferGrant(ctx, grant, to, ttl)
+}
+
+// Pass ends the grant by its fence, and is a get of the next owner's.
+func (t *table) Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	return t.operations.PassGrant(ctx, grant, to, ttl)
 }

@@ -25,6 +25,8 @@ const (
 	// leastRow is how long a row lasts at least where others are known to want the object, and longRow where they are not.
 	leastRow = 50 * time.Millisecond
 	longRow  = 2 * time.Second
+	// mostTurns bounds a row where turns cost next to nothing.
+	mostTurns = 10_000
 	// rowGap is how long nobody here may have it within a row.
 	rowGap = 100 * time.Millisecond
 	// othersPause is how long the object is left alone: some polls of those who have waited for less than a minute. courtesy
@@ -84,7 +86,9 @@ func (t *turns) isOver() bool {
 	if time.Since(t.outsiders) < remembered {
 		least = leastRow
 	}
-	return !t.began.IsZero() && t.handed >= t.quota && time.Since(t.began) >= least
+	lasted := time.Since(t.began)
+	isLong := t.handed >= mostTurns || t.handed > 0 && lasted >= longRow
+	return !t.began.IsZero() && (isLong || t.handed >= t.quota && lasted >= least)
 }
 
 // isFreeForOthers begins a pause if one is due, and reports whether there is one; the mutex is held.

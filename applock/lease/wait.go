@@ -15,7 +15,7 @@ type wait struct {
 	claim   claim
 	self    *waiter
 	maxWait time.Duration
-	attempt func(limited context.Context) error
+	attempt func(limited context.Context, asked claim) error
 	asked   time.Time // when the last attempt began
 	// refused is true once the backend has said that somebody holds the object.
 	refused bool
@@ -27,6 +27,8 @@ type wait struct {
 	// failing is since when attempts have met an outage, and nothing else. again is the pause before the next one.
 	failing time.Time
 	again   time.Duration
+	// lease is what was passed on to the caller.
+	lease *handle
 }
 
 // queue makes attempts until one succeeds or fails for good: when it is this caller's turn here, and each time that the
@@ -34,26 +36,31 @@ type wait struct {
 //
 // While there is time, "somebody holds it", "others are changing it" and "the backend cannot be reached" all mean: not yet.
 // In the end they are told apart. Only who was seen to hold the object makes a *HeldError.
+//
+// A caller that wants nothing but this object may have it passed on: then queue returns the lease.
 func (l *Leases) queue(
-	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context) error,
-) error {
-	w, err := l.newWait(claim, maxWait, attempt)
+	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context, asked claim) error,
+) (*handle, error) {
+	w, err := l.newWait(ctx, claim, maxWait, attempt)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer l.dequeue(w.self)
 	limited, cancel := withLimit(ctx, maxWait)
 	defer cancel()
 	if maxWait == 0 {
-		return w.askOnce(ctx)
+		return nil, w.askOnce(ctx)
 	}
 	defer w.unlist()
-	return w.tellUnknown(w.untilDone(ctx, limited))
+	err = w.tellUnknown(w.untilDone(ctx, limited))
+	return w.lease, err
 }
 
 // newWait has the caller stand in line. It is a function of its own because what it needs of the stack is not needed while thousands wait.
-func (l *Leases) newWait(claim *claim, maxWait time.Duration, attempt func(limited context.Context) error) (*wait, error) {
-	self, err := l.enqueue(*claim)
+func (l *Leases) newWait(
+	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context, asked claim) error,
+) (*wait, error) {
+	self, err := l.enqueue(ctx, *claim)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +116,10 @@ func (w *wait) askOnce(ctx context.Context) error {
 
 // tryTurn makes an attempt if it is this caller's turn. It reports whether the wait is over, and with what.
 func (w *wait) tryTurn(limited context.Context) (done bool, err error) {
+	if got := w.leases.collect(w.self); got != nil {
+		w.lease = got.lease
+		return got.lease != nil || !w.isToWait(got.err), got.err
+	}
 	if !w.leases.isTurnOf(w.self) {
 		return false, nil
 	}
@@ -133,9 +144,8 @@ var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOu
 func (w *wait) ask(limited context.Context) error {
 	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
 	defer cancel()
-	w.leases.setAsking(w.self, true)
-	defer w.leases.setAsking(w.self, false)
-	err := w.attempt(asking)
+	err := w.attempt(asking, w.leases.beginAsking(w.self))
+	w.leases.endAsking(w.self, err)
 	var abandoned *abandonedError
 	switch {
 	case w.claim.unique || !errors.As(err, &abandoned):
@@ -205,7 +215,7 @@ func endedBy(limited context.Context, err error) bool {
 // list has the object looked after until the end of the wait: from the first refusal on, or after a moment. Whoever is served
 // by then by a holder of the same program costs the backend nothing.
 func (w *wait) list(limited context.Context) {
-	if w.watched || limited.Err() != nil || !w.refused && time.Since(w.self.came) < unlistedWait {
+	if w.watched || limited.Err() != nil || !w.refused && w.unlistedFor() > 0 {
 		return
 	}
 	w.watched = true
@@ -217,6 +227,14 @@ func (w *wait) list(limited context.Context) {
 		w.listing = w.leases.lister.add(w.claim, limit)
 	}
 	w.leases.waiters.add(w.claim.object) //nolint:contextcheck // it polls for others, too
+}
+
+// unlistedFor is for how much longer the waiter is not listed unless it is refused.
+func (w *wait) unlistedFor() time.Duration {
+	if w.leases.waiters.isWatched(w.claim.object) {
+		return time.Until(w.self.came.Add(unlistedBehind))
+	}
+	return time.Until(w.self.came.Add(unlistedWait))
 }
 
 func (w *wait) unlist() {
@@ -268,7 +286,7 @@ func (w *wait) pause(limited context.Context) error {
 	if failure == nil {
 		pause := lookAgain
 		if !w.watched {
-			pause = time.Until(w.self.came.Add(unlistedWait))
+			pause = max(w.unlistedFor(), 0)
 		}
 		return w.sleep(limited, pause, w.self.wake)
 	}

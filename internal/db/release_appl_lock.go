@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func releaseApplLock() Operation {
 	return Operation{
 		Name:    "release_appl_lock",
@@ -39,4 +41,17 @@ type ReleaseApplLockResult struct {
 	Outcome         Outcome
 	OldOperatorID   string
 	OldDepartmentID string
+}
+
+// Passer is a [Driver] that can release a grant and get the object for the next operator in one transaction, and in one call where
+// there is a server.
+type Passer interface {
+	// PassApplLock gets nothing unless the answer to the release is Released. The release is flushed.
+	PassApplLock(ctx context.Context, release ReleaseApplLockParams, next GetApplLockParams) (PassApplLockResult, error)
+}
+
+// PassApplLockResult is what the release has answered, and the get.
+type PassApplLockResult struct {
+	Released Outcome
+	Next     GetApplLockResult
 }

@@ -13,3 +13,33 @@ FROM release_appl_lock_row(
     sqlc.narg('actor_id')::text,
     sqlc.narg('reason')::text
 );
+
+-- name: PassApplLock :one
+-- A release, and a get by the next operator if it has released: one statement, so that nobody finds the object free.
+SELECT
+    r.p_outcome::text AS released,
+    coalesce(g.p_outcome, '')::text AS outcome,
+    coalesce(g.p_fence, 0)::bigint AS fence,
+    coalesce(g.p_expires_ts, 'infinity')::timestamptz AS expires_ts,
+    coalesce(g.p_seconds_left, 0)::bigint AS seconds_left
+FROM release_appl_lock_row(
+    @object_type::text,
+    @object_id::text,
+    @operator_id::text,
+    @fence::bigint
+) AS r
+LEFT JOIN LATERAL (
+    SELECT
+        a.p_outcome,
+        a.p_fence,
+        a.p_expires_ts,
+        a.p_seconds_left
+    FROM unnest(CASE WHEN r.p_outcome = 'RELEASED' THEN ARRAY[@ttl_seconds::bigint] END) AS n (ttl_seconds)
+    CROSS JOIN LATERAL get_appl_lock_row(
+        @object_type::text,
+        @object_id::text,
+        @next_operator_id::text,
+        sqlc.narg('next_department_id')::text,
+        n.ttl_seconds
+    ) AS a
+) AS g ON true;

@@ -29,7 +29,10 @@ type backend struct {
 	fence  applock.Fence
 }
 
-var _ lease.Backend = (*backend)(nil)
+var (
+	_ lease.Backend = (*backend)(nil)
+	_ lease.Passer  = (*backend)(nil)
+)
 
 // Get is [lease.Backend.Get].
 func (b *backend) Get(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
@@ -43,10 +46,25 @@ func (b *backend) Get(_ context.Context, object applock.Object, owner applock.Ow
 			Holder: applock.Holder{Owner: former.Owner, ExpiresAt: former.ExpiresAt},
 		}
 	}
+	return b.begin(object, owner, now, ttl), nil
+}
+
+// Pass is [lease.Passer.Pass].
+func (b *backend) Pass(_ context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.lost(grant) != nil {
+		return applock.Grant{}, applock.ErrNotHeld
+	}
+	return b.begin(grant.Object, to, time.Now(), ttl), nil
+}
+
+// begin begins a new grant; the mutex is held.
+func (b *backend) begin(object applock.Object, owner applock.Owner, now time.Time, ttl time.Duration) applock.Grant {
 	b.fence = max(b.fence+1, applock.Fence(now.UnixMicro()))
 	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence, ExpiresAt: now.Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
 	b.grants[object] = grant
-	return grant, nil
+	return grant
 }
 
 // Release is [lease.Backend.Release].

@@ -1,10 +1,12 @@
 package locktest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -21,6 +23,8 @@ func directRules(kind Backend) []rule {
 		{"OwnGrantsOnly", "Release and Renew do not find the grant of another operator", ownGrantsOnly},
 		{"PollFindsTheFree", "Poll tells of each object that is waited for and has become free", pollFindsTheFree},
 		{"TransferEndsTheGrant", "Transfer ends the grant and begins one of the new owner", transferEndsTheGrant},
+		{"PassEndsTheGrant", "Pass ends the grant and begins one of the next owner", passEndsTheGrant},
+		{"PassedIsNeverFree", "an object that is passed on is never free in between", passedIsNeverFree},
 	}
 	if kind.Fences || kind.Owners {
 		rules = append(rules,
@@ -38,7 +42,9 @@ func directRules(kind Backend) []rule {
 			rule{"ExpiredIsNotReleased", "Release does not find a grant that has expired", expiredIsNotReleased},
 			rule{"ExpiredIsNotRenewed", "Renew does not find a grant that has expired", expiredIsNotRenewed},
 			rule{"RenewExtends", "a renewed grant lasts until its TTL from the renewal", renewExtends},
-			rule{"RenewNeverShortens", "a renewed grant lasts at least as long as it did", renewNeverShortens})
+			rule{"RenewNeverShortens", "a renewed grant lasts at least as long as it did", renewNeverShortens},
+			rule{"PassLastsItsTTL", "a grant that begins by a pass lasts until its TTL from then", passLastsItsTTL},
+			rule{"ExpiredIsNotPassed", "Pass does not find a grant that has expired", expiredIsNotPassed})
 	}
 	return rules
 }
@@ -358,4 +364,157 @@ func transferEndsTheGrant(t *trial, kind Backend) {
 	}
 	s.refuse(s.first, s.object(1), eve, bob)
 	s.release(s.second, grant)
+}
+
+// pass passes a live grant on to another operator of the first program.
+func (s subject) pass(grant applock.Grant, operator string, ttl time.Duration) applock.Grant {
+	s.t.Helper()
+	next, err := s.tryPass(grant, operator, ttl)
+	if err != nil {
+		s.t.Fatalf("Pass of a live grant: %v", err)
+	}
+	s.requireGrant(next, grant.Object, operator)
+	if s.kind.Fences && next.Fence <= grant.Fence {
+		s.t.Fatalf("fence %d after %d, want a greater one", next.Fence, grant.Fence)
+	}
+	return next
+}
+
+func (s subject) tryPass(grant applock.Grant, operator string, ttl time.Duration) (applock.Grant, error) {
+	s.t.begin("Pass of %s to %s", grant.Object, operator)
+	for {
+		next, err := s.first.(lease.Passer).Pass(s.t.Context(), grant, ownerOf(operator), ttl) // rules are asked for Passers only
+		if !errors.Is(err, applock.ErrBusy) || !s.pause() {
+			return next, err
+		}
+	}
+}
+
+// passLost wants Pass to find no such grant, which is lost, as what says.
+func (s subject) passLost(grant applock.Grant, what string) {
+	s.t.Helper()
+	if _, err := s.tryPass(grant, bob, longHold); !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
+		s.t.Fatalf("Pass of %s: %v, want ErrNotHeld or a *HeldError", what, err)
+	}
+}
+
+// newPassing returns a subject, unless the backend passes nothing on, or not with this server.
+func newPassing(t *trial, kind Backend) (subject, bool) {
+	s := newSubject(t, kind)
+	if _, ok := s.first.(lease.Passer); !ok {
+		return s, false
+	}
+	_, err := s.tryPass(s.take(s.first, s.object("probe"), ann, longHold), bob, longHold)
+	return s, !errors.Is(err, errors.ErrUnsupported)
+}
+
+// Method: the former owner cannot release, renew or pass any more, also where it is the next owner itself, and the next one can.
+func passEndsTheGrant(t *trial, kind Backend) {
+	s, ok := newPassing(t, kind)
+	if !ok {
+		return
+	}
+	former := s.take(s.first, s.object(1), ann, longHold)
+	grant := s.pass(former, bob, longHold)
+	s.renewLost(s.first, former, "a grant that was passed on")
+	s.releaseLost(s.first, former, "a grant that was passed on")
+	s.passLost(former, "a grant that was passed on")
+	s.refuse(s.second, s.object(1), eve, bob)
+	s.renew(s.first, grant, longHold)
+	if kind.Fences {
+		again := s.pass(grant, bob, longHold)
+		s.releaseLost(s.first, grant, "a grant that was passed on to its own operator")
+		grant = again
+	}
+	s.release(s.first, grant)
+	s.passLost(grant, "a grant that was released")
+	s.take(s.second, s.object(1), eve, longHold)
+}
+
+// Method: another program asks and polls all the time while an object is passed on again and again.
+func passedIsNeverFree(t *trial, kind Backend) {
+	const least = 20
+	s, ok := newPassing(t, kind)
+	if !ok {
+		return
+	}
+	grant := s.take(s.first, s.object(1), ann, longHold)
+	s.announce(grant.Object)
+	var asked atomic.Int32
+	done, answers := make(chan struct{}), make(chan error, 1)
+	object := grant.Object
+	go func() { answers <- s.findsFree(object, &asked, done) }()
+	for passes := 0; (passes < least || asked.Load() < least) && len(answers) == 0; passes++ {
+		grant = s.pass(grant, []string{ann, bob}[passes%2], longHold)
+		if !s.pause() {
+			t.Fatalf("asked %d times, want %d", asked.Load(), least)
+		}
+	}
+	close(done)
+	if err := <-answers; err != nil {
+		t.Fatalf("%s, which is passed on: %v", object, err)
+	}
+	s.release(s.first, grant)
+	s.await(grant.Object, eve, longHold)
+}
+
+// findsFree returns how the second program finds an object free or meets something else than a refusal, nil where it does not until done.
+func (s subject) findsFree(object applock.Object, asked *atomic.Int32, done <-chan struct{}) error {
+	poller, isPoller := s.second.(lease.Poller)
+	for {
+		_, err := s.second.Get(s.t.Context(), object, ownerOf(eve), longHold)
+		if !errors.Is(err, applock.ErrHeld) && !errors.Is(err, applock.ErrBusy) {
+			return fmt.Errorf("get by another program: %w, want ErrHeld", cmp.Or(err, errors.New("granted")))
+		}
+		if isPoller {
+			answer, err := poller.Poll(s.t.Context(), slices.Values([]applock.Object{object}))
+			if err == nil && slices.Contains(answer.Free, object) {
+				return errors.New("a poll says that it is free")
+			}
+		}
+		asked.Add(1)
+		select {
+		case <-done:
+			return nil
+		default:
+		}
+		if !s.pause() {
+			return s.t.Context().Err()
+		}
+	}
+}
+
+// Method: a short grant is passed on for long, and its own TTL passes.
+func passLastsItsTTL(t *trial, kind Backend) {
+	s, ok := newPassing(t, kind)
+	if !ok {
+		return
+	}
+	for ttl := shortTTL; ; ttl *= 2 {
+		object, began := s.object(ttl), time.Now()
+		former := s.take(s.first, object, ann, ttl)
+		grant, err := s.tryPass(former, bob, longHold)
+		switch {
+		case err != nil && time.Since(began) >= ttl-clockDrift:
+			continue // the machine has stalled
+		case err != nil:
+			t.Fatalf("Pass of a live grant: %v", err)
+		}
+		s.outlast(ttl)
+		s.refuse(s.second, object, eve, bob)
+		s.release(s.first, grant)
+		return
+	}
+}
+
+// Method: a grant that has expired and that nobody has taken over.
+func expiredIsNotPassed(t *trial, kind Backend) {
+	s, ok := newPassing(t, kind)
+	if !ok {
+		return
+	}
+	former := s.take(s.first, s.object(1), ann, shortTTL)
+	s.outlast(shortTTL)
+	s.passLost(former, "a grant that has expired")
+	s.take(s.second, s.object(1), eve, longHold)
 }

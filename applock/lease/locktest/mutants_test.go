@@ -46,6 +46,10 @@ func mutants() []mutant {
 		{casesAreOne, []string{"Keys"}},
 		{lostReleaseIsOthers, []string{"ReleaseOfALostGrant", "ReleaseByFence"}},
 		{transferKeepsTheFormer, []string{"TransferEndsTheGrant"}},
+		{passKeepsTheFormer, []string{"PassEndsTheGrant"}},
+		{passFrees, []string{"PassedIsNeverFree"}},
+		{passKeepsTheEnd, []string{"PassLastsItsTTL"}},
+		{passFindsExpired, []string{"ExpiredIsNotPassed"}},
 	}
 }
 

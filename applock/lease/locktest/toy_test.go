@@ -38,6 +38,10 @@ const (
 	zeroFenceIsNoFence     bug = "Release without a fence finds nothing"
 	casesAreOne            bug = "names are compared without their case"
 	transferKeepsTheFormer bug = "Transfer returns a new grant and changes nothing"
+	passKeepsTheFormer     bug = "Pass returns a new grant and changes nothing"
+	passFrees              bug = "Pass frees the object, and takes it a moment later"
+	passKeepsTheEnd        bug = "Pass keeps the end of the former grant"
+	passFindsExpired       bug = "Pass finds an expired grant"
 	lostReleaseIsOthers    bug = "Release of a lost grant is refused and frees the object all the same"
 )
 
@@ -56,6 +60,7 @@ var (
 	_ lease.Backend     = (*toy)(nil)
 	_ lease.Poller      = (*toy)(nil)
 	_ lease.Transferrer = (*toy)(nil)
+	_ lease.Passer      = (*toy)(nil)
 )
 
 func newToy(bug bug) *toy {
@@ -209,6 +214,31 @@ func (b *toy) Transfer(_ context.Context, grant applock.Grant, to applock.Owner,
 	b.fence++
 	next.Owner, next.Fence, next.ExpiresAt = to, b.fence, time.Now().Add(ttl)
 	if !b.has(transferKeepsTheFormer) {
+		b.grants[b.key(grant.Object)] = next
+	}
+	return next, nil
+}
+
+// Pass is [lease.Passer.Pass].
+func (b *toy) Pass(_ context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if err := b.lost(grant); err != nil && !b.has(passFindsExpired) {
+		return applock.Grant{}, err
+	}
+	next := applock.Grant{Object: grant.Object, Owner: to, ExpiresAt: time.Now().Add(ttl)}
+	b.fence++
+	next.Fence = b.fence
+	if b.has(passKeepsTheEnd) {
+		next.ExpiresAt = b.grants[b.key(grant.Object)].ExpiresAt
+	}
+	if b.has(passFrees) {
+		delete(b.grants, b.key(grant.Object))
+		b.mutex.Unlock()
+		time.Sleep(10 * lookAgain)
+		b.mutex.Lock()
+	}
+	if !b.has(passKeepsTheFormer) {
 		b.grants[b.key(grant.Object)] = next
 	}
 	return next, nil

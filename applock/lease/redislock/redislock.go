@@ -143,6 +143,7 @@ var (
 	_ lease.Backend  = (*backend)(nil)
 	_ lease.Poller   = (*backend)(nil)
 	_ lease.Notifier = (*backend)(nil)
+	_ lease.Passer   = (*backend)(nil)
 )
 
 // releaseScript is that of github.com/bsm/redislock, and tells those who wait in the same step. Nobody listening costs
@@ -243,7 +244,7 @@ func (b *backend) Get(
 	grant := applock.Grant{Object: object, Owner: owner, ExpiresAt: time.Now().Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
 	var holder state
 	for range attempts {
-		err := b.obtain(ctx, grant, text, ttl)
+		err := b.obtain(ctx, b.taker, grant, text, ttl)
 		if !errors.Is(err, bsm.ErrNotObtained) {
 			return grant, err
 		}
@@ -259,9 +260,9 @@ func (b *backend) Get(
 	return applock.Grant{}, holder.refusal(object)
 }
 
-// obtain takes a free object, or takes it once more if it has this very value.
-func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) error {
-	lock, err := b.taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
+// obtain takes an object in the way of the taker: one that is free, or has this very value.
+func (b *backend) obtain(ctx context.Context, taker *bsm.Client, grant applock.Grant, text string, ttl time.Duration) error {
+	lock, err := taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
 	switch {
 	case err == nil:
 		b.mutex.Lock()
@@ -290,21 +291,58 @@ func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string
 	if err != nil || !own {
 		return present, false, err
 	}
-	replaced, err := b.takeover.Run(
-		ctx, b.client, []string{b.key(grant.Object)}, present.value, text, wholeMilliseconds(ttl).Milliseconds(),
-	).Bool()
-	switch {
-	case err == nil && replaced:
-		err = b.obtain(ctx, grant, text, ttl)
-		return present, err == nil, err
-	case err == nil: // it is somebody else's by now
+	err = b.obtain(ctx, b.successorOf(present.value), grant, text, ttl)
+	if errors.Is(err, bsm.ErrNotObtained) { // it is somebody else's by now
 		return state{}, false, nil
-	case isAnswer(err):
-		return present, false, err
-	case isUnsent(err):
-		return present, false, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
-	return present, false, fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
+	return present, err == nil, err
+}
+
+// successorOf returns a taker that takes an object which has this value.
+func (b *backend) successorOf(former string) *bsm.Client {
+	return bsm.New(successor{sentOnce: b.once, script: b.takeover, former: former})
+}
+
+// successor runs the script that replaces a value in the place of the one that takes a free object.
+type successor struct {
+	sentOnce
+
+	script *redis.Script
+	former string
+}
+
+// EvalSha is called with the value and the milliseconds to live as the first and the last argument.
+func (s successor) EvalSha(ctx context.Context, _ string, keys []string, args ...any) *redis.Cmd {
+	command := s.script.Run(ctx, s.sentOnce, keys, s.former, args[0], args[len(args)-1])
+	if replaced, err := command.Bool(); err == nil && !replaced {
+		command.SetErr(redis.Nil) // not obtained
+	}
+	return command
+}
+
+// Pass is [lease.Passer.Pass]. Nobody is told of it.
+func (b *backend) Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	former := b.lockOf(grant)
+	if former == nil {
+		return applock.Grant{}, fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
+	}
+	text, err := newValue(to)
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	next := applock.Grant{Object: grant.Object, Owner: to, ExpiresAt: time.Now().Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
+	err = b.obtain(ctx, b.successorOf(former.Token()), next, text, ttl)
+	switch {
+	case errors.Is(err, bsm.ErrNotObtained):
+		b.forget(grant, former)
+		return applock.Grant{}, fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
+	case err != nil:
+		return applock.Grant{}, err
+	}
+	b.forget(grant, former)
+	return next, nil
 }
 
 // ownState returns what is there, and whether it is the operator's.

@@ -33,7 +33,10 @@ type Driver struct {
 	flushed bool
 }
 
-var _ db.Driver = (*Driver)(nil)
+var (
+	_ db.Driver = (*Driver)(nil)
+	_ db.Passer = (*Driver)(nil)
+)
 
 // New returns a driver on the caller's pool, which stays the caller's to close. An empty schema is the default one.
 func New(pool *pgxpool.Pool, schema string) (*Driver, error) {

@@ -26,3 +26,24 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 		OldDepartmentID: row.OldDepartmentID,
 	}, nil
 }
+
+// PassApplLock is [db.Passer.PassApplLock], in one statement.
+func (d *Driver) PassApplLock(
+	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams,
+) (db.PassApplLockResult, error) {
+	row, err := call(ctx, d, func(q *queries.Queries) (queries.PassApplLockRow, error) {
+		return q.PassApplLock(
+			ctx, release.ObjectType, release.ObjectID, release.OperatorID, release.Fence,
+			next.TTLSeconds, next.OperatorID, nullIfEmpty(next.DepartmentID),
+		)
+	})
+	if err != nil {
+		return db.PassApplLockResult{}, err
+	}
+	return db.PassApplLockResult{
+		Released: db.Outcome(row.Released),
+		Next: db.GetApplLockResult{
+			OkFL: db.Yes, Outcome: db.Outcome(row.Outcome), Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.SecondsLeft,
+		},
+	}, nil
+}

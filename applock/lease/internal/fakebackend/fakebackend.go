@@ -28,6 +28,7 @@ const (
 	Retract  = "retract"
 	Listen   = "listen"
 	Transfer = "transfer"
+	Pass     = "pass"
 )
 
 // Call is a call that has come in.
@@ -52,7 +53,8 @@ type Fault struct {
 	Refuse error
 	// Lose has the call take effect, and its answer get lost: it is ErrOutcomeUnknown, wrapped around ErrConnection.
 	Lose bool
-	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and for a release the first.
+	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and the first for a
+	// release and a pass, which find nothing the second time.
 	Duplicate bool
 	// Ghost has a call arrive, in its own time, whose context ended on the way: its caller has ErrOutcomeUnknown by then.
 	Ghost bool
@@ -133,7 +135,7 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 	err := b.decided(fault, decide)
 	if fault.Duplicate {
 		again := b.decided(fault, decide)
-		if call.Operation != Release {
+		if call.Operation != Release && call.Operation != Pass {
 			err = again
 		}
 	}

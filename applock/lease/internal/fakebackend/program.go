@@ -17,6 +17,7 @@ var (
 	_ lease.Announcer   = Program{}
 	_ lease.Notifier    = Program{}
 	_ lease.Transferrer = Program{}
+	_ lease.Passer      = Program{}
 )
 
 // Polled is a backend that can be asked which objects are free, and offers nothing else.
@@ -173,6 +174,28 @@ func (p Program) Transfer(
 		handed.ExpiresAt = p.now().Add(cmp.Or(ttl, applock.DefaultTTL))
 		p.grants[grant.Object] = handed
 		handed.Outcome = applock.OutcomeTransferred
+		return nil
+	})
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	return handed, nil
+}
+
+// Pass is [lease.Passer.Pass].
+func (p Program) Pass(
+	ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration,
+) (applock.Grant, error) {
+	var handed applock.Grant
+	sent := time.Now()
+	err := p.travel(ctx, Call{Operation: Pass, Object: grant.Object, Owner: to, Grants: 1}, func(Fault) error {
+		if err := p.lost(grant); err != nil {
+			return err
+		}
+		handed = p.begin(grant.Object, to, sent)
+		handed.ExpiresAt = p.now().Add(ttl)
+		p.grants[grant.Object] = handed
+		handed.Outcome = applock.OutcomeAcquired
 		return nil
 	})
 	if err != nil {

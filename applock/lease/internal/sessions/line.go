@@ -25,11 +25,11 @@ type line[Name comparable] struct {
 	// turn is full while somebody uses the session. The fields up to the mutex are theirs.
 	turn    chan struct{}
 	session Session[Name] // nil: none is open
-	heard   time.Time     // when the last statement was sent that has been answered
 
 	// mutex guards the rest, which only those change who have the turn, except for what is said.
 	mutex sync.Mutex
-	held  map[Name]*holding
+	heard time.Time         // when the last statement was sent that has been answered
+	held  map[Name]*holding // which holder has a lock changes without the turn
 	// overdue are locks whose release has not come to an end.
 	overdue map[Name]*holding
 	lost    error // why the last session ended
@@ -168,6 +168,8 @@ func (l *line[Name]) ask(ctx context.Context, statement func() error) error {
 		l.drop(ctx, err)
 		return err
 	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	l.heard = began
 	return err
 }
@@ -255,6 +257,31 @@ func (l *line[Name]) takeNow(ctx context.Context, name Name, wanted *holding) (r
 	defer l.mutex.Unlock()
 	l.held[name] = wanted
 	return false, nil
+}
+
+// pass gives a lock to the next holder. The server is asked only if the session has not answered for a while, and may have ended.
+func (l *line[Name]) pass(ctx context.Context, name Name, grant, next *holding) error {
+	var err error
+	if !l.isFresh() {
+		err = l.run(ctx, func(ctx context.Context, _ func() bool) error { return l.verify(ctx, []Name{name}) })
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	present := l.held[name]
+	switch {
+	case present == nil || present.ending || !present.isOf(grant):
+		return fmt.Errorf("%w: %w", applock.ErrNotHeld, l.lost)
+	case err != nil:
+		return err
+	}
+	l.held[name] = next
+	return nil
+}
+
+func (l *line[Name]) isFresh() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return time.Since(l.heard) < freshFor
 }
 
 // release gives a lock up. One whose turn does not come in time is given up later.

@@ -85,6 +85,8 @@ const (
 	// silences after which the server hears from a session that has locks.
 	patiencePerGrace = 3
 	beatsPerGrace    = 6
+	// freshFor is for how long after its last answer a session is taken to have its locks without being asked.
+	freshFor = time.Second
 	// closeLimit bounds goodbyes.
 	closeLimit = 5 * time.Second
 	// pollAtLeast is how often locks are asked about also where sessions tell: a lock that ends with its session, or that another
@@ -162,6 +164,7 @@ var (
 	_ lease.Backend  = (*backend[int64])(nil)
 	_ lease.Poller   = (*backend[int64])(nil)
 	_ lease.Notifier = (*backend[int64])(nil)
+	_ lease.Passer   = (*backend[int64])(nil)
 )
 
 // lineOf returns the name of an object's lock and the line that the name belongs to.
@@ -198,6 +201,19 @@ func (b *backend[Name]) Release(ctx context.Context, grant applock.Grant) error 
 		return err
 	}
 	return line.release(ctx, name, &holding{object: grant.Object, owner: grant.Owner})
+}
+
+// Pass is [lease.Passer.Pass]. The session keeps the lock, so that the server need not be asked.
+func (b *backend[Name]) Pass(ctx context.Context, grant applock.Grant, to applock.Owner, _ time.Duration) (applock.Grant, error) {
+	name, line, err := b.lineOf(grant.Object)
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	err = line.pass(ctx, name, &holding{object: grant.Object, owner: grant.Owner}, &holding{object: grant.Object, owner: to})
+	if err != nil {
+		return applock.Grant{}, err
+	}
+	return applock.Grant{Object: grant.Object, Owner: to, Outcome: applock.OutcomeAcquired}, nil
 }
 
 // Renew is [lease.Backend.Renew]: it asks each session whether it still has its locks.

@@ -106,6 +106,37 @@ func TestTakingAgainRenews(t *testing.T) {
 	})
 }
 
+// Goal: a lock goes to the next holder without a call, for a second after the session's last answer; then the session is asked first, and
+// one that has ended passes nothing on. Method: the statements are counted; the refusal names the new holder.
+func TestAPassNeedsNoCall(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		pass := func(to applock.Owner, calls int) {
+			t.Helper()
+			before := server.said()
+			next, err := b.Pass(t.Context(), grant, to, time.Minute)
+			if said := server.said() - before; err != nil || said != calls {
+				t.Errorf("passed to %s by %d statements, %v, want %d", to, said, err, calls)
+			}
+			grant = next
+		}
+		pass(asmith, 0)
+		var held *applock.HeldError
+		if _, err := b.Get(t.Context(), wallet("1"), jdoe, time.Minute); !errors.As(err, &held) || held.Holder.Owner != asmith {
+			t.Errorf("get: %v, want it to be held by %s", err, asmith)
+		}
+		time.Sleep(freshFor)
+		pass(jdoe, 1)
+		pass(asmith, 0)
+		server.kill()
+		time.Sleep(freshFor)
+		if _, err := b.Pass(t.Context(), grant, jdoe, time.Minute); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("pass of a lock whose session has ended: %v, want ErrNotHeld", err)
+		}
+	})
+}
+
 // Goal: what the session does not have is not renewed, nor released as if it had been there. Method: a lock
 // disappears.
 func TestAMissingLockIsLost(t *testing.T) {

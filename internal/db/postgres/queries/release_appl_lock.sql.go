@@ -11,6 +11,66 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const passApplLock = `-- name: PassApplLock :one
+SELECT
+    r.p_outcome::text AS released,
+    coalesce(g.p_outcome, '')::text AS outcome,
+    coalesce(g.p_fence, 0)::bigint AS fence,
+    coalesce(g.p_expires_ts, 'infinity')::timestamptz AS expires_ts,
+    coalesce(g.p_seconds_left, 0)::bigint AS seconds_left
+FROM release_appl_lock_row(
+    $1::text,
+    $2::text,
+    $3::text,
+    $4::bigint
+) AS r
+LEFT JOIN LATERAL (
+    SELECT
+        a.p_outcome,
+        a.p_fence,
+        a.p_expires_ts,
+        a.p_seconds_left
+    FROM unnest(CASE WHEN r.p_outcome = 'RELEASED' THEN ARRAY[$5::bigint] END) AS n (ttl_seconds)
+    CROSS JOIN LATERAL get_appl_lock_row(
+        $1::text,
+        $2::text,
+        $6::text,
+        $7::text,
+        n.ttl_seconds
+    ) AS a
+) AS g ON true
+`
+
+type PassApplLockRow struct {
+	Released    string
+	Outcome     string
+	Fence       int64
+	ExpiresTs   pgtype.Timestamptz
+	SecondsLeft int64
+}
+
+// A release, and a get by the next operator if it has released: one statement, so that nobody finds the object free.
+func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64, ttlSeconds int64, nextOperatorID string, nextDepartmentID pgtype.Text) (PassApplLockRow, error) {
+	row := q.db.QueryRow(ctx, passApplLock,
+		objectType,
+		objectID,
+		operatorID,
+		fence,
+		ttlSeconds,
+		nextOperatorID,
+		nextDepartmentID,
+	)
+	var i PassApplLockRow
+	err := row.Scan(
+		&i.Released,
+		&i.Outcome,
+		&i.Fence,
+		&i.ExpiresTs,
+		&i.SecondsLeft,
+	)
+	return i, err
+}
+
 const releaseApplLock = `-- name: ReleaseApplLock :one
 SELECT
     p_ok_fl::text AS ok_fl,

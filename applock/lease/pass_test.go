@@ -1,0 +1,170 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
+)
+
+const passWay = 10 * time.Millisecond
+
+// playPass runs a test with one program, each of whose calls takes 20 ms, and has the fault of the first pass.
+func playPass(t *testing.T, first fakebackend.Fault, test func(t *testing.T, p program)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		backend := fakebackend.New()
+		backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+			fault := fakebackend.Fault{}
+			if call.Operation == fakebackend.Pass && call.Number == 1 {
+				fault = first
+			}
+			fault.Before, fault.After = passWay, passWay
+			return fault
+		}
+		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{})
+		test(t, program{Leases: leases, backend: backend})
+		if err := leases.Close(); err != nil {
+			t.Error(err)
+		}
+		if held := backend.Held(); len(held) > 0 {
+			t.Errorf("%v are held in the end", held)
+		}
+	})
+}
+
+// requireCalls wants so many calls of each operation.
+func requireCalls(t *testing.T, backend *fakebackend.Backend, want map[string]int) {
+	t.Helper()
+	for operation, calls := range want {
+		if n := backend.Calls(operation); n != calls {
+			t.Errorf("%d calls of %s, want %d", n, operation, calls)
+		}
+	}
+}
+
+// Goal: each turn of those who wait in one program begins by one call, with a greater fence, in their order, and only the first of them is
+// announced. Method: a holder, and ten who come while it holds.
+func TestTurnsArePassedOn(t *testing.T) {
+	t.Parallel()
+	const waiters = 10
+	playPass(t, fakebackend.Fault{}, func(t *testing.T, p program) {
+		holder := p.acquire(t, anHour(nightly))
+		var group sync.WaitGroup
+		last := holder.Fence()
+		for range waiters {
+			group.Go(func() {
+				lease := p.acquire(t, anHour(nightly))
+				if lease.Fence() <= last {
+					t.Errorf("fence %d after %d", lease.Fence(), last)
+				}
+				last = lease.Fence()
+				release(t, lease)
+			})
+			time.Sleep(passWay)
+		}
+		release(t, holder)
+		group.Wait()
+		requireCalls(t, p.backend, map[string]int{fakebackend.Get: 1, fakebackend.Pass: waiters, fakebackend.Release: 1, fakebackend.Announce: 1})
+	})
+}
+
+// Goal: those who wait for long are listed all of them. Method: behind a holder for two seconds.
+func TestAllWaitersAreListedInTheEnd(t *testing.T) {
+	t.Parallel()
+	playPass(t, fakebackend.Fault{}, func(t *testing.T, p program) {
+		holder := p.acquire(t, anHour(nightly))
+		for range 5 {
+			go func() { release(t, p.acquire(t, anHour(nightly))) }()
+		}
+		time.Sleep(500 * time.Millisecond)
+		if n := p.backend.Waiting(); n != 1 {
+			t.Errorf("%d are listed after half a second, want 1", n)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if n := p.backend.Waiting(); n != 5 {
+			t.Errorf("%d are listed after two seconds, want 5", n)
+		}
+		release(t, holder)
+		time.Sleep(time.Minute)
+	})
+}
+
+// Goal: what is passed on to a waiter that has given up goes to the next one, and the first one is not told of it. Method: its context
+// ends while the pass is under way.
+func TestWhoHasGoneIsPassedOver(t *testing.T) {
+	t.Parallel()
+	playPass(t, fakebackend.Fault{}, func(t *testing.T, p program) {
+		holder := p.acquire(t, anHour(nightly))
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan error, 1)
+		go func() {
+			_, err := p.Acquire(ctx, anHour(nightly))
+			gone <- err
+		}()
+		time.Sleep(passWay)
+		served := make(chan applock.Lease, 1)
+		go func() { served <- p.acquire(t, anHour(nightly)) }()
+		time.Sleep(passWay)
+		time.AfterFunc(passWay, cancel)
+		release(t, holder)
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("acquire: %v, want that it was cancelled", err)
+		}
+		release(t, <-served)
+		requireCalls(t, p.backend, map[string]int{fakebackend.Get: 1, fakebackend.Pass: 2, fakebackend.Release: 1})
+	})
+}
+
+// Goal: after a pass without an answer both grants are released, also where it arrives late, and the waiter has the object by another name.
+// Method: the answer is lost, or the connection breaks while the call is on its way.
+func TestAPassWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]fakebackend.Fault{"Lost": {Lose: true}, "Late": {Stray: 15 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playPass(t, fault, func(t *testing.T, p program) {
+				holder := p.acquire(t, anHour(nightly))
+				served := make(chan applock.Lease, 1)
+				go func() {
+					lease, _ := p.Acquire(t.Context(), within(2*time.Second))
+					served <- lease
+				}()
+				time.Sleep(passWay)
+				release(t, holder)
+				lease := <-served
+				if lease == nil {
+					t.Fatal("the waiter has not been served")
+				}
+				time.Sleep(time.Minute) // all repeated releases
+				if err := lease.Renew(t.Context()); err != nil {
+					t.Errorf("the waiter's lease: %v", err)
+				}
+				release(t, lease)
+			})
+		})
+	}
+}
+
+// Goal: where a backend refuses to pass on, as for want of a right, it is asked once, and objects are released and taken. Method: three
+// turns.
+func TestNoRightToPass(t *testing.T) {
+	t.Parallel()
+	playPass(t, fakebackend.Fault{Refuse: applock.ErrPrivilege}, func(t *testing.T, p program) {
+		holder := p.acquire(t, anHour(nightly))
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() { release(t, p.acquire(t, anHour(nightly))) })
+		}
+		time.Sleep(passWay)
+		release(t, holder)
+		group.Wait()
+		requireCalls(t, p.backend, map[string]int{fakebackend.Get: 3, fakebackend.Pass: 1, fakebackend.Release: 3})
+	})
+}

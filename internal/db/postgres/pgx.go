@@ -57,14 +57,26 @@ type pgxPooled struct {
 
 func (c pgxPooled) giveBack(error) { c.conn.Release() }
 
-// takeToRenew takes a connection beside the pool, or one of the pool if there is none to be had.
+// takeToRenew takes a connection beside the pool, or one of the pool if there is none to be had, or none yet: to connect takes several round
+// trips.
 func (p pgxPool) takeToRenew(ctx context.Context) (connection, error) {
-	conn, err := p.renewing.Take(ctx, renewers)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err != nil:
+	if conn, ok := p.renewing.TryTake(renewers); ok {
+		return pgxRenewing{pgxClient{conn, p.statements}, conn, p.renewing}, nil
+	}
+	if p.pool.Stat().IdleConns() > 0 {
 		return p.take(ctx)
+	}
+	conn, err := p.takeReady(ctx)
+	if err != nil && ctx.Err() == nil {
+		return p.take(ctx)
+	}
+	return conn, err
+}
+
+func (p pgxPool) takeReady(ctx context.Context) (connection, error) {
+	conn, err := p.renewing.Take(ctx, renewers)
+	if err != nil {
+		return nil, err
 	}
 	return pgxRenewing{pgxClient{conn, p.statements}, conn, p.renewing}, nil
 }

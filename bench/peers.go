@@ -227,6 +227,7 @@ func openRedis(dsn string) (*redis.Client, error) {
 		return nil, errors.New("the DSN of Redis cannot be parsed") // which may hold a password
 	}
 	options.PoolSize = manyConnections
+	options.ContextTimeoutEnabled = true
 	return redis.NewClient(options), nil
 }
 

@@ -48,6 +48,8 @@ type Leases struct {
 	// watching is true while the clocks are compared.
 	watching bool
 	paces    map[int]*pace
+	// prepared is when the backend was last to make a connection for renewals.
+	prepared time.Time
 	// putOffUntil is until when what is wanted waits for what is renewed.
 	putOffUntil time.Time
 	closed      bool

@@ -359,3 +359,42 @@ func TestHooksForNobodyAllocateNothing(t *testing.T) {
 		t.Errorf("%g allocations", allocated)
 	}
 }
+
+// readied is a backend that counts how often it is to make ready what renewals need.
+type readied struct {
+	Backend
+	times atomic.Int64
+}
+
+func (b *readied) prepareToRenew(context.Context) error {
+	b.times.Add(1)
+	return nil
+}
+
+// Goal: what renewals need is made when there are leases to be renewed soon, and not for each of them. Method: leases without a TTL and with a
+// long one; then two with a short one, and one more when a minute is over.
+func TestRenewalsAreMadeReadyOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		backend := &readied{Backend: &playedOffers{free: true}}
+		leases := New(backend, Config{})
+		defer func() { _ = leases.Close() }()
+		take := func(id string, ttl time.Duration, want int64) {
+			t.Helper()
+			request := applock.AcquireRequest{Object: applock.Object{Type: "job", ID: id}, MaxHold: 10 * time.Minute, TTL: ttl}
+			if _, err := leases.TryAcquire(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if n := backend.times.Load(); n != want {
+				t.Errorf("made ready %d times, want %d", n, want)
+			}
+		}
+		take("none", 0, 0)
+		take("long", 5*time.Minute, 0)
+		take("short", 9*time.Second, 1)
+		take("second", 9*time.Second, 1)
+		time.Sleep(time.Minute)
+		take("later", 9*time.Second, 2)
+	})
+}

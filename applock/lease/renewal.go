@@ -33,6 +33,8 @@ const (
 	// mostBehind is the most by one call where a round of all holds would last too long: one that takes longer than an attempt
 	// may costs all that it has done.
 	mostBehind = 2000
+	// preparedFor is for how long a connection for renewals is there without being used.
+	preparedFor = time.Minute
 	// callsAtOnce is how many calls are under way at a time, if there is so much to do: a busy server shares its time among its
 	// connections.
 	callsAtOnce = 2
@@ -68,7 +70,11 @@ func (l *Leases) keep(h *hold, started time.Time) {
 	p.holds[h] = struct{}{}
 	phase := time.Duration(p.added % phases)
 	p.added++
-	h.due = started.Add(h.interval - phase*h.interval/phases)
+	h.due = time.Now().Add(h.interval - phase*h.interval/phases)
+	if latest := started.Add(h.interval); latest.Before(h.due) {
+		h.due = latest
+	}
+	l.prepare(h)
 	p.took = max(p.took, time.Since(started)) // a slow grant tells of a slow way
 	if !p.running {
 		p.running = true
@@ -76,6 +82,29 @@ func (l *Leases) keep(h *hold, started time.Time) {
 		return
 	}
 	p.nudge()
+}
+
+// preparer is a Backend that makes what renewals need before the first of them.
+type preparer interface {
+	prepareToRenew(ctx context.Context) error
+}
+
+// prepare has the backend make a connection for renewals while there is time, on a slow way or beside a busy pool. It is kept for
+// preparedFor without being used; the mutex is held.
+func (l *Leases) prepare(h *hold) {
+	backend, ok := l.backend.(preparer)
+	if !ok || h.ttl == 0 || h.interval >= preparedFor || time.Since(l.prepared) < preparedFor {
+		return
+	}
+	l.prepared = time.Now()
+	l.background.Go(func() {
+		ctx, cancel := context.WithTimeout(l.stopped, preparedFor)
+		defer cancel()
+		if err := backend.prepareToRenew(ctx); err != nil && l.stopped.Err() == nil {
+			l.logger.LogAttrs(ctx, slog.LevelWarn, "there is no connection for renewals: where the program needs all others, leases are lost",
+				slog.Any("error", err))
+		}
+	})
 }
 
 // nudge has the pace look what is due.

@@ -59,6 +59,11 @@ func (t *table) Release(ctx context.Context, grant applock.Grant) error {
 	return t.operations.ReleaseGrant(ctx, grant)
 }
 
+// prepareToRenew renews nothing, on a connection for renewals, which is there from then on.
+func (t *table) prepareToRenew(ctx context.Context) error {
+	return t.operations.RenewGrants(ctx, nil, func(applock.Object, error, db.RenewedGrant) {})
+}
+
 // Renew renews all grants in one statement.
 func (t *table) Renew(ctx context.Context, renewals []Renewal) ([]Renewed, error) {
 	var answers []Renewed

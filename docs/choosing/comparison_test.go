@@ -144,6 +144,7 @@ func lockers(t *testing.T) map[string]func(t *testing.T) [2]lease.Locker {
 			if err != nil {
 				t.Fatal("the test DSN is no URL")
 			}
+			options.ContextTimeoutEnabled = true
 			server := redis.NewClient(options)
 			t.Cleanup(func() { _ = server.Close() })
 			return two(func() (lease.Locker, error) {

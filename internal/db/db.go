@@ -91,6 +91,7 @@ type Driver interface {
 	PurgeApplLockHistory(ctx context.Context, params PurgeApplLockHistoryParams) (PurgeApplLockHistoryResult, error)
 	AssertApplLock(ctx context.Context, params AssertApplLockParams) error
 	SerializeApplLock(ctx context.Context, params SerializeApplLockParams) error
+	// RenewApplLocks of no grants makes ready what renewals need: a connection of their own, where they have one.
 	RenewApplLocks(ctx context.Context, params RenewApplLocksParams) ([]RenewedGrant, error)
 	AnnounceApplLockWaiter(ctx context.Context, params AnnounceApplLockWaiterParams) error
 	RetractApplLockWaiter(ctx context.Context, params RetractApplLockWaiterParams) error

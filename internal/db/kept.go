@@ -37,6 +37,26 @@ func NewKept[C any](most int, connect func(ctx context.Context) (C, error), end 
 	return kept
 }
 
+// TryTake is Take that does not wait: the connection that it makes is for a later caller.
+func (k *Kept[C]) TryTake(most int) (conn C, ok bool) {
+	select {
+	case conn = <-k.idle:
+		return conn, true
+	default:
+		k.begin(most)
+		return conn, false
+	}
+}
+
+// begin makes a connection if there are fewer than most.
+func (k *Kept[C]) begin(most int) (failed <-chan error) {
+	failure := make(chan error, 1)
+	if k.reserve(most) {
+		go k.make(failure)
+	}
+	return failure
+}
+
 // Take returns a connection, for Put or Drop. It makes one if there are fewer than most, and otherwise waits for one to be given
 // back. When ctx ends first, the one that is being made is there for the next caller.
 func (k *Kept[C]) Take(ctx context.Context, most int) (C, error) {
@@ -46,10 +66,7 @@ func (k *Kept[C]) Take(ctx context.Context, most int) (C, error) {
 		return conn, nil
 	default:
 	}
-	failed := make(chan error, 1)
-	if k.reserve(most) {
-		go k.make(failed) //nolint:contextcheck // the next caller has it if this one has gone
-	}
+	failed := k.begin(most) //nolint:contextcheck // the next caller has it if this one has gone
 	select {
 	case conn := <-k.idle:
 		return conn, nil

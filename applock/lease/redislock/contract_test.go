@@ -64,6 +64,7 @@ func open(_ context.Context, place string) (lease.Locker, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	// Losses that only a check tells of are not waited for as long as elsewhere.
 	leases := redislock.NewChecking(redislock.Config{Client: client, Namespace: namespace}, time.Second)
@@ -76,6 +77,7 @@ func direct(_ context.Context, place string) (lease.Backend, func() error, error
 	if err != nil {
 		return nil, nil, err
 	}
+	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	return redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace}), client.Close, nil
 }
@@ -87,6 +89,7 @@ func connect(t testing.TB, place string) *redis.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

@@ -45,7 +45,9 @@ import (
 
 // Config tells New where the locks are.
 type Config struct {
-	// Client is the caller's. Close of the leases leaves it open.
+	// Client is the caller's. Close of the leases leaves it open. Its options have ContextTimeoutEnabled: otherwise a connection that the network
+	// has forgotten keeps a renewal for ReadTimeout. A renewal may meet two such connections; set ConnMaxIdleTime to less than after what time the
+	// network forgets one.
 	Client redis.UniversalClient
 	// Namespace begins the keys, and separates locks that have nothing to do with each other: up to 64 bytes
 	// without a colon. Empty is "applock".
@@ -83,6 +85,9 @@ func New(config Config) (*lease.Leases, error) {
 	if config.Client == nil {
 		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: "client", Reason: "must be given"})
 	}
+	if !heedsContexts(config.Client) {
+		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: "client", Reason: "must have the option ContextTimeoutEnabled"})
+	}
 	if config.Namespace == "" {
 		config.Namespace = defaultNamespace
 	}
@@ -92,6 +97,19 @@ func New(config Config) (*lease.Leases, error) {
 		})
 	}
 	return newLeases(config, checkInterval), nil
+}
+
+// heedsContexts reports whether calls end with their contexts. Clients of other types are believed.
+func heedsContexts(client redis.UniversalClient) bool {
+	switch client := client.(type) {
+	case *redis.Client:
+		return client.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return client.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		return client.Options().ContextTimeoutEnabled
+	}
+	return true
 }
 
 func newLeases(config Config, interval time.Duration) *lease.Leases {

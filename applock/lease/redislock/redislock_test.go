@@ -449,7 +449,7 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nowhere := redis.NewClient(&redis.Options{Addr: listener.Addr().String()})
+	nowhere := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true})
 	defer nowhere.Close()
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
@@ -474,17 +474,21 @@ func TestTheClientStaysOpen(t *testing.T) {
 	requireKeys(t, place, 0, customer("42"))
 }
 
-// Goal: a bad configuration is refused. Method: what is missing, and the bounds of a namespace.
+// Goal: a bad configuration is refused. Method: what is missing, clients that heed no contexts, and the bounds of a namespace.
 func TestBadConfig(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClient(&redis.Options{})
+	client := redis.NewClient(&redis.Options{ContextTimeoutEnabled: true})
 	defer client.Close()
 	long := strings.Repeat("x", 64)
 	if _, err := redislock.New(redislock.Config{Client: client, Namespace: long}); err != nil {
 		t.Error(err)
 	}
+	single := redis.NewClient(&redis.Options{})
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{})
+	ring := redis.NewRing(&redis.RingOptions{})
+	defer func() { _ = errors.Join(single.Close(), cluster.Close(), ring.Close()) }()
 	bad := map[string][]redislock.Config{
-		"client":    {{}},
+		"client":    {{}, {Client: single}, {Client: cluster}, {Client: ring}},
 		"namespace": {{Client: client, Namespace: "a:b"}, {Client: client, Namespace: long + "x"}},
 	}
 	for argument, configs := range bad {
@@ -499,7 +503,7 @@ func TestBadConfig(t *testing.T) {
 
 // A webhook handler that charges once: whoever has the event's lease does, and the others wait for it.
 func Example() {
-	client := redis.NewClient(&redis.Options{Addr: "redis.example.org:6379"})
+	client := redis.NewClient(&redis.Options{Addr: "redis.example.org:6379", ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()
 	if err := handle(context.Background(), client, "evt_42"); err != nil {
 		log.Fatal(err)

@@ -30,7 +30,7 @@ func ownServer(t *testing.T, directory string, settings ...string) (client *redi
 		_ = server.Wait()
 	}
 	t.Cleanup(end)
-	client = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, MaxRetries: -1})
+	client = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

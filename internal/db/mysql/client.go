@@ -17,10 +17,31 @@ func (d *Driver) call(ctx context.Context, statement string, args []any, scan fu
 // renewers is how many connections of the pool are kept for renewals at the most: half of them, so that others are left.
 const renewers = 2
 
-// callToRenew is call on a connection that is kept for renewals, if the pool has a limit, and can spare one.
+// spare is how many connections of the pool may be kept: none if it has no limit, or no second one.
+func (d *Driver) spare() int {
+	if d.tx != nil {
+		return 0
+	}
+	return d.handle.Stats().MaxOpenConnections / 2
+}
+
+// prepareToRenew has a connection kept for renewals.
+func (d *Driver) prepareToRenew(ctx context.Context) error {
+	if d.spare() == 0 {
+		return nil
+	}
+	conn, err := d.renewing.Take(ctx, 1)
+	if err != nil {
+		return d.notFree(ctx, err)
+	}
+	d.renewing.Put(conn)
+	return nil
+}
+
+// callToRenew is call on a connection that is kept for renewals, if the pool can spare one.
 func (d *Driver) callToRenew(ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error) error {
-	spare := d.handle.Stats().MaxOpenConnections / 2
-	if d.tx != nil || spare == 0 {
+	spare := d.spare()
+	if spare == 0 {
 		return d.call(ctx, statement, args, scan)
 	}
 	conn, err := d.renewing.Take(ctx, spare)

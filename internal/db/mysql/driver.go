@@ -44,7 +44,8 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 		}
 	}
 	driver := &Driver{handle: handle, schema: schema, statements: db.NewStatements(schema), close: func() error { return nil }}
-	driver.renewing = db.NewKept(renewers, handle.Conn, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
+	connect := func(ctx context.Context) (*sql.Conn, error) { return db.LiveConn(ctx, handle) }
+	driver.renewing = db.NewKept(renewers, connect, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
 	return driver, nil
 }
 

@@ -13,7 +13,7 @@ import (
 // not queue behind the program.
 func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
 	if len(params.Grants) == 0 {
-		return nil, nil
+		return nil, d.prepareToRenew(ctx)
 	}
 	grants, err := json.Marshal(params.Grants)
 	if err != nil {

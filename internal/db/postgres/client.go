@@ -11,8 +11,10 @@ import (
 type pool interface {
 	// take returns a connection. An error is known to have sent nothing.
 	take(ctx context.Context) (connection, error)
-	// takeToRenew is take for renewals, which do not queue behind the program if the pool can have it so.
+	// takeToRenew is take for renewals, which do not queue behind the program if the pool can have it so. takeReady is the same, and
+	// fails if there is no such connection.
 	takeToRenew(ctx context.Context) (connection, error)
+	takeReady(ctx context.Context) (connection, error)
 	// begin begins a transaction at READ COMMITTED.
 	begin(ctx context.Context) (transaction, error)
 	// allInUse reports whether the pool has no connection left to give.
@@ -44,11 +46,6 @@ type transaction interface {
 // call runs an operation's generated query in the transaction, or on a connection of the pool.
 func call[R any](ctx context.Context, d *Driver, operation func(*queries.Queries) (R, error)) (R, error) {
 	return callOn(ctx, d, d.pool.take, operation)
-}
-
-// callToRenew is call on a connection for renewals.
-func callToRenew[R any](ctx context.Context, d *Driver, operation func(*queries.Queries) (R, error)) (R, error) {
-	return callOn(ctx, d, d.pool.takeToRenew, operation)
 }
 
 func callOn[R any](

@@ -135,7 +135,9 @@ func (d *Driver) Close() error {
 }
 
 // WithTx returns a driver whose operations run in the caller's transaction.
-func (d *Driver) WithTx(tx pgx.Tx) *Driver { return d.within(pgxClient{tx, d.statements}) }
+func (d *Driver) WithTx(tx pgx.Tx) *Driver {
+	return d.within(pgxClient{client: tx, statements: d.statements})
+}
 
 // WithSQLTx accepts the transaction of any database/sql driver for PostgreSQL.
 func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.within(sqlClient{tx, d.statements}) }

@@ -17,9 +17,14 @@ type pgxClient struct {
 		QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 	}
 	statements *db.Statements
+	// unprepared has a statement take one round trip, also the first time.
+	unprepared bool
 }
 
 func (c pgxClient) Query(ctx context.Context, statement string, args ...any) (queries.Rows, error) {
+	if c.unprepared {
+		args = append([]any{pgx.QueryExecModeExec}, args...)
+	}
 	return c.client.Query(ctx, c.statements.Qualified(statement), args...) //nolint:sqlclosecheck // the generated code does
 }
 
@@ -47,7 +52,7 @@ func (p pgxPool) take(ctx context.Context) (connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgxPooled{pgxClient{conn, p.statements}, conn}, nil
+	return pgxPooled{pgxClient{client: conn, statements: p.statements}, conn}, nil
 }
 
 type pgxPooled struct {
@@ -57,16 +62,45 @@ type pgxPooled struct {
 
 func (c pgxPooled) giveBack(error) { c.conn.Release() }
 
-// takeToRenew takes a connection beside the pool, or one of the pool if there is none to be had.
+// takeToRenew takes a connection beside the pool, or one of the pool if there is none to be had, or none yet: to connect takes several round
+// trips.
 func (p pgxPool) takeToRenew(ctx context.Context) (connection, error) {
-	conn, err := p.renewing.Take(ctx, renewers)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err != nil:
-		return p.take(ctx)
+	if conn, ok := p.renewing.TryTake(renewers); ok {
+		return p.renews(conn), nil
 	}
-	return pgxRenewing{pgxClient{conn, p.statements}, conn, p.renewing}, nil
+	if p.pool.Stat().IdleConns() > 0 {
+		return p.takeUnprepared(ctx)
+	}
+	conn, err := p.takeReady(ctx)
+	if err != nil && ctx.Err() == nil {
+		return p.takeUnprepared(ctx)
+	}
+	return conn, err
+}
+
+func (p pgxPool) renews(conn *pgx.Conn) pgxRenewing {
+	return pgxRenewing{pgxClient{client: conn, statements: p.statements, unprepared: isExtended(conn)}, conn, p.renewing}
+}
+
+func (p pgxPool) takeUnprepared(ctx context.Context) (connection, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pgxPooled{pgxClient{client: conn, statements: p.statements, unprepared: isExtended(conn.Conn())}, conn}, nil
+}
+
+// isExtended reports whether the protocol is the one in which statements can be prepared.
+func isExtended(conn *pgx.Conn) bool {
+	return conn.Config().DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol
+}
+
+func (p pgxPool) takeReady(ctx context.Context) (connection, error) {
+	conn, err := p.renewing.Take(ctx, renewers)
+	if err != nil {
+		return nil, err
+	}
+	return p.renews(conn), nil
 }
 
 type pgxRenewing struct {
@@ -93,7 +127,7 @@ func (p pgxPool) begin(ctx context.Context) (transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgxTransaction{pgxClient{tx, p.statements}, tx}, nil
+	return pgxTransaction{pgxClient{client: tx, statements: p.statements}, tx}, nil
 }
 
 type pgxTransaction struct {

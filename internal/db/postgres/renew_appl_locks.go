@@ -10,14 +10,15 @@ import (
 
 // RenewApplLocks calls renew_appl_locks, outside a transaction on a connection for renewals, so that it does not queue behind the program.
 func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
+	take := d.pool.takeToRenew
 	if len(params.Grants) == 0 {
-		return nil, nil
+		params.Grants, take = []db.RenewableGrant{}, d.pool.takeReady
 	}
 	grants, err := json.Marshal(params.Grants)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := callToRenew(ctx, d, func(q *queries.Queries) ([]queries.RenewApplLocksRow, error) {
+	rows, err := callOn(ctx, d, take, func(q *queries.Queries) ([]queries.RenewApplLocksRow, error) {
 		return q.RenewApplLocks(ctx, string(grants))
 	})
 	if err != nil {

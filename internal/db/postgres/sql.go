@@ -39,8 +39,9 @@ type sqlPool struct {
 }
 
 func newSQLPool(pool *sql.DB, statements *db.Statements) sqlPool {
+	connect := func(ctx context.Context) (*sql.Conn, error) { return db.LiveConn(ctx, pool) }
 	giveBack := func(conn *sql.Conn) { _ = conn.Close() }
-	return sqlPool{pool: pool, statements: statements, renewing: db.NewKept(renewers, pool.Conn, giveBack)}
+	return sqlPool{pool: pool, statements: statements, renewing: db.NewKept(renewers, connect, giveBack)}
 }
 
 func (p sqlPool) take(ctx context.Context) (connection, error) {
@@ -69,6 +70,8 @@ func (p sqlPool) takeToRenew(ctx context.Context) (connection, error) {
 	}
 	return sqlRenewing{sqlClient{conn, p.statements}, conn, p.renewing}, nil
 }
+
+func (p sqlPool) takeReady(ctx context.Context) (connection, error) { return p.takeToRenew(ctx) }
 
 type sqlRenewing struct {
 	sqlClient

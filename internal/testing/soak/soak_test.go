@@ -139,6 +139,7 @@ func openRedis(dsn string) (lease.Locker, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	leases, err := redislock.New(redislock.Config{Client: client, Namespace: namespace})
 	if err != nil {

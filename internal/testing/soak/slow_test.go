@@ -1,0 +1,62 @@
+package soak_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+const (
+	// slowVariable asks for the whole table of slow ways, which takes a quiet machine and some minutes.
+	slowVariable = "APPLOCK_SOAK_SLOW"
+	// slowRounds is how many TTLs the leases of the table have to live.
+	slowRounds = 4
+)
+
+// Goal: a lease lives on a slow way, from its first renewal on. Method: servers whose answers are late, by less than a third of the TTL for each
+// renewal, and leases that nobody has renewed before. A few rows are for every day; a slow machine takes nothing from them.
+func TestSlowWays(t *testing.T) {
+	t.Parallel()
+	ttls := []time.Duration{30 * time.Second}
+	delays := []time.Duration{400 * time.Millisecond}
+	if number(t, slowVariable, 0) > 0 {
+		ttls = []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second}
+		delays = []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond, 380 * time.Millisecond, time.Second}
+	}
+	for _, b := range withoutSessions() {
+		if b.name == "sqlite" { // has no wire
+			continue
+		}
+		for _, ttl := range ttls {
+			for _, delay := range delays {
+				if delay >= ttl/3 {
+					continue
+				}
+				t.Run(fmt.Sprint(b.name, "/", ttl, "/", delay), func(t *testing.T) {
+					t.Parallel()
+					w, wired := through(t, b.place(t))
+					locker := opened(t, b, wired)
+					w.Slow(delay)
+					free := func(context.Context, applock.Lease) error { return nil }
+					if err := locker.Do(t.Context(), applock.AcquireRequest{Object: lateObject(1), MaxHold: time.Hour}, free); err != nil {
+						t.Fatal(err) // from now on there is a connection, and statements are prepared
+					}
+					request := applock.AcquireRequest{Object: lateObject(0), MaxHold: time.Hour, TTL: ttl}
+					lease, err := locker.Acquire(t.Context(), request)
+					if err != nil {
+						t.Fatal(err)
+					}
+					began := time.Now()
+					select {
+					case <-lease.Context().Done():
+						t.Errorf("lost after %s: %v", time.Since(began), lease.Err())
+					case <-time.After(slowRounds * ttl):
+					}
+				})
+			}
+		}
+	}
+}

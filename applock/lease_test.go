@@ -3,7 +3,9 @@ package applock_test
 import (
 	"context"
 	"net/url"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
@@ -165,4 +167,62 @@ func countWaiters(t testing.TB, dsn, objectType string) int {
 		count++
 	}
 	return count
+}
+
+// Goal: a turn that is passed on is a grant of the waiter's, with its department and by the policy, and the history is told of both, where it is
+// told of all. Method: one waiter behind a holder, on a type with a longest ttl.
+func TestAPassedTurnIsTheWaiters(t *testing.T) {
+	t.Parallel()
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		client := onPlace(t, leasePlace(t, product))
+		policy := applock.Policy{Type: "wallet", LongestTTL: 10 * time.Minute, HistoryLevel: applock.HistoryAll}
+		if err := client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: policy, Actor: "DBA"}); err != nil {
+			t.Fatal(err)
+		}
+		request := applock.AcquireRequest{Object: applock.Object{Type: "wallet", ID: "1"}, MaxHold: time.Hour}
+		holder, err := client.Acquire(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan applock.Lease, 1)
+		go func() {
+			request := request
+			request.Owner.Department = "CS"
+			lease, err := client.Acquire(t.Context(), request)
+			if err != nil {
+				t.Error(err)
+			}
+			served <- lease
+		}()
+		for waiting := false; !waiting; {
+			for range client.Waiters(t.Context(), applock.WaitersRequest{ObjectType: "wallet"}) {
+				waiting = true
+			}
+		}
+		if err := holder.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lease := <-served
+		lock, err := client.Inquire(t.Context(), request.Object)
+		if err != nil || lock.Fence != lease.Fence() || lock.Owner.Department != "CS" || lock.Left > 10*time.Minute {
+			t.Errorf("inquire: %+v, %v, want fence %d, department CS, 10 minutes at the most", lock, err, lease.Fence())
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		var told []applock.EventKind
+		for event, err := range client.History(t.Context(), applock.HistoryRequest{ObjectType: "wallet", ObjectID: "1"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event.Kind != applock.EventRefused {
+				told = append(told, event.Kind)
+			}
+		}
+		want := []applock.EventKind{applock.EventAcquired, applock.EventReleased, applock.EventAcquired, applock.EventReleased}
+		if !slices.Equal(told, want) {
+			t.Errorf("the history has %v, want %v", told, want)
+		}
+	})
 }

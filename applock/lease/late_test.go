@@ -175,3 +175,26 @@ func TestGivingBackGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// Goal: Close releases each take without an answer once more, also where the release of another one fails. Method: more than are released at a
+// time, and no release is answered.
+func TestCloseTriesAllLateTakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		backend := fakebackend.New()
+		backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault {
+			return fakebackend.Fault{Refuse: applock.ErrUnreachable}
+		}
+		leases := lease.New(backend, lease.Config{})
+		const takes = 20
+		for id := range takes {
+			leases.AddLateTake(account(id))
+		}
+		if err := leases.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if calls := backend.Calls(fakebackend.Release); calls != takes {
+			t.Errorf("%d calls of release, want %d", calls, takes)
+		}
+	})
+}

@@ -398,3 +398,30 @@ func TestRenewalsAreMadeReadyOnce(t *testing.T) {
 		take("later", 9*time.Second, 2)
 	})
 }
+
+// Goal: a row of turns ends when everybody has had one who was waiting at first, and at the latest after two seconds and one turn that was
+// handed on, or after so many turns as cost next to nothing. Method: a hundred wait.
+func TestARowEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		long := turns{}
+		long.taken(100)
+		time.Sleep(longRow)
+		if long.isOver() {
+			t.Error("over before a turn was handed on")
+		}
+		if long.taken(100); !long.isOver() {
+			t.Error("goes on after two seconds")
+		}
+		short := turns{}
+		for range mostTurns {
+			short.taken(2 * mostTurns)
+		}
+		if short.isOver() {
+			t.Error("over before its most turns")
+		}
+		if short.taken(2 * mostTurns); !short.isOver() {
+			t.Error("goes on after its most turns")
+		}
+	})
+}

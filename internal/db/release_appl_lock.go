@@ -43,8 +43,7 @@ type ReleaseApplLockResult struct {
 	OldDepartmentID string
 }
 
-// Passer is a [Driver] that can release a grant and get the object for the next operator in one transaction, and in one call where
-// there is a server.
+// Passer is a [Driver] that can release a grant and get the object for the next operator in one call, which is one transaction.
 type Passer interface {
 	// PassApplLock gets nothing unless the answer to the release is Released. The release is flushed.
 	PassApplLock(ctx context.Context, release ReleaseApplLockParams, next GetApplLockParams) (PassApplLockResult, error)

@@ -61,18 +61,3 @@ func (d *Driver) release(
 	}
 	return result, err
 }
-
-// PassApplLock is [db.Passer.PassApplLock].
-func (d *Driver) PassApplLock(
-	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams,
-) (result db.PassApplLockResult, err error) {
-	err = d.tx(ctx, func(d *Driver) error {
-		released, err := d.ReleaseApplLock(ctx, release)
-		if result.Released = released.Outcome; err != nil || result.Released != db.Released {
-			return err
-		}
-		result.Next, err = d.GetApplLock(ctx, next)
-		return err
-	})
-	return result, err
-}

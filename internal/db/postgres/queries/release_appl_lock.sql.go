@@ -26,10 +26,10 @@ FROM release_appl_lock_row(
 ) AS r
 LEFT JOIN LATERAL (
     SELECT
-        a.p_outcome,
-        a.p_fence,
-        a.p_expires_ts,
-        a.p_seconds_left
+        a.p_outcome::text AS p_outcome,
+        a.p_fence::bigint AS p_fence,
+        a.p_expires_ts::timestamptz AS p_expires_ts,
+        a.p_seconds_left::bigint AS p_seconds_left
     FROM unnest(CASE WHEN r.p_outcome = 'RELEASED' THEN ARRAY[$5::bigint] END) AS n (ttl_seconds)
     CROSS JOIN LATERAL get_appl_lock_row(
         $1::text,

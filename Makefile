@@ -152,6 +152,7 @@ soak: ## Hold leases on every backend, while processes are killed and connection
 	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_LEASES=$(SOAK_LEASES) \
 		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) APPLOCK_SOAK_CALLS=$(SOAK_CALLS) $(WITH_SERVERS) \
 		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
+	APPLOCK_SOAK_SLOW=1 $(WITH_SERVERS) go test -count=1 -v -parallel=8 -timeout=1h -run='^TestSlowWays$$' ./internal/testing/soak
 	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_CALLS=$(SOAK_CALLS) \
 		go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=2h -run='^Test(Faults|LateTakes)' .
 

@@ -213,7 +213,7 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 	if l.afterRenewals(ctx); ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing has been sent
 	}
-	started := time.Now() // before the request, so that it never lasts longer here than there
+	started := l.now() // before the request, so that it never lasts longer here than there
 	asking, cancel := l.untilShutdown(context.WithoutCancel(ctx))
 	answers := make(chan answer, 1)
 	l.background.Go(func() {
@@ -251,7 +251,7 @@ var errTooLate = errors.New("the answer took longer than the lease would have la
 // accept makes leases of grants, unless they are of no use any more.
 func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Grant, started time.Time) ([]*handle, error) {
 	for _, claim := range claims {
-		if trust := trusted(claim.term()); time.Since(started) >= trust {
+		if trust := trusted(claim.term()); l.now().Sub(started) >= trust {
 			l.giveBack(claims, func() answer { return answer{grants: grants} })
 			return nil, fmt.Errorf("%w, %s", errTooLate, trust)
 		}

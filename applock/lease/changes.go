@@ -34,7 +34,7 @@ func (h *hold) renew(ctx context.Context) error {
 		ctx = limited
 	}
 	return h.exclusively(ctx, func(ctx context.Context) error {
-		asked := time.Now()
+		asked := h.leases.now()
 		return h.extend(ctx, asked, term, asked.Add(h.maxHold))
 	})
 }
@@ -94,7 +94,7 @@ func (l *Leases) verify(h *hold) {
 		ctx, cancel := context.WithTimeout(l.stopped, releaseLimit)
 		defer cancel()
 		err := h.exclusively(ctx, func(ctx context.Context) error {
-			asked := time.Now()
+			asked := l.now()
 			ends, term := h.left(asked)
 			if term <= 0 {
 				return nil
@@ -128,7 +128,7 @@ func (h *hold) leftLocked(now time.Time) time.Duration {
 // leave renews the hold for the last time and ends it without a release.
 func (h *hold) leave(ctx context.Context, ttl time.Duration) error {
 	return h.exclusively(ctx, func(ctx context.Context) error {
-		asked := time.Now()
+		asked := h.leases.now()
 		if err := h.extend(ctx, asked, ttl, asked.Add(ttl)); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 // sleeper is a machine whose monotonic clock, and so each timer, stands still while it sleeps.
 type sleeper struct{ slept atomic.Int64 }
 
-func (s *sleeper) now() time.Time { return time.Now().Round(0).Add(time.Duration(s.slept.Load())) }
+func (s *sleeper) clock() time.Duration { return time.Duration(s.slept.Load()) }
 
 func (s *sleeper) sleep(long time.Duration) { s.slept.Add(int64(long)) }
 
@@ -29,7 +29,7 @@ func playSleeper(t *testing.T, test func(t *testing.T, here program, machine *sl
 		machine := &sleeper{}
 		backend := fakebackend.New()
 		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{})
-		leases.SetWallClock(machine.now)
+		leases.SleepBy(machine.clock)
 		defer func() { _ = leases.Close() }()
 		test(t, program{Leases: leases, backend: backend}, machine)
 	})
@@ -74,18 +74,52 @@ func TestSleepEndsTrust(t *testing.T) {
 	})
 }
 
-// Goal: a clock that is set back makes no lease last longer. Method: an hour back.
-func TestClockSetBack(t *testing.T) {
+// Goal: what was asked for before a sleep is counted from then on. Method: the machine sleeps while a grant and while a renewal are on their way.
+func TestSleepDuringACall(t *testing.T) {
 	t.Parallel()
-	playSleeper(t, func(t *testing.T, here program, machine *sleeper) {
-		lease := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: time.Minute})
-		machine.sleep(-time.Hour)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrLost) || !errors.Is(lease.Err(), applock.ErrLost) {
-			t.Errorf("after a minute: %v, want ErrLost", cause)
+	for _, operation := range []string{fakebackend.Get, fakebackend.Renew} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			playSleeper(t, func(t *testing.T, here program, machine *sleeper) {
+				here.backend.ChangeFault(func(fakebackend.Faults) fakebackend.Faults {
+					return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+						if call.Operation == operation {
+							machine.sleep(8 * time.Second)
+						}
+						return fakebackend.Fault{}
+					}
+				})
+				lease, err := here.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: 10 * time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if operation == fakebackend.Renew {
+					if err := lease.Renew(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if left := time.Until(lease.Deadline()); left > 2*time.Second {
+					t.Errorf("trusted for %s, want no more than 2 s", left)
+				}
+				time.Sleep(2 * time.Second)
+				if err := lease.Err(); !errors.Is(err, applock.ErrLost) {
+					t.Errorf("at its end: %v, want ErrLost", err)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a machine that has not slept is one that is awake, whatever its load. Method: the clock of this one, many times.
+func TestNobodySleepsHere(t *testing.T) {
+	t.Parallel()
+	leases := lease.New(fakebackend.New(), lease.Config{})
+	defer func() { _ = leases.Close() }()
+	for range 10_000 {
+		if slept := leases.Slept(); slept != 0 {
+			t.Fatalf("slept for %s", slept)
 		}
-	})
+	}
 }
 
 // Goal: the context of a lease has a deadline: the end of MaxHold, which Renew puts off. Method: leases with and without a TTL,

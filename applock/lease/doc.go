@@ -25,9 +25,9 @@
 //
 // Who trusts what, until when. The backend keeps a grant until its own clock passes the end that the last call gave it. The
 // lease is trusted until [applock.Lease.Deadline]: the moment before that call was sent plus what it asked for, less a margin of a
-// tenth of it and at most 1 s, on the monotonic clock of this process, and on the wall clock, which goes on while a machine
-// sleeps, should that get there first. A slow call therefore shortens the trust and never
-// the safety, and clocks that differ do no harm. Trust never goes beyond MaxHold after the call that took the grant, or the last
+// tenth of it and at most 1 s, on the monotonic clock of this process, to which is added what the machine has slept. Linux tells that by
+// CLOCK_BOOTTIME, which no step of the machine's time moves. Elsewhere a wall clock that is set forward is taken for a sleep, and ends leases
+// early. A slow call therefore shortens the trust and never the safety, and clocks that differ do no harm. Trust never goes beyond MaxHold after the call that took the grant, or the last
 // [applock.Lease.Renew]. [applock.Lease.Context] ends when trust does. A holder that is paused does not notice: what it writes then is kept
 // out by the fence, with Assert in the transaction that writes.
 //

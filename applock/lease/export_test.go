@@ -31,8 +31,8 @@ func (l *Leases) SetRandom(random func() float64) { l.waiters.random = random }
 // CheckIdle has leases without a TTL checked as those of a client are.
 func (l *Leases) CheckIdle() { l.checkIdle = idleCheck }
 
-// SetWallClock has another clock be the one that goes on while a machine sleeps.
-func (l *Leases) SetWallClock(clock func() time.Time) { l.wallClock = clock }
+// SleepBy has a clock tell how long the machine has slept.
+func (l *Leases) SleepBy(clock func() time.Duration) { l.sleepBy(clock) }
 
 // AcquireAllBy is TryAcquireAll of a client with another way to take objects, each of which is locked for term.
 func (l *Leases) AcquireAllBy(
@@ -58,3 +58,6 @@ func (l *Leases) AcquireAllBy(
 	}
 	return set, nil
 }
+
+// Slept is slept.
+func (l *Leases) Slept() time.Duration { return l.slept() }

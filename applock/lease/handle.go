@@ -51,7 +51,7 @@ func (l *handle) ExpiresAt() time.Time {
 func (l *handle) Deadline() time.Time {
 	l.hold.leases.mutex.Lock()
 	defer l.hold.leases.mutex.Unlock()
-	return l.hold.deadline
+	return l.hold.deadline.Add(-l.hold.leases.slept())
 }
 
 // Context is [applock.Lease.Context].

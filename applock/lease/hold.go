@@ -50,7 +50,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 		asker:   context.WithoutCancel(ctx),
 		turn:    make(chan struct{}, 1),
 		grant:   grant,
-		began:   time.Now(),
+		began:   l.now(),
 		ends:    started.Add(claim.maxHold),
 		open:    map[*handle]struct{}{},
 	}
@@ -75,7 +75,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 		h.ttl = term // renewed in time
 	}
 	h.trust(started, term)
-	h.watchdog = time.AfterFunc(time.Until(h.deadline), h.runOut)
+	h.watchdog = time.AfterFunc(h.trustLeft(), h.runOut)
 	l.keep(h, started)
 	return h.lease(h.asker)
 }
@@ -121,17 +121,15 @@ func trusted(term time.Duration) time.Duration { return term - min(term/10, maxM
 func (h *hold) last() time.Time {
 	h.leases.mutex.Lock()
 	defer h.leases.mutex.Unlock()
+	last := h.ends
 	if h.ttl == 0 {
-		return h.deadline
+		last = h.deadline
 	}
-	return h.ends
+	return last.Add(-h.leases.slept()) // by the clock of the caller
 }
 
-// trustLeft is for how long the hold may be trusted, by the clock that gives it less: the monotonic one stands still while
-// the machine sleeps, and the other one may be set back. The mutex is held.
-func (h *hold) trustLeft() time.Duration {
-	return min(time.Until(h.deadline), h.deadline.Round(0).Sub(h.leases.wallClock()))
-}
+// trustLeft is for how long the hold may be trusted; the mutex is held.
+func (h *hold) trustLeft() time.Duration { return h.deadline.Sub(h.leases.now()) }
 
 // err returns why the hold is over, and ends it if it is to be.
 func (h *hold) err() error {

@@ -55,8 +55,10 @@ type Leases struct {
 	closed      bool
 
 	background background
-	// wallClock is the clock that goes on while the machine sleeps.
-	wallClock func() time.Time
+	// sleepClock is how long the machine has slept, since some moment in the past.
+	sleepClock func() time.Duration
+	// awake is what it was when the leases were made.
+	awake time.Duration
 
 	// ended is closed when Close has done its work, closeErr is what became of it.
 	ended    chan struct{}
@@ -82,16 +84,16 @@ func New(backend Backend, config Config) *Leases {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	leases := &Leases{
-		backend:   backend,
-		logger:    logger,
-		hooks:     config.Hooks,
-		check:     max(config.CheckInterval, 0),
-		objects:   map[applock.Object]*objectState{},
-		live:      map[*hold]struct{}{},
-		paces:     map[int]*pace{},
-		wallClock: wallClock,
-		ended:     make(chan struct{}),
+		backend: backend,
+		logger:  logger,
+		hooks:   config.Hooks,
+		check:   max(config.CheckInterval, 0),
+		objects: map[applock.Object]*objectState{},
+		live:    map[*hold]struct{}{},
+		paces:   map[int]*pace{},
+		ended:   make(chan struct{}),
 	}
+	leases.sleepBy(sleepClock())
 	leases.background.idle = sync.NewCond(&leases.background.mutex)
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
 	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
@@ -105,25 +107,37 @@ func New(backend Backend, config Config) *Leases {
 	return leases
 }
 
-func wallClock() time.Time { return time.Now().Round(0) }
-
 const (
 	// clockCheck is how often the clocks are compared while there are leases, and clockGap how far they may be apart.
 	clockCheck = time.Second
 	clockGap   = 100 * time.Millisecond
 )
 
-// watchClocks has the watchdogs, which the monotonic clock wakes, look at the other one when that has jumped ahead: the machine
-// has slept. It goes on while there are leases.
+// sleepBy has a clock tell how long the machine has slept.
+func (l *Leases) sleepBy(clock func() time.Duration) { l.sleepClock, l.awake = clock, clock() }
+
+// slept is how long the machine has slept since the leases were made.
+func (l *Leases) slept() time.Duration {
+	if slept := l.sleepClock() - l.awake; slept > clockGap {
+		return slept
+	}
+	return 0
+}
+
+// now is the time that leases are counted by: that of the monotonic clock, which no step moves, and what the machine has slept, while that clock
+// stood still.
+func (l *Leases) now() time.Time { return time.Now().Add(l.slept()) }
+
+// watchClocks has the watchdogs, which the monotonic clock wakes, look again when the machine has slept. It goes on while there are leases.
 func (l *Leases) watchClocks() {
-	began, wall := time.Now(), l.wallClock()
+	before := l.slept()
 	time.AfterFunc(clockCheck, func() {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
 		if l.watching = len(l.live) > 0; !l.watching {
 			return
 		}
-		if l.wallClock().Sub(wall)-time.Since(began) > clockGap {
+		if l.slept()-before > clockGap {
 			for h := range l.live {
 				h.watchdog.Reset(max(h.trustLeft(), 0))
 			}

@@ -70,12 +70,13 @@ func (l *Leases) keep(h *hold, started time.Time) {
 	p.holds[h] = struct{}{}
 	phase := time.Duration(p.added % phases)
 	p.added++
-	h.due = time.Now().Add(h.interval - phase*h.interval/phases)
+	now := l.now()
+	h.due = now.Add(h.interval - phase*h.interval/phases)
 	if latest := started.Add(h.interval); latest.Before(h.due) {
 		h.due = latest
 	}
 	l.prepare(h)
-	p.took = max(p.took, time.Since(started)) // a slow grant tells of a slow way
+	p.took = max(p.took, now.Sub(started)) // a slow grant tells of a slow way
 	if !p.running {
 		p.running = true
 		l.background.Go(p.run)
@@ -119,7 +120,7 @@ func (p *pace) nudge() {
 func (l *Leases) hurry() {
 	for _, p := range l.paces {
 		for h := range p.holds {
-			h.due = time.Now()
+			h.due = l.now()
 		}
 		p.nudge()
 	}
@@ -159,7 +160,7 @@ func (p *pace) run() {
 			return
 		case <-p.wake:
 			continue
-		case <-time.After(time.Until(next)):
+		case <-time.After(next.Sub(p.leases.now())):
 		}
 		p.renewDue(calls)
 	}
@@ -209,7 +210,7 @@ type batch struct {
 func (p *pace) due() batch {
 	p.leases.mutex.Lock()
 	defer p.leases.mutex.Unlock()
-	now := time.Now()
+	now := p.leases.now()
 	var due []*hold
 	for h := range p.holds {
 		if !h.due.After(now) {
@@ -274,9 +275,9 @@ func (p *pace) renew(batch batch) {
 	l := p.leases
 	ctx, cancel := context.WithTimeout(l.stopped, batch.limit)
 	defer cancel()
-	asked := time.Now()
+	asked := l.now()
 	err := l.renewBatch(ctx, batch, asked)
-	p.fit(batch, time.Since(asked), err == nil || errors.Is(err, errPassedOver))
+	p.fit(batch, l.now().Sub(asked), err == nil || errors.Is(err, errPassedOver))
 	if batch.isLate || ctx.Err() != nil {
 		l.putOff(min(batch.interval/attemptsPerInterval, retryAfter))
 	}

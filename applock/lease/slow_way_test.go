@@ -2,8 +2,10 @@ package lease_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +78,21 @@ func (s slowWay) play(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		if err := held.Err(); err != nil && (s.lives() || backend.Calls(fakebackend.Renew) == 0) {
 			t.Errorf("after %d renewals: %v", backend.Calls(fakebackend.Renew), err)
+		}
+	})
+}
+
+// Goal: who waits in vain for an answer is not sent to look for a server that runs. Method: the backend answers later than the caller waits.
+func TestNoAnswerIsToldAsItIs(t *testing.T) {
+	t.Parallel()
+	backend := unpolledFake(func(context.Context, fakebackend.Call) fakebackend.Fault {
+		return fakebackend.Fault{Before: time.Second}
+	})
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 500 * time.Millisecond})
+		const want = "try to acquire job:nightly: no answer within the 500ms of max_wait: "
+		if !errors.Is(err, applock.ErrUnreachable) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	})
 }

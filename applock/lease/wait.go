@@ -134,7 +134,16 @@ func (w *wait) tryTurn(limited context.Context) (done bool, err error) {
 	return !w.isToWait(err), err
 }
 
-var errNoAnswer = fmt.Errorf("%w: no answer for %s", applock.ErrUnreachable, outagePatience)
+var errNoAnswer error = noAnswerError{within: outagePatience.String()}
+
+// noAnswerError is ErrUnreachable in other words: the server may well run.
+type noAnswerError struct{ within string }
+
+func (e noAnswerError) Error() string {
+	return "no answer within " + e.within + ": the backend is silent or busy with this object, or no connection to it is free"
+}
+
+func (noAnswerError) Is(target error) bool { return target == applock.ErrUnreachable }
 
 // errGivenUp is what is known of an attempt that was abandoned. What it takes is given back when its answer comes, but that may get lost.
 var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOutcomeUnknown)
@@ -275,7 +284,7 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 	if verdict := l.verdict(w.self); verdict != nil {
 		return verdict
 	}
-	return fmt.Errorf("%w: no answer within the %s of max_wait", applock.ErrUnreachable, w.maxWait)
+	return noAnswerError{within: fmt.Sprintf("the %s of max_wait", w.maxWait)}
 }
 
 // pause waits until the waiter is to try again, or limited ends. After an attempt that came to nothing it asks again soon,

@@ -96,7 +96,7 @@ func kindOfState(state string) db.Kind {
 		return db.KindPrivilege
 	case "25006": // read only transaction, as all are on a standby
 		return db.KindReadOnly
-	case "55P03": // lock not available: lock_timeout
+	case "55P03", "57014": // lock not available: lock_timeout; query canceled, as by a statement_timeout that is shorter
 		return db.KindBusy
 	case "40001", "40P01", "25P03": // serialization failure, deadlock, idle in transaction for too long
 		return db.KindRetry

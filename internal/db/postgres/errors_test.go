@@ -31,6 +31,7 @@ func TestErrorsOfDatabaseSQL(t *testing.T) {
 		{refusal("LK001"), db.KindInvalid},
 		{fmt.Errorf("wrapped: %w", refusal("40P01")), db.KindRetry},
 		{refusal("25P03"), db.KindRetry},
+		{refusal("57014"), db.KindBusy},
 		{refusal("57P01"), db.KindInFlight},
 		{driver.ErrBadConn, db.KindInFlight},
 		{sql.ErrTxDone, db.KindInFlight},

@@ -14,16 +14,18 @@ const (
 	slowVariable = "APPLOCK_SOAK_SLOW"
 	// slowRounds is how many TTLs the leases of the table have to live.
 	slowRounds = 4
+	// slowPieces is by how many late answers a renewal may be delayed: MySQL answers a call by two, and Redis does not know a script at first.
+	slowPieces = 2
 )
 
 // Goal: a lease lives on a slow way, from its first renewal on. Method: servers whose answers are late, by less than a third of the TTL for each
-// renewal, and leases that nobody has renewed before. A few rows are for every day; a slow machine takes nothing from them.
+// renewal, and leases that nobody has renewed before. One row is for every day, and a slow machine takes nothing from it.
 func TestSlowWays(t *testing.T) {
 	t.Parallel()
-	ttls := []time.Duration{30 * time.Second}
+	rounds, ttls := 1, []time.Duration{30 * time.Second}
 	delays := []time.Duration{400 * time.Millisecond}
 	if number(t, slowVariable, 0) > 0 {
-		ttls = []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second}
+		rounds, ttls = slowRounds, []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second}
 		delays = []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond, 380 * time.Millisecond, time.Second}
 	}
 	for _, b := range withoutSessions() {
@@ -32,7 +34,7 @@ func TestSlowWays(t *testing.T) {
 		}
 		for _, ttl := range ttls {
 			for _, delay := range delays {
-				if delay >= ttl/3 {
+				if slowPieces*delay >= ttl/3 {
 					continue
 				}
 				t.Run(fmt.Sprint(b.name, "/", ttl, "/", delay), func(t *testing.T) {
@@ -53,7 +55,7 @@ func TestSlowWays(t *testing.T) {
 					select {
 					case <-lease.Context().Done():
 						t.Errorf("lost after %s: %v", time.Since(began), lease.Err())
-					case <-time.After(slowRounds * ttl):
+					case <-time.After(time.Duration(rounds) * ttl):
 					}
 				})
 			}

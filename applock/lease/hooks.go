@@ -30,7 +30,7 @@ func (h Hooks) waited(ctx context.Context, object applock.Object, began time.Tim
 
 // ended tells of the end of a hold.
 func (h Hooks) ended(ended *hold, lost bool) {
-	held := time.Since(ended.began)
+	held := ended.leases.now().Sub(ended.began)
 	switch {
 	case lost && h.Lost != nil:
 		go h.Lost(ended.asker, ended.grant.Object, held, ended.cause)

@@ -26,7 +26,7 @@ func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
-	sent := time.Now() // before the request, so that it never lasts longer here than there
+	sent := l.now() // before the request, so that it never lasts longer here than there
 	got, err := l.passOnce(ctx, grant, claim)
 	switch {
 	case err == nil:
@@ -71,7 +71,7 @@ func (l *Leases) passOnce(ctx context.Context, grant applock.Grant, claim claim)
 
 // give makes a lease of what was passed on. A waiter that is gone by now leaves it to the next one.
 func (l *Leases) give(next *waiter, claim claim, grant applock.Grant, sent time.Time) {
-	if trust := trusted(claim.term()); time.Since(sent) >= trust {
+	if trust := trusted(claim.term()); l.now().Sub(sent) >= trust {
 		l.giveBack(claims(claim), func() answer { return answer{grants: []applock.Grant{grant}} })
 		l.tellPassed(next, &passed{err: fmt.Errorf("%w, %s", errTooLate, trust)})
 		return

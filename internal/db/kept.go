@@ -66,7 +66,7 @@ func (k *Kept[C]) Take(ctx context.Context, most int) (C, error) {
 		return conn, nil
 	default:
 	}
-	failed := k.begin(most) //nolint:contextcheck // the next caller has it if this one has gone
+	failed := k.begin(most) // the next caller has it if this one has gone
 	select {
 	case conn := <-k.idle:
 		return conn, nil

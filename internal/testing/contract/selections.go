@@ -26,6 +26,7 @@ func selectedKeys(t *testing.T, backend Backend) {
 	for _, object := range all {
 		mustGet(t, place.Client, object, "JDOE")
 		mustAnnounce(t, place, db.AnnounceApplLockWaiterParams{ObjectType: object.Type, ObjectID: object.ID, OperatorID: "ASMITH"})
+		keepWaiters(t, place)
 	}
 	for _, test := range []struct {
 		objectType, id, prefix string
@@ -54,6 +55,7 @@ func selectedKeys(t *testing.T, backend Backend) {
 			}
 		}
 		for _, pageSize := range []int{1, 3, 0} {
+			keepWaiters(t, place)
 			locks := listed(t, place.Client, applock.ListRequest{
 				ObjectType: test.objectType, ObjectID: test.id, Prefix: test.prefix, PageSize: pageSize,
 			})
@@ -141,6 +143,14 @@ func mustAnnounce(t testing.TB, place Place, waiter db.AnnounceApplLockWaiterPar
 	t.Helper()
 	waiter.ClientID = client
 	if err := place.Driver.AnnounceApplLockWaiter(t.Context(), waiter); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepWaiters has the waiters stay listed for another minute, however busy the machine is.
+func keepWaiters(t testing.TB, place Place) {
+	t.Helper()
+	if _, err := place.Driver.PollApplLocks(t.Context(), db.PollApplLocksParams{ClientID: client, MaxRows: 1}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,10 +35,15 @@ type member struct {
 	process         *exec.Cmd
 }
 
+// builtServer returns the path of etcd's server. It is built once: the go command builds it for each test that asks at the same time.
+var builtServer = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "-C", "../../../tools/etcd", "tool", "-n", "go.etcd.io/etcd/server/v3").Output()
+})
+
 // newCluster starts a cluster, and returns it when it has a leader.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	server, err := exec.CommandContext(t.Context(), "go", "-C", "../../../tools/etcd", "tool", "-n", "go.etcd.io/etcd/server/v3").Output()
+	server, err := builtServer()
 	if err != nil {
 		t.Fatalf("build etcd: %v", err)
 	}

@@ -128,6 +128,9 @@ func (h *hold) last() time.Time {
 	return last.Add(-h.leases.slept()) // by the clock of the caller
 }
 
+// age is how long ago the hold began.
+func (h *hold) age() time.Duration { return h.leases.now().Sub(h.began) }
+
 // trustLeft is for how long the hold may be trusted; the mutex is held.
 func (h *hold) trustLeft() time.Duration { return h.deadline.Sub(h.leases.now()) }
 

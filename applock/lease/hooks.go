@@ -30,11 +30,10 @@ func (h Hooks) waited(ctx context.Context, object applock.Object, began time.Tim
 
 // ended tells of the end of a hold.
 func (h Hooks) ended(ended *hold, lost bool) {
-	held := ended.leases.now().Sub(ended.began)
 	switch {
 	case lost && h.Lost != nil:
-		go h.Lost(ended.asker, ended.grant.Object, held, ended.cause)
+		go h.Lost(ended.asker, ended.grant.Object, ended.age(), ended.cause)
 	case !lost && h.Held != nil:
-		go h.Held(ended.asker, ended.grant.Object, held)
+		go h.Held(ended.asker, ended.grant.Object, ended.age())
 	}
 }

@@ -350,7 +350,7 @@ func TestCallsFitTheTimeOfAnAttempt(t *testing.T) {
 // Goal: leases whose events nobody asks for cost nothing for them. Method: allocations of telling nobody.
 // It is not parallel: allocations are those of the whole program.
 func TestHooksForNobodyAllocateNothing(t *testing.T) {
-	h := &hold{asker: t.Context(), leases: &Leases{sleepClock: sleepClock()}}
+	h := &hold{asker: t.Context()}
 	if allocated := testing.AllocsPerRun(100, func() {
 		Hooks{}.waited(h.asker, h.grant.Object, h.began, nil)
 		Hooks{}.ended(h, false)

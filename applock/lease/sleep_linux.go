@@ -16,17 +16,14 @@ const (
 func sleepClock() func() time.Duration { return kernelSlept }
 
 func kernelSlept() time.Duration {
-	const looks = 3 // the clocks are read one after the other, and the kernel may run something else in between
-	slept, shortest := time.Duration(0), time.Duration(-1)
-	for range looks {
+	const undisturbed = time.Millisecond // the clocks are read one after the other, and the kernel may run something else in between
+	for {
 		before := clock(clockMonotonic)
 		since := clock(clockBoottime)
-		took := clock(clockMonotonic) - before
-		if shortest < 0 || took < shortest {
-			slept, shortest = since-before-took/2, took
+		if took := clock(clockMonotonic) - before; took < undisturbed {
+			return since - before - took/2
 		}
 	}
-	return slept
 }
 
 func clock(id uintptr) time.Duration {

@@ -23,12 +23,12 @@ func LentMySQL(t testing.TB, product string) string {
 	if _, err := migrate.Up(t.Context(), MySQL(t, handle), migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	empty(t, handle)
 	name, before := shapeOfMySQL(t, handle)
+	empty(t, handle, name)
 	t.Cleanup(func() {
 		if _, after := shapeOfMySQL(t, handle); after != before {
 			t.Errorf("%s is no longer as it was lent, %s: %s; give the test a database of its own", name, before, after)
-			drop(t, handle)
+			drop(t, handle, name)
 		}
 	})
 	return dsn
@@ -36,23 +36,22 @@ func LentMySQL(t testing.TB, product string) string {
 
 // empty makes new tables, and does not empty the old ones: rows that are deleted take part in locking until the server
 // has removed them. What cannot be emptied is not lent again.
-func empty(t testing.TB, handle *sql.DB) {
+func empty(t testing.TB, handle *sql.DB, name string) {
 	t.Helper()
 	for _, statement := range []string{
 		"TRUNCATE appl_lock", "TRUNCATE appl_lock_waiter", "TRUNCATE appl_lock_event", "TRUNCATE appl_lock_policy",
 		"UPDATE appl_lock_fence SET fence = 0",
 	} {
 		if _, err := handle.ExecContext(t.Context(), statement); err != nil {
-			drop(t, handle)
+			drop(t, handle, name)
 			t.Fatalf("a test that had this database before needs one of its own: %s: %v", statement, err)
 		}
 	}
 }
 
 // drop lets the next test have a new database.
-func drop(t testing.TB, handle *sql.DB) {
+func drop(t testing.TB, handle *sql.DB, name string) {
 	t.Helper()
-	name, _ := shapeOfMySQL(t, handle)
 	if _, err := handle.ExecContext(context.Background(), "DROP DATABASE "+name); err != nil {
 		t.Error(err)
 	}

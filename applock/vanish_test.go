@@ -82,18 +82,6 @@ func onPooler(t testing.TB, dsn string) *applock.Client {
 	return onPlace(t, parsed.String())
 }
 
-// wireTo leads to a database over a wire.
-func wireTo(t testing.TB, dsn string) (w *wire.Wire, wired string) {
-	t.Helper()
-	parsed, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal("the test DSN is no URL")
-	}
-	w = wire.New(t, parsed.Host)
-	parsed.Host = w.Address
-	return w, parsed.String()
-}
-
 // callOfMany is a call of more than one message. It prepares what it needs, and returns what is called.
 type callOfMany func(t testing.TB, lost, other *applock.Client, object applock.Object) (call func(ctx context.Context) error)
 
@@ -157,7 +145,7 @@ func TestLostClientLeavesNothingLocked(t *testing.T) {
 // lose makes a call whose client is lost after so many messages, and has another client take the object. It returns how many there were.
 func (l lossy) lose(t testing.TB, other *applock.Client, object applock.Object, call callOfMany, after int64) (messages int64) {
 	t.Helper()
-	w, wired := wireTo(t, l.wired)
+	w, wired := wire.Through(t, l.wired)
 	lost := l.open(t, wired)
 	if _, err := lost.Ping(t.Context()); err != nil {
 		t.Error(err)

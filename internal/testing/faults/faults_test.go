@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -262,16 +261,10 @@ func (l *laboratory) round(i int) {
 	folder := l.t.TempDir()
 	var between *wire.Wire
 	if l.server != nil {
-		parsed, err := url.Parse(told.DSN)
-		if err != nil {
-			l.t.Fatal("the test DSN is no URL")
+		between, told.DSN = wire.Through(l.t, told.DSN)
+		if !strings.Contains(told.DSN, "?") {
+			told.DSN += "?timeout=5s"
 		}
-		between = wire.New(l.t, parsed.Host)
-		parsed.Host = between.Address
-		if parsed.RawQuery == "" {
-			parsed.RawQuery = "timeout=5s"
-		}
-		told.DSN = parsed.String()
 	}
 	var crew []*worked
 	for number := range processes {

@@ -82,7 +82,7 @@ func TestLateTake(t *testing.T) {
 
 func strandOne(t *testing.T, b backend, late time.Duration) {
 	t.Helper()
-	w, wired := through(t, b.place(t))
+	w, wired := wire.Through(t, b.place(t))
 	locker := opened(t, b, wired)
 	request := applock.AcquireRequest{Object: lateObject(0), MaxHold: time.Hour}
 	if err := locker.Do(t.Context(), request, func(context.Context, applock.Lease) error { return nil }); err != nil {
@@ -133,7 +133,7 @@ func TestManyLateTakes(t *testing.T) {
 			dsn := b.place(t)
 			w, wired := (*wire.Wire)(nil), dsn
 			if !strings.HasPrefix(dsn, "sqlite:") {
-				w, wired = through(t, dsn)
+				w, wired = wire.Through(t, dsn)
 				w.Strand(strandsSome(w, seed, late))
 			}
 			locker := opened(t, b, wired)

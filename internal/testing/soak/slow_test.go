@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/wire"
 )
 
 const (
@@ -39,7 +40,7 @@ func TestSlowWays(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(b.name, "/", ttl, "/", delay), func(t *testing.T) {
 					t.Parallel()
-					w, wired := through(t, b.place(t))
+					w, wired := wire.Through(t, b.place(t))
 					locker := opened(t, b, wired)
 					w.Slow(delay)
 					free := func(context.Context, applock.Lease) error { return nil }

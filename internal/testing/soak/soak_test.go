@@ -178,7 +178,7 @@ func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
 		p.orders.Number, p.orders.Backend, p.orders.DSN = number, b.name, dsn
 		p.orders.Journal = filepath.Join(c.journal, fmt.Sprintf("worker%d.jsonl", number))
 		if !strings.HasPrefix(dsn, "sqlite:") {
-			p.wire, p.orders.DSN = through(t, dsn)
+			p.wire, p.orders.DSN = wire.Through(t, dsn)
 		}
 		c.workers = append(c.workers, p)
 	}
@@ -186,18 +186,6 @@ func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
 		p.start(t)
 	}
 	return c
-}
-
-// through returns a wire to the server of a DSN, and the DSN that leads through it.
-func through(t *testing.T, dsn string) (*wire.Wire, string) {
-	t.Helper()
-	parsed, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal("the test DSN is no URL")
-	}
-	w := wire.New(t, parsed.Host)
-	parsed.Host = w.Address
-	return w, parsed.String()
 }
 
 // start starts the process and returns when it has its leases.

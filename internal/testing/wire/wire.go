@@ -4,6 +4,7 @@ package wire
 import (
 	"context"
 	"net"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,6 +37,18 @@ type Wire struct {
 
 // Pick says of a piece that a client sends whether it is stranded, and for how long.
 type Pick func(piece []byte) (late time.Duration, isStranded bool)
+
+// Through returns a wire to the server of a DSN that is a URL, and the DSN that leads through it.
+func Through(t testing.TB, dsn string) (*Wire, string) {
+	t.Helper()
+	parsed, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal("the test DSN is no URL")
+	}
+	w := New(t, parsed.Host)
+	parsed.Host = w.Address
+	return w, parsed.String()
+}
 
 // New begins to listen, until the test ends.
 func New(t testing.TB, server string) *Wire {

@@ -19,7 +19,7 @@ import (
 	"github.com/applock/applock/applock/postgres"
 )
 
-// Goal: many objects are taken by a few round trips, and refused by a few. Method: a thousand objects, and what the client sent
+// Goal: many objects are taken by a few round trips, refused by a few, and released by a few. Method: a thousand objects, and what the client sent
 // meanwhile: on PostgreSQL by the tracer of pgx, on MySQL and MariaDB as its one session counts it.
 func TestAcquireAllSendsFewStatements(t *testing.T) {
 	t.Parallel()
@@ -53,6 +53,16 @@ func TestAcquireAllSendsFewStatements(t *testing.T) {
 			}
 			if count := sent() - before; len(set.Leases()) != objects || count > allowed {
 				t.Errorf("%d leases by %d statements, want %d by %d at the most", len(set.Leases()), count, objects, allowed)
+			}
+			before = sent()
+			if err := set.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if count := sent() - before; count > allowed {
+				t.Errorf("released by %d statements, want %d at the most", count, allowed)
+			}
+			if _, err := onPlace(t, dsn).TryAcquireAll(t.Context(), all(wanted...)); err != nil {
+				t.Errorf("after the release: %v", err)
 			}
 		})
 	}

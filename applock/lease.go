@@ -84,6 +84,7 @@ type LeaseSet interface {
 	// Context carries all leases, and ends with the first of them that does, with its cause.
 	Context() context.Context
 
-	// Release releases all leases, and returns what their Release returns, joined.
+	// Release releases all leases, in one call to the database where the request named no operator, and returns what their Release
+	// returns, joined.
 	Release(ctx context.Context) error
 }

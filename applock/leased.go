@@ -44,6 +44,18 @@ func (l leased) ReleaseGrant(ctx context.Context, grant Grant) error {
 	return err
 }
 
+// ReleaseGrants releases all that an operator has, and returns what it has released. What another transaction is changing stays.
+func (l leased) ReleaseGrants(ctx context.Context, operator string) ([]Object, error) {
+	changes, err := l.releaseAll(ctx, ReleaseAllRequest{Operator: operator})
+	var released []Object
+	for _, change := range changes {
+		if change.Outcome == OutcomeReleased {
+			released = append(released, change.Object)
+		}
+	}
+	return released, err
+}
+
 func releaseParams(grant Grant) db.ReleaseApplLockParams {
 	return db.ReleaseApplLockParams{
 		ObjectType: grant.Object.Type,

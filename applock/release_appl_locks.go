@@ -28,13 +28,20 @@ type ReleaseAllRequest struct {
 // ReleaseAll ends the grants of an operator, whichever they are, and returns what became of each. It works page by page and may be
 // begun again as TransferAll, with the same errors.
 func (c *Client) ReleaseAll(ctx context.Context, request ReleaseAllRequest) ([]LockChange, error) {
-	o := c.operations
+	changes, err := c.operations.releaseAll(ctx, request)
+	if err != nil {
+		return changes, fmt.Errorf("release all: %w", err)
+	}
+	return changes, nil
+}
+
+func (o operations) releaseAll(ctx context.Context, request ReleaseAllRequest) ([]LockChange, error) {
 	params, err := request.params()
 	if err != nil {
-		return nil, fmt.Errorf("release all: %w", err)
+		return nil, err
 	}
 	pages := changedPages{limit: request.Limit, size: int(params.MaxRows), from: Owner{Operator: params.OperatorID}}
-	changes, err := o.changeAll(ctx, "release_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
+	return o.changeAll(ctx, "release_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
 		next := params
 		if after.ObjectType != "" {
 			next.AfterType, next.AfterID = after.ObjectType, after.ObjectID
@@ -42,10 +49,6 @@ func (c *Client) ReleaseAll(ctx context.Context, request ReleaseAllRequest) ([]L
 		next.MaxRows = int64(rows)
 		return o.driver.ReleaseApplLocks(ctx, next)
 	})
-	if err != nil {
-		return changes, fmt.Errorf("release all: %w", err)
-	}
-	return changes, nil
 }
 
 func (r ReleaseAllRequest) params() (db.ReleaseApplLocksParams, error) {

@@ -13,7 +13,9 @@ import (
 // handles are what one AcquireAll returns.
 type handles struct {
 	// Leases are in the order of the objects' types and ids.
-	leases  []*handle
+	leases []*handle
+	// taken are those of them that re-enter nothing: they have one operator.
+	taken   []*handle
 	context context.Context //nolint:containedctx // it is what a lease has to give
 	cancel  context.CancelCauseFunc
 }
@@ -32,16 +34,6 @@ func (s *handles) String() string { return fmt.Sprint(s.leases) }
 
 // Context is [applock.LeaseSet.Context].
 func (s *handles) Context() context.Context { return s.context }
-
-// Release is [applock.LeaseSet.Release].
-func (s *handles) Release(ctx context.Context) error {
-	var errs []error
-	for _, lease := range slices.Backward(s.leases) {
-		errs = append(errs, lease.Release(ctx))
-	}
-	s.cancel(errReleased)
-	return errors.Join(errs...)
-}
 
 // getAll gets the locks of all objects, except for those that are known to be held.
 type getAll func(
@@ -199,7 +191,7 @@ func (a *acquisition) askOnce(ctx context.Context, turn applock.Object) error {
 			set.abandon(ctx)
 			return err
 		}
-		set.leases = append(set.leases, taken...)
+		set.leases, set.taken = append(set.leases, taken...), taken
 	}
 	slices.SortFunc(set.leases, func(a, b *handle) int { return a.Object().Compare(b.Object()) })
 	a.set = set

@@ -39,9 +39,12 @@
 // Waiting. Who waits in one process is served in the order of the calls, and only the first one asks the backend. It asks
 // when the object is free here, when a message or a poll says that it could be free, soon after an answer that came to nothing, and every five minutes. All of
 // that is hints: only the backend's answer to a get counts. Where the backend is a [Passer] a release passes the object on to the first waiter
-// here, whose turn so begins without a call of its own, and nobody else finds the object free. Programs that want the same object take rows of
-// turns, one program after the other: a row ends when everybody has had a turn who was waiting in the program at its beginning, after a twentieth
-// of a second at the earliest, or two where nobody else was seen, and after two seconds or 10,000 turns at the latest. Then the program leaves the
+// here, whose turn so begins without a call of its own, and nobody else finds the object free.
+//
+// Fairness. Programs in which somebody always waits for an object have it equally often, however many wait in each: they take rows of turns, one
+// program after the other. A row ends when everybody has had a turn who was waiting in the program at its beginning, after a twentieth
+// of a second at the earliest, or two where nobody else was seen, and after two seconds or 10,000 turns at the latest. Where nobody waits in a
+// program when it releases the object, others may take it at once. After a row the program leaves the
 // object alone for a twentieth of a second. Where a program has seen several others hold the object in the last
 // minute, one after the other, it leaves it alone for longer, and asks later than those whose turns ended longer ago, by a fifth of a
 // second at the most. Where a message names the program of whoever has waited longest, that one

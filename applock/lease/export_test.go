@@ -61,3 +61,14 @@ func (l *Leases) AcquireAllBy(
 
 // Slept is slept.
 func (l *Leases) Slept() time.Duration { return l.slept() }
+
+// ReleaseSetsBy has a function release all that an operator has, as the table does.
+func (l *Leases) ReleaseSetsBy(release func(ctx context.Context, operator string) ([]applock.Object, error)) {
+	l.sets = setsBy(release)
+}
+
+type setsBy func(ctx context.Context, operator string) ([]applock.Object, error)
+
+func (release setsBy) releaseSet(ctx context.Context, operator string) ([]applock.Object, error) {
+	return release(ctx, operator)
+}

@@ -108,15 +108,19 @@ func (l *handle) Renew(ctx context.Context) error {
 
 // Release is [applock.Lease.Release].
 func (l *handle) Release(ctx context.Context) error {
-	if !l.releasing.CompareAndSwap(false, true) {
-		<-l.released
-		return l.releaseErr
+	if l.releasing.CompareAndSwap(false, true) {
+		l.finish(l.hold.release(ctx, l))
 	}
-	defer close(l.released)
-	if err := l.hold.release(ctx, l); err != nil {
+	<-l.released
+	return l.releaseErr
+}
+
+// finish ends the first Release.
+func (l *handle) finish(err error) {
+	if err != nil {
 		l.releaseErr = fmt.Errorf("release %s: %w", l.Object(), err)
 	}
-	return l.releaseErr
+	close(l.released)
 }
 
 // Transfer is [applock.Lease.Transfer].

@@ -211,18 +211,23 @@ func (h *hold) endLocked(cause error) bool {
 }
 
 func (h *hold) release(ctx context.Context, lease *handle) error {
-	l := h.leases
-	l.background.begin() // Close lets it end
-	defer l.background.done()
+	h.leases.background.begin() // Close lets it end
+	defer h.leases.background.done()
 	last, err := h.close(lease)
 	if !last || err != nil {
 		return err
 	}
+	return h.giveUp(ctx)
+}
+
+// giveUp frees the object of a hold that has ended, or passes it on.
+func (h *hold) giveUp(ctx context.Context) error {
+	l := h.leases
 	defer l.vacate(h)
 	grant, _ := h.state()
 	limited, cancel := l.untilShutdown(context.WithoutCancel(ctx))
 	defer cancel()
-	err = l.passOn(limited, h, grant)
+	err := l.passOn(limited, h, grant)
 	if isGone(err) {
 		return h.lost(err)
 	}

@@ -28,7 +28,9 @@ type Leases struct {
 	// passer passes grants on, nil where the backend cannot. cannotPass is true once it has refused to.
 	passer     Passer
 	cannotPass atomic.Bool
-	check      time.Duration
+	// sets releases what one call has taken, nil where the backend cannot.
+	sets  setReleaser
+	check time.Duration
 	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
 	checkIdle time.Duration
 	waiters   *hub
@@ -99,6 +101,7 @@ func New(backend Backend, config Config) *Leases {
 	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
 	_, leases.isShared = backend.(Poller)
 	leases.passer, _ = backend.(Passer)
+	leases.sets, _ = backend.(setReleaser)
 	leases.waiters = newHub(leases)
 	leases.late = &lateTakes{leases: leases}
 	if announcer, ok := backend.(Announcer); ok {

@@ -307,6 +307,9 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 		}
 		leases := lease.New(backend, lease.Config{CheckInterval: oneOf(c, 0, 0, 500*time.Millisecond)})
 		leases.SetRandom(newChance(seed, fmt.Sprint("jitter", n)).Float64)
+		if newChance(seed, fmt.Sprint("sets", n)).hits(50) {
+			leases.ReleaseSetsBy(s.backend.ReleaseAll)
+		}
 		s.leases = append(s.leases, leases)
 	}
 	return s

@@ -24,6 +24,7 @@ type clientOperations interface {
 	GetAnew(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error)
 	GetAllAnew(ctx context.Context, objects []applock.Object, owner applock.Owner, ttl time.Duration, known map[applock.Object]*applock.HeldError) ([]applock.Grant, error)
 	ReleaseGrant(ctx context.Context, grant applock.Grant) error
+	ReleaseGrants(ctx context.Context, operator string) ([]applock.Object, error)
 	RenewGrants(ctx context.Context, grants []db.RenewableGrant, visit func(object applock.Object, lost error, row db.RenewedGrant)) error
 	TransferGrant(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 	PassGrant(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
@@ -57,6 +58,11 @@ func (t *table) Get(ctx context.Context, object applock.Object, owner applock.Ow
 // Release is a release by fence.
 func (t *table) Release(ctx context.Context, grant applock.Grant) error {
 	return t.operations.ReleaseGrant(ctx, grant)
+}
+
+// releaseSet is a release of all that an operator has.
+func (t *table) releaseSet(ctx context.Context, operator string) ([]applock.Object, error) {
+	return t.operations.ReleaseGrants(ctx, operator)
 }
 
 // prepareToRenew renews nothing, on a connection for renewals, which is there from then on.

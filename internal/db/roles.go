@@ -29,7 +29,7 @@ func (r Role) May(operation Operation) bool {
 		return r != Janitor && r != Administrator
 	case "set_appl_lock_policy", "drop_appl_lock_policy", "purge_appl_lock_history":
 		return r == Administrator
-	case "transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks":
+	case "transfer_appl_lock", "take_appl_lock", "transfer_appl_locks":
 		return r == Supervisor
 	case "purge_appl_locks":
 		return r == Janitor

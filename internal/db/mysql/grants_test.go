@@ -146,7 +146,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	operator := []string{
-		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "note_appl_lock", "inquire_appl_lock",
+		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "release_appl_locks", "note_appl_lock", "inquire_appl_lock",
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
 		"poll_appl_locks", "inbox_appl_locks", "appl_lock_version",
 	}
@@ -156,7 +156,7 @@ func TestGrants(t *testing.T) {
 		for role, allowed := range map[string][]string{
 			"operator": operator,
 			"supervisor": append([]string{
-				"transfer_appl_lock", "take_appl_lock", "transfer_appl_locks", "release_appl_locks",
+				"transfer_appl_lock", "take_appl_lock", "transfer_appl_locks",
 			}, operator...),
 			"auditor": {
 				"inquire_appl_lock",

@@ -181,11 +181,11 @@ func TestGrants(t *testing.T) {
 	}
 	operator := []string{
 		"get", "get row", "release", "note", "inquire", "list", "serialize", "version",
-		"announce", "announce row", "retract", "permit", "poll", "waiters", "history", "policies", "inbox", "renew",
+		"announce", "announce row", "retract", "permit", "poll", "waiters", "history", "policies", "inbox", "renew", "releases",
 	}
 	for role, allowed := range map[string][]string{
 		"operator":      operator,
-		"supervisor":    append([]string{"transfer", "take", "take row", "transfers", "releases", "stats"}, operator...),
+		"supervisor":    append([]string{"transfer", "take", "take row", "transfers", "stats"}, operator...),
 		"auditor":       {"inquire", "list", "waiters", "history", "stats", "policies", "version"},
 		"administrator": {"set", "set row", "drop", "purge events", "policies", "history", "version"},
 		"janitor":       {"purge", "stats", "version"},

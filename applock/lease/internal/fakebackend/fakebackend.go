@@ -19,16 +19,18 @@ import (
 
 // The operations, as a Call names them.
 const (
-	Get      = "get"
-	GetAll   = "get all"
-	Release  = "release"
-	Renew    = "renew"
-	Poll     = "poll"
-	Announce = "announce"
-	Retract  = "retract"
-	Listen   = "listen"
-	Transfer = "transfer"
-	Pass     = "pass"
+	Get     = "get"
+	GetAll  = "get all"
+	Release = "release"
+	// ReleaseAll ends all that an operator has.
+	ReleaseAll = "release all"
+	Renew      = "renew"
+	Poll       = "poll"
+	Announce   = "announce"
+	Retract    = "retract"
+	Listen     = "listen"
+	Transfer   = "transfer"
+	Pass       = "pass"
 )
 
 // Call is a call that has come in.
@@ -53,15 +55,15 @@ type Fault struct {
 	Refuse error
 	// Lose has the call take effect, and its answer get lost: it is ErrOutcomeUnknown, wrapped around ErrConnection.
 	Lose bool
-	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and the first for a
-	// release and a pass, which find nothing the second time.
+	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and the first for
+	// releases and a pass, which find nothing the second time.
 	Duplicate bool
 	// Ghost has a call arrive, in its own time, whose context ended on the way: its caller has ErrOutcomeUnknown by then.
 	Ghost bool
 	// Stray, if set, breaks the connection while the call is on its way: its caller has ErrOutcomeUnknown after Before, and the call arrives
 	// so much later, whatever its caller has done since.
 	Stray time.Duration
-	// PassOver has a renewal say nothing about any of its grants, which it does not renew.
+	// PassOver has a renewal say nothing about any of its grants, which it does not renew, and ReleaseAll release nothing.
 	PassOver bool
 }
 
@@ -135,7 +137,7 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 	err := b.decided(fault, decide)
 	if fault.Duplicate {
 		again := b.decided(fault, decide)
-		if call.Operation != Release && call.Operation != Pass {
+		if call.Operation != Release && call.Operation != ReleaseAll && call.Operation != Pass {
 			err = again
 		}
 	}
@@ -334,6 +336,24 @@ func (b *Backend) Release(ctx context.Context, grant applock.Grant) error {
 		b.end(grant.Object)
 		return nil
 	})
+}
+
+// ReleaseAll ends all that an operator has, as Client.ReleaseAll has the table do, and returns what it has ended.
+func (b *Backend) ReleaseAll(ctx context.Context, operator string) ([]applock.Object, error) {
+	var answer []applock.Object // not a named result: a call that arrives late writes it after this one has returned
+	err := b.travel(ctx, Call{Operation: ReleaseAll, Owner: applock.Owner{Operator: operator}}, func(fault Fault) error {
+		for object, grant := range b.grants {
+			if grant.Owner.Operator == operator && b.isLive(grant) && !fault.PassOver {
+				b.end(object)
+				answer = append(answer, object)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
 }
 
 // end ends the grant of an object, and tells of it; the mutex is held.

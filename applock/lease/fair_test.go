@@ -1,0 +1,83 @@
+package lease_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
+)
+
+// Goal: programs in which somebody always waits for an object have it equally often, however many wait in each: none more than one and a half times
+// as often as another. Method: workers in several programs that hold it again and again, on a backend that only answers polls and on one that
+// sends messages.
+func TestProgramsShareEvenly(t *testing.T) {
+	t.Parallel()
+	const mostRatio = 1.5
+	for _, workers := range [][]int{{2, 2, 8, 8}, {2, 8}} {
+		for _, messages := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v/messages=%t", workers, messages), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					turns := turnsOf(t, workers, messages)
+					ratio := float64(slices.Max(turns)) / float64(slices.Min(turns))
+					if t.Logf("turns %v, ratio %.2f", turns, ratio); ratio > mostRatio {
+						t.Errorf("a program has had %.2f times the turns of another, want %.1f at the most", ratio, mostRatio)
+					}
+				})
+			})
+		}
+	}
+}
+
+// turnsOf returns how many turns the workers of each program have had in half a minute for each program.
+func turnsOf(t *testing.T, workers []int, messages bool) []int {
+	t.Helper()
+	const journey, holds = 200 * time.Microsecond, time.Millisecond
+	backend := fakebackend.New()
+	backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault {
+		return fakebackend.Fault{Before: journey, After: journey}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(workers))*30*time.Second)
+	defer cancel()
+	turns := make([]int, len(workers))
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	for i, number := range workers {
+		var kind lease.Backend = fakebackend.Polled{Backend: backend}
+		if messages {
+			kind = fakebackend.Program{Backend: backend, Name: fmt.Sprint(i)}
+		}
+		leases := lease.New(kind, lease.Config{})
+		defer func() { _ = leases.Close() }()
+		for worker := range number {
+			group.Go(func() {
+				taken := takeTurnsOf(ctx, leases, fmt.Sprintf("program%d/1/%d", i, worker), holds)
+				mutex.Lock()
+				defer mutex.Unlock()
+				turns[i] += taken
+			})
+		}
+	}
+	group.Wait()
+	return turns
+}
+
+// takeTurnsOf holds the nightly job again and again until ctx ends, and returns how often, by names that are like those of a process of its own.
+func takeTurnsOf(ctx context.Context, leases *lease.Leases, name string, holds time.Duration) (turns int) {
+	request := anHour(nightly)
+	for ; ; turns++ {
+		request.Owner.Operator = fmt.Sprintf("%s-%d", name, turns)
+		lease, err := leases.Acquire(ctx, request)
+		if err != nil {
+			return turns
+		}
+		time.Sleep(holds)
+		_ = lease.Release(context.WithoutCancel(ctx))
+	}
+}

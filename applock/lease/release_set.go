@@ -1,0 +1,82 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/applock/applock/applock"
+)
+
+// setReleaser is a [Backend] that ends all grants of an operator in one call.
+type setReleaser interface {
+	// releaseSet returns the objects whose grants it has ended. One that another transaction is changing is not among them.
+	releaseSet(ctx context.Context, operator string) ([]applock.Object, error)
+}
+
+// Release is [applock.LeaseSet.Release].
+func (s *handles) Release(ctx context.Context) error {
+	last := map[*handle]bool{} // those with which a hold has ended
+	for _, lease := range s.leases {
+		if !lease.releasing.CompareAndSwap(false, true) {
+			continue
+		}
+		isLast, lost := lease.hold.close(lease)
+		if isLast {
+			last[lease] = true
+			continue
+		}
+		lease.finish(lost)
+	}
+	s.giveUp(ctx, last)
+	s.cancel(errReleased)
+	var errs []error
+	for _, lease := range s.leases {
+		errs = append(errs, lease.Release(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// giveUp frees the objects of the holds that have ended: together where it can, and else one after the other.
+func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
+	freed, err := s.giveUpTogether(ctx, last)
+	for _, lease := range slices.Backward(s.leases) {
+		switch {
+		case !last[lease]:
+		case freed[lease.Object()]:
+			lease.hold.leases.vacate(lease.hold)
+			lease.finish(nil)
+		default:
+			released := lease.hold.giveUp(ctx)
+			if err != nil && isGone(released) { // by the call that had no answer
+				released = nil
+			}
+			lease.finish(released)
+		}
+	}
+}
+
+// giveUpTogether makes one call that frees all that the set has taken, by a name that nobody else has, and returns what it has freed. Where
+// one of them is not to be freed, because it was left or lost, it does nothing.
+func (s *handles) giveUpTogether(ctx context.Context, last map[*handle]bool) (freed map[applock.Object]bool, err error) {
+	isKept := func(lease *handle) bool { return !last[lease] }
+	if len(s.taken) < 2 || !s.taken[0].hold.unique || slices.ContainsFunc(s.taken, isKept) {
+		return nil, nil
+	}
+	l := s.taken[0].hold.leases
+	if l.sets == nil {
+		return nil, nil
+	}
+	l.background.begin() // Close lets it end
+	defer l.background.done()
+	limited, cancel := l.untilShutdown(context.WithoutCancel(ctx))
+	defer cancel()
+	limited, stop := context.WithTimeout(limited, releaseLimit)
+	defer stop()
+	objects, err := l.sets.releaseSet(limited, s.taken[0].Owner().Operator)
+	freed = make(map[applock.Object]bool, len(objects))
+	for _, object := range objects {
+		freed[object] = true
+	}
+	return freed, err
+}

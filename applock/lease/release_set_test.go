@@ -1,0 +1,96 @@
+package lease_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
+)
+
+// Goal: a set is released by one call, whatever becomes of the call, and only what the set alone holds: neither a lease that was left, nor the
+// grant of somebody who has taken one of the objects, nor what a given operator has elsewhere. Method: a set of three; calls of each kind, and what is
+// held afterwards.
+func TestReleaseOfASet(t *testing.T) {
+	t.Parallel()
+	const each, together = fakebackend.Release, fakebackend.ReleaseAll
+	for name, c := range map[string]struct {
+		operator string
+		happens  func(t *testing.T, here program, set applock.LeaseSet)
+		alone    int // released by calls of their own
+		together int // calls for all
+		held     int // afterwards
+		isLost   bool
+	}{
+		"whole": {together: 1},
+		"answer lost": {happens: func(_ *testing.T, here program, _ applock.LeaseSet) {
+			here.with(together, fakebackend.Fault{Lose: true})
+		}, together: 1, alone: 3},
+		"unreachable": {
+			happens: func(_ *testing.T, here program, _ applock.LeaseSet) {
+				here.with(together, fakebackend.Fault{Refuse: applock.ErrUnreachable})
+			},
+			together: 1, alone: 3,
+		},
+		"busy": {happens: func(_ *testing.T, here program, _ applock.LeaseSet) {
+			here.with(together, fakebackend.Fault{PassOver: true})
+		}, together: 1, alone: 3},
+		"one is left": {
+			happens: func(t *testing.T, _ program, set applock.LeaseSet) {
+				t.Helper()
+				if err := set.Leases()[1].Leave(t.Context(), time.Minute); err != nil {
+					t.Fatal(err)
+				}
+			},
+			alone: 2, held: 1,
+		},
+		"one is taken": {
+			happens: func(_ *testing.T, here program, set applock.LeaseSet) {
+				here.backend.Hold(set.Leases()[1].Object(), applock.Owner{Operator: "JDOE"}, time.Hour)
+			},
+			together: 1, alone: 1, held: 1, isLost: true,
+		},
+		"one is released": {
+			happens: func(t *testing.T, _ program, set applock.LeaseSet) {
+				t.Helper()
+				release(t, set.Leases()[1])
+			},
+			alone: 3,
+		},
+		"a given operator": {operator: "etl-7", alone: 3, held: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.ReleaseSetsBy(here.backend.ReleaseAll)
+				request := all(account(1), account(2), account(3))
+				request.Owner.Operator = c.operator
+				if c.operator != "" {
+					here.backend.Hold(account(4), request.Owner, time.Hour)
+				}
+				set, err := here.AcquireAllBy(t.Context(), request, here.takeAll)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.happens != nil {
+					c.happens(t, here, set)
+				}
+				err = set.Release(t.Context())
+				if isLost := errors.Is(err, applock.ErrLost); isLost != c.isLost || err != nil && !isLost {
+					t.Errorf("released with %v, want a loss: %t", err, c.isLost)
+				}
+				calls := []int{here.backend.Calls(together), here.backend.Calls(each), len(here.backend.Held())}
+				if calls[0] != c.together || calls[1] != c.alone || calls[2] != c.held {
+					t.Errorf("%d calls for all, %d for one, and %d are held, want %d, %d and %d", calls[0], calls[1], calls[2], c.together, c.alone, c.held)
+				}
+				if again := set.Release(t.Context()); !errors.Is(again, err) && again.Error() != err.Error() {
+					t.Errorf("released again with %v, want %v", again, err)
+				}
+				if set.Context().Err() == nil {
+					t.Error("the context of the set goes on")
+				}
+			})
+		})
+	}
+}

@@ -105,6 +105,8 @@ func TestProcess(t *testing.T) {
 		"Version":               testProcessVersion,
 		"RunAlone":              testRunAlone,
 		"RunSignals":            testRunSignals,
+		"RunEndsWithMaxHold":    testRunEndsWithMaxHold,
+		"RunEndsWithoutRenewal": testRunEndsWithoutRenewal,
 		"RunLost":               testRunLost,
 		"RunKilled":             testRunKilled,
 		"VerifyFindsHarm":       testVerifyFindsHarm,

@@ -19,6 +19,8 @@ import (
 const (
 	// anyOperator has each run make an operator of its own.
 	anyOperator = "auto"
+	// usualGrace is how long a command may go on after SIGTERM unless --grace says it.
+	usualGrace = 10 * time.Second
 	// randomChars is how many characters make the operator of a run different from that of any other.
 	randomChars = 8
 
@@ -36,7 +38,7 @@ type job struct {
 	request applock.AcquireRequest
 	// atLeast is how long the object stays locked, also after a quick end.
 	atLeast time.Duration
-	// grace is how long a command that has lost its lock may go on after SIGTERM.
+	// grace is how long a command may go on after SIGTERM.
 	grace time.Duration
 	// conflictCode is the exit code where somebody else holds the object.
 	conflictCode int
@@ -49,7 +51,7 @@ type endedError struct{ code int }
 func (e *endedError) Error() string { return "exit code " + strconv.Itoa(e.code) }
 
 func (a *app) runCommand() *cobra.Command {
-	ttl, maxHold, grace := duration(time.Minute), duration(7*24*time.Hour), duration(10*time.Second)
+	ttl, maxHold, grace := duration(time.Minute), duration(7*24*time.Hour), duration(0)
 	var wait, atLeast duration
 	j := job{conflictCode: exitConflict}
 	command := &cobra.Command{
@@ -62,9 +64,12 @@ random word, or what --operator says and a random word.
 
 The command has ` + objectVariable + `, ` + operatorVariable + `, ` + departmentVariable + ` and ` + fenceVariable + ` in its
 environment: a write is safe even against a predecessor that was paused if it asserts the fence. Signals
-are passed on to the command and what it has started. If the lock is lost, or --max-hold is over, the
-command gets SIGTERM, and SIGKILL after --grace. If this program is killed, Linux kills the command, too;
-what the command has started goes on, and the fence protects from that.
+are passed on to the command and what it has started.
+
+The command never outlives its lock. It gets SIGTERM, and --grace later SIGKILL, so early that it has ended
+when --max-hold is over, or when the lock ends because it cannot be renewed. If somebody else ends the lock,
+the command gets SIGKILL at once. If this program is killed, Linux kills the command, too; what the command
+has started goes on, and the fence protects from that.
 
 --at-least keeps the lock after a quick end, so that a node whose clock is late does not run the same again.
 The lock then ends when that time is over, or when its last --ttl is if that is later.
@@ -73,7 +78,7 @@ Exit codes: that of the command, 128 and the number of the signal that has ended
   2    the command line is wrong
   3    the outcome of getting the lock is unknown: nothing was run, and the lock ends after --ttl
   4    the database could not be asked, or another error: nothing was run
-  5    the lock was lost, or --max-hold was over, before the command ended
+  5    the command was ended, because --max-hold was over or the lock was lost
   75   somebody else holds the object (--conflict-exit-code); stderr says who; nothing was run
   126, 127   the command cannot be executed, or is not found
   130  interrupted before the command began`,
@@ -96,8 +101,8 @@ Exit codes: that of the command, 128 and the number of the signal that has ended
 	flags.Var(&ttl, "ttl", "how long the lock outlives a crash")
 	flags.Var(&wait, "wait", "how long to wait for whoever holds the object")
 	flags.Var(&atLeast, "at-least", "how long the object stays locked, also when the command ends earlier")
-	flags.Var(&maxHold, "max-hold", "how long the command may run")
-	flags.Var(&grace, "grace", "how long the command may go on after SIGTERM when the lock is lost")
+	flags.Var(&maxHold, "max-hold", "how long the command may run, from SIGTERM to SIGKILL included")
+	flags.Var(&grace, "grace", "how long the command may go on after SIGTERM; without it 10s, but at most a third of --ttl and --max-hold")
 	flags.IntVar(&j.conflictCode, "conflict-exit-code", exitConflict, "the exit code where somebody else holds the object")
 	flags.BoolVar(&j.skipIfHeld, "skip-if-held", false, "exit with 0 and say nothing where somebody else holds the object")
 	command.MarkFlagsMutuallyExclusive("conflict-exit-code", "skip-if-held")
@@ -128,12 +133,27 @@ func (j *job) check(text string) error {
 		return &applock.InvalidError{Argument: "--conflict-exit-code", Reason: "must lie between 0 and 255"}
 	case j.atLeast < 0 || j.atLeast > j.request.MaxHold:
 		return &applock.InvalidError{Argument: "--at-least", Reason: "must not be longer than --max-hold"}
-	case j.grace < 0:
-		return &applock.InvalidError{Argument: "--grace", Reason: "must not be negative"}
 	case j.request.Owner.Operator == anyOperator:
 		j.request.Owner.Operator = ""
 	default:
 		j.request.Owner.Operator = trim(j.request.Owner.Operator) + "/" + rand.Text()[:randomChars]
+	}
+	return j.checkGrace()
+}
+
+// checkGrace leaves time for renewals that fail: the lock is renewed when a third of its ttl has passed, and the command gets SIGTERM when
+// little more than grace is left.
+func (j *job) checkGrace() error {
+	longest, of := j.request.TTL/3, "--ttl"
+	if j.request.MaxHold < j.request.TTL {
+		longest, of = j.request.MaxHold/3, "--max-hold"
+	}
+	if j.grace == 0 {
+		j.grace = min(usualGrace, longest)
+	}
+	if j.grace > longest {
+		reason := fmt.Sprintf("must be at most %s, a third of %s", longest.Truncate(time.Second), of)
+		return &applock.InvalidError{Argument: "--grace", Reason: reason}
 	}
 	return nil
 }
@@ -180,42 +200,15 @@ func (a *app) supervise(ctx context.Context, operation string, lease applock.Lea
 		a.complain("%s: %s: %s", program, operation, oneLine(err.Error()))
 		return &endedError{code: codeOfStart(err)}
 	}
-	code, lost := a.watch(operation, lease, process, j.grace, signals) //nolint:contextcheck // the lease has its own
-	if !lost {
-		lost = a.letGo(ctx, operation, lease, j.atLeast-time.Since(began))
+	w := supervision{app: a, operation: operation, lease: lease, process: process, job: j, ends: began.Add(j.request.MaxHold)}
+	code, isEnded := w.watch(signals) //nolint:contextcheck // the lease has its own
+	if lease.Err() == nil {
+		isEnded = a.letGo(ctx, operation, lease, j.atLeast-time.Since(began)) || isEnded
 	}
-	if lost {
+	if isEnded {
 		code = exitLost
 	}
 	return exitWith(code)
-}
-
-// watch passes signals on until the command has ended, and ends it if the lease does.
-func (a *app) watch(
-	operation string, lease applock.Lease, process *process, grace time.Duration, signals <-chan os.Signal,
-) (code int, lost bool) {
-	leaseEnds := lease.Context().Done()
-	var graceEnds <-chan time.Time
-	for {
-		select {
-		case <-process.ended:
-			if lost {
-				process.kill() // what it has started, too
-			}
-			return process.exitCode(), lost
-		case received := <-signals:
-			process.forward(received)
-		case <-leaseEnds:
-			leaseEnds, lost = nil, true
-			cause := context.Cause(lease.Context())
-			a.complain("%s: %s: %s; ending the command", program, operation, oneLine(cause.Error()))
-			process.terminate()
-			graceEnds = time.After(grace)
-		case <-graceEnds:
-			a.complain("%s: %s: the command goes on %s after SIGTERM; killing it", program, operation, grace)
-			process.kill()
-		}
-	}
 }
 
 // letGo releases the lease, or leaves the object locked for the rest of the time that it is to be. It reports whether

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -157,6 +158,8 @@ func TestRunUsage(t *testing.T) {
 		"run job:nightly job:daily -- true": `unexpected argument "job:daily"`,
 		"run job:nightly --ttl 0s -- true":  "--ttl",
 		"run job:nightly --max-hold 1s --at-least 2s -- true":                "--at-least must not be longer than --max-hold",
+		"run job:nightly --ttl 60s --grace 21s -- true":                      "--grace must be at most 20s, a third of --ttl",
+		"run job:nightly --max-hold 30s --grace 11s -- true":                 "--grace must be at most 10s, a third of --max-hold",
 		"run job:nightly --conflict-exit-code 256 -- true":                   "--conflict-exit-code must lie between 0 and 255",
 		"run job:nightly --skip-if-held --conflict-exit-code 9 -- true":      "skip-if-held",
 		"run job:nightly --operator " + strings.Repeat("x", 60) + " -- true": "--operator",
@@ -223,23 +226,77 @@ func testRunSignals(t *testing.T, b binary) {
 	nightlyOf(t, u).check(t, "FREE")
 }
 
-// Goal: a command whose lock is lost is ended, softly at first, and the exit code tells it. Method: a supervisor releases the
-// lock of a script that does not listen to SIGTERM, and of one that does.
+// stubborn does not end by SIGTERM, and leaves the time of its last step in the file "beat", in seconds.
+const stubborn = `trap "" TERM; while :; do date +%s.%N > beat.new; mv beat.new beat; sleep 0.05; done`
+
+// lastBeat is the time of the last step of a stubborn command.
+func (b binary) lastBeat(t *testing.T) time.Time {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.directory, "beat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.UnixMicro(int64(seconds * 1e6))
+}
+
+// Goal: a command is never alive without its lock, however it takes SIGTERM: when --max-hold is over it has ended before another run begins.
+// Method: a stubborn one, and a run that waits and looks whether the former command is alive.
+func testRunEndsWithMaxHold(t *testing.T, b binary) {
+	b, u := runBinary(t, b)
+	r := b.begin(t, stubborn, "--max-hold", "9s", "--grace", "2s")
+	next := b.command(t.Context(), "run", "job:nightly", "--wait", "2m", "--", "sh", "-c", `kill -0 "$(cat began)" 2> error && echo alive; true`)
+	next.Env = append(next.Env, "PATH="+os.Getenv("PATH"))
+	seen, err := next.Output()
+	if err != nil || len(seen) > 0 {
+		t.Errorf("the next run: %v; the former command is %q, want it to be gone", err, seen)
+	}
+	r.end(t, exitLost, "applockctl: run job:nightly: --max-hold is over", "goes on 2s after SIGTERM; killing it")
+	nightlyOf(t, u).check(t, "FREE")
+
+	r = b.begin(t, "while :; do sleep 0.05; done", "--max-hold", "3s")
+	r.end(t, exitLost, "--max-hold is over; ending the command")
+	nightlyOf(t, u).check(t, "FREE")
+}
+
+// Goal: the same where the lock cannot be renewed: the command has ended before the lock does. Method: a transaction that keeps all writers out,
+// and sees until when the command has the lock.
+func testRunEndsWithoutRenewal(t *testing.T, b binary) {
+	b, _ = runBinary(t, b)
+	r := b.begin(t, stubborn, "--ttl", "9s", "--grace", "3s")
+	file, err := sql.Open("sqlite", filepath.Join(b.directory, "applock.db")+"?_txlock=immediate&_pragma=busy_timeout(60000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	alone, err := file.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = alone.Rollback() }()
+	var expires int64
+	if err := alone.QueryRowContext(t.Context(), "SELECT expires_ts FROM appl_lock").Scan(&expires); err != nil {
+		t.Fatal(err)
+	}
+	r.end(t, exitLost, "was not renewed; ending the command", "goes on 3s after SIGTERM; killing it")
+	if beat := b.lastBeat(t); beat.After(time.UnixMicro(expires)) {
+		t.Errorf("the command was alive at %s, and its lock had ended at %s", beat, time.UnixMicro(expires))
+	}
+}
+
+// Goal: a command whose lock somebody else has ended is killed at once, since another run may have begun, and the exit code tells it. Method: a
+// supervisor releases the lock of a stubborn one.
 func testRunLost(t *testing.T, b binary) {
 	b, u := runBinary(t, b)
-	for script, says := range map[string]string{
-		`trap "" TERM; while :; do sleep 0.05; done`:       "goes on 1s after SIGTERM; killing it",
-		`trap "exit 0" TERM; while :; do sleep 0.05; done`: "ending the command",
-	} {
-		r := b.begin(t, script, "--ttl", "3s", "--grace", "1s")
-		u.must(t, "release", "job:nightly", "--operator", nightlyOf(t, u).Holder)
-		r.end(t, exitLost, "applockctl: run job:nightly: ", "lost", says)
-		if err := os.Remove(filepath.Join(b.directory, "began")); err != nil {
-			t.Fatal(err)
-		}
+	r := b.begin(t, stubborn, "--ttl", "3s", "--grace", "1s")
+	u.must(t, "release", "job:nightly", "--operator", nightlyOf(t, u).Holder)
+	r.end(t, exitLost, "applockctl: run job:nightly: ", "lost", "killing the command")
+	if strings.Contains(r.stderr.String(), "SIGTERM") {
+		t.Errorf("it waits for the command to end: %s", &r.stderr)
 	}
-	r := b.begin(t, "while :; do sleep 0.05; done", "--max-hold", "2s")
-	r.end(t, exitLost, "max_hold")
 	nightlyOf(t, u).check(t, "FREE")
 }
 

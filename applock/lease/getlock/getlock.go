@@ -9,9 +9,9 @@
 //     kills the session, all leases in it are lost at once. Their holders hear of it within a second, and so some
 //     time after others could have the objects; there is no fence (it is 0) to keep a former holder out of the
 //     data.
-//   - The locks are those of one server, for all of its databases; replicas, and the members of a group, have
-//     locks of their own. All programs must reach the same server. On a Galera cluster there are no such locks: it
-//     is refused.
+//   - The locks are those of one server, for all of its databases. All programs must reach the same server. A server that is
+//     read_only, as replicas and secondaries of a group are, gives no locks (ErrReadOnly), but keeps those that it has given. A Galera
+//     cluster has no such locks, and is refused.
 //   - It does not work through a proxy that gives a session to its clients for one statement or transaction at a
 //     time. That is noticed when it happens, not before.
 //   - The server does not know when a lease ends. A holder whose process or host stops without closing its
@@ -158,7 +158,8 @@ var (
 		"same member: keep the locks in the table instead, with package applock/mysql")
 	errShared = errors.New("the session has changed between two statements: a proxy gives it to others while it has locks; " +
 		"use a DSN that leads to the server itself")
-	errNoLock = errors.New("the server could not take the lock, and does not say why")
+	errReplica = errors.New("a named lock (GET_LOCK) on a server that is read_only, as replicas are, excludes nobody on the primary")
+	errNoLock  = errors.New("the server could not take the lock, and does not say why")
 )
 
 // session is a session on MySQL or MariaDB: the only one of its pool.
@@ -199,15 +200,20 @@ func (s *session) refuseGalera(ctx context.Context) error {
 	return rows.Err()
 }
 
-// TryLock is [sessions.Session.TryLock]. The server does not say who has a lock that is given up at this moment.
+// TryLock is [sessions.Session.TryLock]. The server does not say who has a lock that is given up at this moment. One that is read_only, which a
+// server becomes and ceases to be while sessions go on, takes none.
 func (s *session) TryLock(ctx context.Context, name string) (holder string, err error) {
-	const try = "SELECT connection_id(), get_lock(?, 0), coalesce(concat('session ', is_used_lock(?)), 'unknown')"
+	const try = "SELECT connection_id(), locate(@@global.read_only, '0 OFF') = 0, " +
+		"CASE WHEN locate(@@global.read_only, '0 OFF') > 0 THEN get_lock(?, 0) END, coalesce(concat('session ', is_used_lock(?)), 'unknown')"
 	var id int64
+	var isReplica bool
 	var got sql.NullBool
-	err = s.conn.QueryRowContext(ctx, try, name, name).Scan(&id, &got, &holder)
+	err = s.conn.QueryRowContext(ctx, try, name, name).Scan(&id, &isReplica, &got, &holder)
 	switch {
 	case err != nil:
 		return "", err
+	case isReplica:
+		return "", fmt.Errorf("%w: %w", applock.ErrReadOnly, errReplica)
 	case id != s.id:
 		return "", fmt.Errorf("%w: %w", errors.ErrUnsupported, errShared)
 	case !got.Valid:

@@ -9,8 +9,8 @@
 //     ends the session, all leases in it are lost at once. Their holders hear of it within a second, and so some
 //     time after others could have the objects; there is no fence (it is 0) to keep a former holder out of the
 //     data.
-//   - The locks are those of one database on one server; standbys have locks of their own. All programs must
-//     reach the same one.
+//   - The locks are those of one database on one server. All programs must reach the same one. A standby, which has locks of
+//     its own, is refused (ErrReadOnly).
 //   - It does not work through a pooler that gives a session to its clients for one transaction at a time, such as
 //     PgBouncer with pool_mode = transaction. Poolers are detected and refused; see Config.SessionPooler.
 //   - The server does not know when a lease ends. A holder whose process or host stops without closing its
@@ -137,7 +137,8 @@ var (
 	errPooler = errors.New("the DSN leads to a connection pooler: an advisory lock belongs to a session, and a pooler in transaction " +
 		"mode gives that session to others while it has locks; use a DSN that leads to the server itself or, if the pooler " +
 		"keeps one session for each client (PgBouncer: pool_mode = session), say so by SessionPooler")
-	errShared = errors.New("the session has changed between two statements: a pooler in transaction mode gives it to others while " +
+	errStandby = errors.New("an advisory lock on a standby excludes nobody on the primary")
+	errShared  = errors.New("the session has changed between two statements: a pooler in transaction mode gives it to others while " +
 		"it has locks, contrary to SessionPooler; use a DSN that leads to the server itself")
 )
 
@@ -155,10 +156,13 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 	return opened, nil
 }
 
-// prepare refuses a pooler, and what only looks like PostgreSQL, before it changes anything.
+// prepare refuses a pooler, a standby, and what only looks like PostgreSQL, before it changes anything.
 func (s *server) prepare(ctx context.Context, opened *session, grace time.Duration) error {
 	if err := s.refusePooler(ctx, opened); err != nil {
 		return err
+	}
+	if opened.isStandby {
+		return fmt.Errorf("%w: %w", applock.ErrReadOnly, errStandby)
 	}
 	const set = "SELECT set_config('idle_session_timeout', $1, false)"
 	_, err := opened.conn.Exec(ctx, set, strconv.FormatInt(grace.Milliseconds(), 10))
@@ -166,11 +170,13 @@ func (s *server) prepare(ctx context.Context, opened *session, grace time.Durati
 }
 
 // refusePooler finds out with whom the session is. A server tells its clients the process id of their session, for cancelling;
-// what a pooler tells is its own. In the same answer the server says what it is.
+// what a pooler tells is its own. In the same answer the server says what it is, and whether it is a standby, which it is until it is
+// restarted or promoted.
 func (s *server) refusePooler(ctx context.Context, opened *session) error {
-	const ask = "SELECT version(), pg_backend_pid()"
+	const ask = "SELECT version(), pg_backend_pid(), pg_is_in_recovery()"
 	var version string
-	if err := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&version, &opened.pid); err != nil {
+	answer := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol)
+	if err := answer.Scan(&version, &opened.pid, &opened.isStandby); err != nil {
 		return err
 	}
 	if err := pgproduct.Check(version); err != nil {
@@ -187,6 +193,8 @@ type session struct {
 	server *server
 	conn   *pgx.Conn
 	pid    uint32
+	// isStandby is true where the server was in recovery when the session began.
+	isStandby bool
 	// hints are those that the session shows.
 	hints map[int32]bool
 	// holders are who had which key at holdersAsked, and finding them took holdersTook.

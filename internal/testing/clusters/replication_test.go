@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/getlock"
 	"github.com/applock/applock/internal/testing/wire"
 )
 
@@ -329,7 +331,8 @@ func TestReplicationReplica(t *testing.T) {
 	p.replica.refuses(t, object, grant)
 }
 
-// Goal: a server that is read_only is asked, and refuses every verb that writes, also where the definer is root, who may write there.
+// Goal: a server that is read_only is asked, and refuses every verb that writes, also where the definer is root, who may write there, and named
+// locks (GET_LOCK).
 // Method: a server of its own of each product, each operation on it as root, and the locks before and after.
 func TestReplicationReadOnly(t *testing.T) {
 	for _, product := range []string{"mariadb", "mysql"} {
@@ -342,8 +345,16 @@ func TestReplicationReadOnly(t *testing.T) {
 			installMySQL(t, n)
 			object := applock.Object{Type: "asked", ID: "42"}
 			grant := mustGet(t, n.seat(t, nil).client, object, "JDOE")
+			named := n.namedLocks(t)
+			if _, err := named.TryAcquire(t.Context(), applock.AcquireRequest{Object: object, MaxHold: time.Hour}); err != nil {
+				t.Errorf("a named lock before: %v", err)
+			}
 			n.exec(t, "SET GLOBAL read_only = ON")
 			n.refuses(t, object, grant)
+			other := applock.Object{Type: "asked", ID: "43"} // in the session that took the former one
+			if _, err := named.TryAcquire(t.Context(), applock.AcquireRequest{Object: other, MaxHold: time.Hour}); !errors.Is(err, applock.ErrReadOnly) {
+				t.Errorf("a named lock: %v, want ErrReadOnly", err)
+			}
 			for call, also := range map[string]string{
 				"take_appl_lock_row('asked', '42', 'BOSS', NULL, 'why', NULL, NULL)":                        "",
 				"note_appl_lock_row('asked', '42', 'JDOE', NULL, 'why')":                                    "",
@@ -365,6 +376,17 @@ func TestReplicationReadOnly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// namedLocks are leases on GET_LOCK, until the test ends.
+func (n *mysqlNode) namedLocks(t *testing.T) *lease.Leases {
+	t.Helper()
+	leases, err := getlock.New(getlock.Config{DSN: "root:" + n.program.password + "@tcp(" + n.address() + ")/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = leases.Close() })
+	return leases
 }
 
 // callIn calls an operation in a session of its own, after another statement.

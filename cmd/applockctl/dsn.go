@@ -121,28 +121,37 @@ func redactDSN(dsn string) string {
 	return scheme + user + option.ReplaceAllString(behind, "${1}"+redacted)
 }
 
-// redactText removes passwords from a text that repeats a DSN, such as cobra's about an unknown word.
-// It takes rather too much than too little.
+// redactText removes passwords from a text that repeats a DSN, such as cobra's about an unknown word. What lies between the first DSN
+// and the last @ is taken for a password: rather too much than too little. The advice of this program repeats DSNs without their passwords, and
+// the form of a DSN: such a place hides nothing, and divides the text.
 func redactText(text string) string {
-	const howToWrite = "USER:PASSWORD@" // hides nothing, and its @ would be taken for the end of a password
-	pieces := strings.Split(text, howToWrite)
-	for i, piece := range pieces {
-		for _, password := range []*regexp.Regexp{
-			// in a URL
-			regexp.MustCompile(`(?s)(://[^\s:/?#@]*:).*(@)`),
-			// in the form of MySQL's client, as an argument in quotes or behind a blank
-			regexp.MustCompile(`(?s)(["'][^\s:/@"']*:).*(@(?:tcp|unix)?[(/])`),
-			regexp.MustCompile(`(?s)((?:^|[\s=])[^\s:="']+:)\S*(@(?:tcp|unix)?[(/])`),
-			// in something similar, as an argument in quotes
-			regexp.MustCompile(`(?s)(["'][^\s:/@"']+:)(?:/?[^/].*|/?)(@)`),
-			// in an option
-			regexp.MustCompile(`(?i)(password=)[^&\s'"]+()`),
-		} {
-			piece = password.ReplaceAllString(piece, "${1}"+redacted+"${2}")
+	harmless := regexp.MustCompile(`USER:PASSWORD@|:` + redacted + `@`)
+	var hidden strings.Builder
+	for {
+		next := harmless.FindStringIndex(text)
+		if next == nil {
+			return hidden.String() + redactPiece(text)
 		}
-		pieces[i] = piece
+		hidden.WriteString(redactPiece(text[:next[0]]) + text[next[0]:next[1]])
+		text = text[next[1]:]
 	}
-	return strings.Join(pieces, howToWrite)
+}
+
+func redactPiece(piece string) string {
+	for _, password := range []*regexp.Regexp{
+		// in a URL
+		regexp.MustCompile(`(?s)(://[^\s:/?#@]*:).*(@)`),
+		// in the form of MySQL's client, as an argument in quotes or behind a blank
+		regexp.MustCompile(`(?s)(["'][^\s:/@"']*:).*(@(?:tcp|unix)?[(/])`),
+		regexp.MustCompile(`(?s)((?:^|[\s=])[^\s:="']+:)\S*(@(?:tcp|unix)?[(/])`),
+		// in something similar, as an argument in quotes
+		regexp.MustCompile(`(?s)(["'][^\s:/@"']+:)(?:/?[^/].*|/?)(@)`),
+		// in an option
+		regexp.MustCompile(`(?i)(password=)[^&\s'"]+()`),
+	} {
+		piece = password.ReplaceAllString(piece, "${1}"+redacted+"${2}")
+	}
+	return piece
 }
 
 // quote returns an argument as a shell takes it.

@@ -115,16 +115,18 @@ func TestNoPasswordInUsageErrors(t *testing.T) {
 func TestRedactText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"list: Error 1045 (28000): Access denied for user 'root'@'127.0.0.1' (using password: YES)":                          "",
-		"get mail:jdoe@example.com: held by \"jdoe\"":                                                                        "",
-		"list: a privilege is missing: execute command denied to user 'u'@'%' for routine 'd.r'":                             "",
-		"migrate up: create \"appl_lock_goose\": CREATE command denied to user 'u'@'h' for table 't'":                        "",
-		"open: dsn is not mysql://USER:PASSWORD@HOST:PORT/DATABASE or USER:PASSWORD@tcp(HOST:PORT)/DATABASE; write @ as %40": "",
-		`unknown command "user:p@ss@tcp(h:1)/db" for "applockctl"`:                                                           `unknown command "user:xxxxx@tcp(h:1)/db" for "applockctl"`,
-		`list: unexpected argument "user:a:b@unix(/x)/db"`:                                                                   `list: unexpected argument "user:xxxxx@unix(/x)/db"`,
-		`list: unexpected argument "mysql://user:a:b@h/db"`:                                                                  `list: unexpected argument "mysql://user:xxxxx@h/db"`,
-		`inquire customer:42: create it with: applockctl --dsn 'u:xxxxx@tcp(h)/db' migrate up`:                               "",
-		`list: unknown flag: --user:p@ss@tcp(h)/db`:                                                                          `list: unknown flag: --user:xxxxx@tcp(h)/db`,
+		"list: Error 1045 (28000): Access denied for user 'root'@'127.0.0.1' (using password: YES)":                                                         "",
+		"get mail:jdoe@example.com: held by \"jdoe\"":                                                                                                       "",
+		"list: a privilege is missing: execute command denied to user 'u'@'%' for routine 'd.r'":                                                            "",
+		"migrate up: create \"appl_lock_goose\": CREATE command denied to user 'u'@'h' for table 't'":                                                       "",
+		"open: dsn is not mysql://USER:PASSWORD@HOST:PORT/DATABASE or USER:PASSWORD@tcp(HOST:PORT)/DATABASE; write @ as %40":                                "",
+		`unknown command "user:p@ss@tcp(h:1)/db" for "applockctl"`:                                                                                          `unknown command "user:xxxxx@tcp(h:1)/db" for "applockctl"`,
+		`list: unexpected argument "user:a:b@unix(/x)/db"`:                                                                                                  `list: unexpected argument "user:xxxxx@unix(/x)/db"`,
+		`list: unexpected argument "mysql://user:a:b@h/db"`:                                                                                                 `list: unexpected argument "mysql://user:xxxxx@h/db"`,
+		`inquire customer:42: create it with: applockctl --dsn 'u:xxxxx@tcp(h)/db' migrate up`:                                                              "",
+		"f is missing; see all with: applockctl --dsn mysql://u:xxxxx@h/db migrate status; mend with: applockctl --dsn mysql://u:xxxxx@h/db migrate repair": "",
+		"f is missing; see all with: applockctl --dsn 'u:xxxxx@tcp(h)/db' migrate status; mend with: applockctl --dsn 'u:xxxxx@tcp(h)/db' migrate repair":   "",
+		`list: unknown flag: --user:p@ss@tcp(h)/db`:                                                                                                         `list: unknown flag: --user:xxxxx@tcp(h)/db`,
 	} {
 		if want == "" {
 			want = text

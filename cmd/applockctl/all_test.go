@@ -92,6 +92,9 @@ func TestAll(t *testing.T) {
 		t.Errorf("a transfer tells %v", row)
 	}
 	u.must(t, transfer...).check(t, exitYes, "0 locks transferred")
+	const wrongCase = "but of asmith: upper and lower case are different operators"
+	u.run(t, "transfer", "--all", "--from", "ASMITH", "--to", "JDOE", "--by", "MLEE", "--reason", "ill").check(t, exitNo, wrongCase)
+	u.run(t, "release", "--all", "--operator", "ASMITH", "--by", "MLEE", "--reason", "ill").check(t, exitNo, wrongCase)
 	if got := u.must(t, append(transfer, "--quiet")...); got.stdout+got.stderr != "" {
 		t.Errorf("--quiet prints %q and %q", got.stdout, got.stderr)
 	}
@@ -137,7 +140,7 @@ func TestAllTellsWhatIsLeft(t *testing.T) {
 		u := sqliteUser(t)
 		a := &app{stdout: &stdout, stderr: &stderr, getenv: u.getenv, output: formatTable, timeout: duration(defaultTimeout)}
 		a.rootCommand()
-		err := a.changeAll(t.Context(), "release --all", "released", lockAnswer{},
+		err := a.changeAll(t.Context(), "release --all", "released", applock.ListRequest{}, lockAnswer{},
 			func(change applock.LockChange) record { return changedLock(change, jdoe) },
 			func(context.Context, session, applock.Object) (changes []applock.LockChange, err error) {
 				for _, outcome := range test.outcomes {

@@ -185,10 +185,10 @@ func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int
 }
 
 // hintAtOperator tells on stderr of operators who are written like the one that nothing was found of, but for the case
-// of letters. It looks at one page, and keeps its errors to itself: the list itself is complete.
-func (a *app) hintAtOperator(ctx context.Context, s session, request applock.ListRequest) {
+// of letters, and reports whether there are any. It looks at one page, and keeps its errors to itself: the list itself is complete.
+func (a *app) hintAtOperator(ctx context.Context, s session, request applock.ListRequest) bool {
 	if request.Operator == "" {
-		return
+		return false
 	}
 	wanted := trim(request.Operator)
 	request.Operator, request.OlderThan, request.ExpiresWithin, request.Order = "", 0, 0, applock.ByObject
@@ -209,4 +209,5 @@ func (a *app) hintAtOperator(ctx context.Context, s session, request applock.Lis
 		a.note("nothing of %s, but of %s: upper and lower case are different operators",
 			printable(wanted), strings.Join(similar, ", "))
 	}
+	return len(similar) > 0
 }

@@ -73,8 +73,8 @@ func testProcessTimeZone(t *testing.T, b binary) {
 	run := func(args ...string) string {
 		command := b.command(t.Context(), args...)
 		command.Env = append(command.Env, zone)
-		output, err := command.Output()
-		if err != nil {
+		output, err := command.CombinedOutput()
+		if code := codeOf(err); code != exitYes && code != exitConflict {
 			t.Fatal(err)
 		}
 		return string(output)
@@ -95,6 +95,17 @@ func testProcessTimeZone(t *testing.T, b binary) {
 	} {
 		if got := run(strings.Fields(test.args)...); !strings.Contains(got, "  "+test.want+"  ") {
 			t.Errorf("%s lacks %s: %s", test.args, test.want, got)
+		}
+	}
+	_, text, _ = strings.Cut(run("inquire", "customer:42", "--output", "json"), `"expires_ts":"`)
+	expires, err := time.Parse(time.RFC3339, text[:strings.Index(text, `"`)])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, zone := range map[string]*time.Location{"run customer:42 -- true": kolkata, "run customer:42 --utc -- true": time.UTC} {
+		want := " until " + expires.Truncate(time.Second).In(zone).Format(time.RFC3339)
+		if got := run(strings.Fields(args)...); !strings.Contains(got, want) {
+			t.Errorf("%s lacks %s: %s", args, want, got)
 		}
 	}
 }

@@ -187,7 +187,9 @@ func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
 	if j.skipIfHeld {
 		return nil
 	}
-	a.complain("%s: %s: %s", program, operation, oneLine(held.Error()))
+	shown := *held
+	shown.Holder.ExpiresAt = held.Holder.ExpiresAt.In(a.style().zone)
+	a.complain("%s: %s: %s", program, operation, oneLine(shown.Error()))
 	return &endedError{code: j.conflictCode}
 }
 

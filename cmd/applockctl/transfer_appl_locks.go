@@ -42,12 +42,14 @@ func (f *allFlags) add(command *cobra.Command, by, reason *string) {
 }
 
 // changeAll prints what became of all that an operator holds, and how many that were, page by page: a call returns those behind an object,
-// DefaultPageSize at most. A signal ends it between two pages, so that what is done is known.
+// DefaultPageSize at most. A signal ends it between two pages, so that what is done is known. Where whose operator has nothing, but one that is
+// written almost so has, the answer is no.
 func (a *app) changeAll(
-	ctx context.Context, operation, done string, like record, answer func(applock.LockChange) record,
+	ctx context.Context, operation, done string, whose applock.ListRequest, like record, answer func(applock.LockChange) record,
 	page func(ctx context.Context, s session, after applock.Object) ([]applock.LockChange, error),
 ) error {
 	var counted tally
+	isMisspelt := false
 	err := a.call(ctx, operation, func(limited context.Context, s session) error {
 		printer := a.newPrinter(like)
 		whole, cancel := withoutSignals(limited)
@@ -67,6 +69,7 @@ func (a *app) changeAll(
 				}
 			}
 			if len(changes) < applock.DefaultPageSize {
+				isMisspelt = counted.rows == 0 && a.hintAtOperator(limited, s, whose)
 				return printer.end()
 			}
 			if err := printer.flush(); err != nil {
@@ -87,7 +90,7 @@ func (a *app) changeAll(
 		return err
 	}
 	a.noteTally(counted, done)
-	if counted.refused() {
+	if counted.refused() || isMisspelt {
 		return errNo
 	}
 	return nil
@@ -158,7 +161,8 @@ func changedLock(change applock.LockChange, asked applock.Owner) lockAnswer {
 
 // transferAll is transfer --all.
 func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.TransferRequest) error {
-	return a.changeAll(ctx, "transfer --all", whatIsDone(flags, "transferred"), transferAnswer{},
+	whose := applock.ListRequest{Operator: request.From, ObjectType: flags.objectType}
+	return a.changeAll(ctx, "transfer --all", whatIsDone(flags, "transferred"), whose, transferAnswer{},
 		func(change applock.LockChange) record {
 			answer := transferAnswer{lockAnswer: changedLock(change, request.To)}
 			if change.Outcome == applock.OutcomeTransferred {

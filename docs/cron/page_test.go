@@ -58,7 +58,7 @@ func newHost(t *testing.T, dsn string) host {
 	}
 	h.write(t, "jobs.dsn", dsn+"\n", 0o600)
 	h.write(t, "reports", "#!/bin/sh\necho \"$@\" >> "+h.path("reports.log")+"\n", 0o700)
-	if output, code := h.sh(t, "APPLOCK_DSN_FILE="+h.path("jobs.dsn")+" applockctl migrate up"); code != 0 {
+	if output, code := h.sh(t, "APPLOCK_DSN_FILE="+h.path("jobs.dsn")+" "+h.path("applockctl")+" migrate up"); code != 0 {
 		t.Fatalf("migrate up: exit code %d: %s", code, output)
 	}
 	return h
@@ -81,7 +81,7 @@ func (h host) here(text string) string {
 // sh runs a line as cron does: without an environment.
 func (h host) sh(t *testing.T, line string) (output string, code int) {
 	t.Helper()
-	words := append(slices.Clone(h.as), "env", "-i", "HOME="+h.folder, "PATH="+h.folder+":/usr/bin:/bin", "sh", "-c", line)
+	words := append(slices.Clone(h.as), "env", "-i", "HOME="+h.folder, "PATH=/usr/bin:/bin", "sh", "-c", line)
 	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	text, err := command.CombinedOutput()
 	var exit *exec.ExitError

@@ -19,11 +19,13 @@ func TestCrontabOfMetrics(t *testing.T) {
 	if block == nil {
 		t.Fatal("the page has no crontab")
 	}
-	here := strings.NewReplacer("/etc/applock/auditor.dsn", filepath.Join(folder, "auditor.dsn"), "/var/lib/node_exporter", folder).Replace(block[1])
+	here := strings.NewReplacer(
+		"/etc/applock/auditor.dsn", filepath.Join(folder, "auditor.dsn"), "/var/lib/node_exporter", folder, "/usr/local/bin/", bin+"/",
+	).Replace(block[1])
 	variable, line, _ := strings.Cut(here, "\n")
 	line = regexp.MustCompile(`^(\S+ +){5}`).ReplaceAllString(line, "")
 	run := func(line string) error {
-		command := exec.CommandContext(t.Context(), "env", "-i", "PATH="+bin+":/usr/bin:/bin", "sh", "-c", "export "+variable+"; "+line)
+		command := exec.CommandContext(t.Context(), "env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", "export "+variable+"; "+line)
 		return command.Run()
 	}
 	point := func(dsn string) {
@@ -37,7 +39,7 @@ func TestCrontabOfMetrics(t *testing.T) {
 	}
 
 	point("sqlite:" + filepath.Join(folder, "shop.db"))
-	if err := run("applockctl migrate up && applockctl get customer:42 --operator JDOE --department CS"); err != nil {
+	if err := run(bin + "/applockctl migrate up && " + bin + "/applockctl get customer:42 --operator JDOE --department CS"); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(line); err != nil {
@@ -47,7 +49,7 @@ func TestCrontabOfMetrics(t *testing.T) {
 	if !strings.Contains(metrics(), "\n"+live+"1\n") {
 		t.Errorf("the file has\n%s", metrics())
 	}
-	if err := run("applockctl get customer:43 --operator JDOE --department CS"); err != nil {
+	if err := run(bin + "/applockctl get customer:43 --operator JDOE --department CS"); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(line); err != nil || !strings.Contains(metrics(), "\n"+live+"2\n") {

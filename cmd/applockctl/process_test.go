@@ -114,6 +114,7 @@ func TestProcess(t *testing.T) {
 		"VerifyInterrupted":     testVerifyInterrupted,
 		"VerifyInBetween":       testVerifyInBetween,
 		"VerifyAsOthers":        testVerifyAsOthers,
+		"VerifyAsOperator":      testVerifyAsOperator,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,6 +47,16 @@ func TestGrant(t *testing.T) {
 	})
 }
 
+// Goal: an account that there is not is named as that. Method: a grant to nobody.
+func TestGrantToNobody(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		u := userOf(s.newDatabase(t))
+		u.must(t, "migrate", "up")
+		u.run(t, "grant", "--to", "nobody_of_that_name", "--as", "operator").check(t, exitUsage, `--to is no account of this server: "nobody_of_that_name"; create it first`)
+	})
+}
+
 // Goal: whoever is revoked may do nothing any more, whatever roles they had, and others keep theirs. Method: a user of two roles
 // and one of one; the same again, which is no error.
 func TestRevoke(t *testing.T) {

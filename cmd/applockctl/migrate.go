@@ -135,7 +135,7 @@ func (a *app) tellPatience(operation string) {
 
 // report says what is not as it should be, a line each, with the command that mends it.
 func (a *app) report(operation string, findings []migrate.Finding) {
-	for _, finding := range findings {
+	for _, finding := range alike(findings) {
 		a.complain("%s: %s: %s; %s", program, operation, oneLine(fmt.Sprintf("%s %s", finding.Name, finding.Problem)), a.wayOut(finding))
 	}
 }

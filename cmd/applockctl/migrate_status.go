@@ -50,7 +50,7 @@ func (a *app) migrateStatus(ctx context.Context, exitCode bool) error {
 			good = good && (!exitCode || answer.Outcome != outcomePending)
 		}
 		if a.output == formatJSON { // people are told on stderr, with what to do
-			answers = append(answers, answersOfFindings(status.Findings, outcomeDamaged)...)
+			answers = append(answers, answersOfFindings(a.grouped(status.Findings), outcomeDamaged)...)
 		}
 		if err := a.printMigrations(answers, ""); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (a *app) migrateRepair(ctx context.Context, request migrate.RepairRequest) 
 		if len(result.Left) > 0 {
 			none = "nothing was repaired"
 		}
-		if err := a.printDone(answersOfFindings(result.Repaired, outcomeRepaired), none); err != nil {
+		if err := a.printDone(answersOfFindings(a.grouped(result.Repaired), outcomeRepaired), none); err != nil {
 			return err
 		}
 		a.report(operation, result.Left)

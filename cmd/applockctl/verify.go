@@ -225,7 +225,7 @@ func (v *verifier) steps(status migrate.StatusResult) {
 
 // findings fails for what is not as the steps have left it.
 func (v *verifier) findings(findings []migrate.Finding) {
-	for _, finding := range findings {
+	for _, finding := range v.app.grouped(findings) {
 		failed := v.fail(string(finding.Part), finding.Name+" "+finding.Problem)
 		switch {
 		case finding.Repairable:

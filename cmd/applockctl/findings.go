@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/applock/applock/applock/migrate"
+)
+
+// mostAlike is how many findings with one problem a table tells one by one.
+const mostAlike = 3
+
+// grouped is alike for a table: programs read each finding.
+func (a *app) grouped(findings []migrate.Finding) []migrate.Finding {
+	if a.output != formatTable {
+		return findings
+	}
+	return alike(findings)
+}
+
+// alike has one finding in the place of many of one part with the same problem.
+func alike(findings []migrate.Finding) []migrate.Finding {
+	type kind struct {
+		part                   migrate.Part
+		problem, statement     string
+		repairable, needsOwner bool
+	}
+	names := map[kind][]string{}
+	kindOf := func(f migrate.Finding) kind { return kind{f.Part, f.Problem, f.Statement, f.Repairable, f.NeedsOwner} }
+	for _, finding := range findings {
+		names[kindOf(finding)] = append(names[kindOf(finding)], finding.Name)
+	}
+	var told []migrate.Finding
+	for _, finding := range findings {
+		those := names[kindOf(finding)]
+		switch {
+		case len(those) <= mostAlike:
+		case those[0] == finding.Name:
+			finding.Name = fmt.Sprintf("%s, %s and %d others, each", those[0], those[1], len(those)-2)
+		default:
+			continue
+		}
+		told = append(told, finding)
+	}
+	return told
+}

@@ -65,3 +65,17 @@ func Stale(ctx context.Context, client *applock.Client, request StaleRequest) (S
 	})
 	return result, err
 }
+
+// SchemasRequest is what Schemas looks for. Its zero value is usable.
+type SchemasRequest struct{}
+
+// Schemas returns the schemas of the client's database in which applock is installed. It returns none on other products than PostgreSQL.
+func Schemas(ctx context.Context, client *applock.Client, _ SchemasRequest) ([]string, error) {
+	var schemas []string
+	err := onTarget(ctx, client, "schemas", func(_ db.Handle, target migrate.Target) error {
+		var err error
+		schemas, err = migrate.Schemas(ctx, target)
+		return err
+	})
+	return schemas, err
+}

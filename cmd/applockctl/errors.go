@@ -236,6 +236,11 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and %s",
 			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.wayOut(finding))
 	}
+	// What cannot be found out is left out: the rest is said in any case.
+	if schemas, _ := migrate.Schemas(ctx, s.Client, migrate.SchemasRequest{}); len(schemas) > 0 {
+		return fmt.Errorf("%s: applock is not installed in %s, but in schema %s: say so by --schema; or create it with: %s",
+			operation, where, strings.Join(schemas, ", "), install)
+	}
 	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s", operation, where, install)
 }
 

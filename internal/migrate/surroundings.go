@@ -81,3 +81,23 @@ func LookForStale(ctx context.Context, target Target, freeFor time.Duration) (St
 	found.Longest = time.Duration(seconds) * time.Second
 	return found, target.Interpret(ctx, err)
 }
+
+// Schemas returns the schemas that have applock, none where there is no query for them.
+func Schemas(ctx context.Context, target Target) (schemas []string, err error) {
+	if target.Schemas == "" {
+		return nil, nil
+	}
+	rows, err := target.DB.QueryContext(ctx, target.Schemas)
+	if err != nil {
+		return nil, target.Interpret(ctx, err)
+	}
+	defer func() { _ = rows.Close() }() // Err tells
+	for rows.Next() {
+		var schema string
+		if err := rows.Scan(&schema); err != nil {
+			return nil, err
+		}
+		schemas = append(schemas, schema)
+	}
+	return schemas, target.Interpret(ctx, rows.Err())
+}

@@ -64,6 +64,8 @@ type Target struct {
 	Look func(ctx context.Context, conn *sql.Conn) (Surroundings, error)
 	// Clock is the query for the server's time, in microseconds since 1970; empty where that is this host's.
 	Clock string
+	// Schemas is the query for the schemas that have applock; empty where a database has but one, or not everybody may see the others.
+	Schemas string
 	// Stale is the query that looks at the first rows of appl_lock, at most StaleRows: how many it has seen, how many of them
 	// have been free for longer than its argument, in seconds, and for how many seconds the oldest of these.
 	Stale string

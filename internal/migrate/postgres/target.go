@@ -66,6 +66,11 @@ func Target(handle db.Handle) (migrate.Target, error) {
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
 		},
 		Look:  look,
+		Schemas: `SELECT DISTINCT n.nspname
+			FROM pg_proc AS p
+			JOIN pg_namespace AS n ON n.oid = p.pronamespace
+			WHERE p.proname = 'get_appl_lock'
+			ORDER BY n.nspname`,
 		Clock: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 		Stale: s.stale(),
 

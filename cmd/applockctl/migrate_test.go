@@ -92,6 +92,29 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 	})
 }
 
+// Goal: what others have made of the tables keeps an installation whole, and is named. Method: a view, a table that inherits, and one that refers to a
+// table of ours; the application's call after each refusal; and an installation without them.
+func TestUninstallRefusesDependents(t *testing.T) {
+	t.Parallel()
+	dsn := postgresServer.newDatabase(t)
+	u := userOf(dsn)
+	u.must(t, "migrate", "up")
+	for dependent, statement := range map[string]string{
+		"view my_cases":       "CREATE VIEW my_cases AS SELECT object_id FROM applock.appl_lock",
+		"view my_locks":       "CREATE VIEW my_locks AS SELECT object_id FROM applock.appl_lock_live",
+		"table archive":       "CREATE TABLE archive () INHERITS (applock.appl_lock)",
+		"on table lock_notes": "CREATE TABLE lock_notes (object_type text, FOREIGN KEY (object_type) REFERENCES applock.appl_lock_policy)",
+	} {
+		postgresServer.exec(t, dsn, statement)
+		for _, command := range []string{"migrate uninstall --yes --force", "migrate goto 0 --force"} {
+			u.run(t, strings.Fields(command)...).check(t, exitError, "nothing was undone, because this depends on it and has to be dropped first: ", dependent)
+		}
+		u.must(t, "get", "customer:42", "--operator", "jdoe")
+		postgresServer.exec(t, dsn, "DROP "+strings.Replace(dependent, "on table", "table", 1))
+	}
+	u.must(t, "migrate", "uninstall", "--yes", "--force")
+}
+
 // Goal: uninstalling leaves nothing of ours. Method: compare the database with what it was before, with live locks and
 // by force.
 func TestUninstallLeavesNothing(t *testing.T) {

@@ -83,21 +83,26 @@ func LookForStale(ctx context.Context, target Target, freeFor time.Duration) (St
 }
 
 // Schemas returns the schemas that have applock, none where there is no query for them.
-func Schemas(ctx context.Context, target Target) (schemas []string, err error) {
+func Schemas(ctx context.Context, target Target) ([]string, error) {
 	if target.Schemas == "" {
 		return nil, nil
 	}
-	rows, err := target.DB.QueryContext(ctx, target.Schemas)
+	return readTexts(ctx, target, target.Schemas)
+}
+
+// readTexts returns the rows of a query of one column.
+func readTexts(ctx context.Context, target Target, query string) (texts []string, err error) {
+	rows, err := target.DB.QueryContext(ctx, query)
 	if err != nil {
 		return nil, target.Interpret(ctx, err)
 	}
 	defer func() { _ = rows.Close() }() // Err tells
 	for rows.Next() {
-		var schema string
-		if err := rows.Scan(&schema); err != nil {
+		var text string
+		if err := rows.Scan(&text); err != nil {
 			return nil, err
 		}
-		schemas = append(schemas, schema)
+		texts = append(texts, text)
 	}
-	return schemas, target.Interpret(ctx, rows.Err())
+	return texts, target.Interpret(ctx, rows.Err())
 }

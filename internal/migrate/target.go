@@ -34,6 +34,8 @@ type Target struct {
 	HasVersions func(ctx context.Context) (bool, error)
 	// Prepare creates what goose needs to begin with; nil where goose does that alone.
 	Prepare func(ctx context.Context) error
+	// Dependents is the query for what others have made of the tables, views and routines, and would not let them go; empty where nothing does.
+	Dependents string
 	// Remove removes what Prepare created, or goose in its place.
 	Remove func(ctx context.Context) error
 	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
@@ -219,12 +221,32 @@ func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migrati
 			return nil, err
 		}
 	}
+	if to == 0 {
+		if err := refuseDependents(ctx, target); err != nil {
+			return nil, err
+		}
+	}
 	results, err := provider.DownTo(ctx, to)
 	if err != nil {
 		return nil, err
 	}
 	return applied(results), nil
 }
+
+// refuseDependents names what would keep the last step from being undone when the others are undone already.
+func refuseDependents(ctx context.Context, target Target) error {
+	if target.Dependents == "" {
+		return nil
+	}
+	dependents, err := readTexts(ctx, target, target.Dependents)
+	if err != nil || len(dependents) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrDependents, strings.Join(dependents, ", "))
+}
+
+// ErrDependents means that something of others needs what is to be removed. Nothing has been undone.
+var ErrDependents = errors.New("nothing was undone, because this depends on it and has to be dropped first")
 
 // LiveLocksError means that locks are live that would be lost.
 type LiveLocksError struct {

@@ -66,6 +66,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
 		},
 		Look:  look,
+		Dependents: dependents(handle.Schema),
 		Schemas: `SELECT DISTINCT n.nspname
 			FROM pg_proc AS p
 			JOIN pg_namespace AS n ON n.oid = p.pronamespace
@@ -143,6 +144,35 @@ func (s site) createVersions(ctx context.Context, tx *sql.Tx, versions database.
 		return s.Interpret(ctx, err)
 	}
 	return s.Interpret(ctx, versions.Insert(ctx, tx, database.InsertRequest{Version: 0}))
+}
+
+// dependents is the query for what depends on the tables, views and routines of a schema, and is none of them or a part of them.
+func dependents(schema string) string {
+	return `WITH ours AS (
+			SELECT 'pg_class'::regclass AS classid, c.oid
+			FROM pg_class AS c
+			WHERE c.relnamespace = to_regnamespace('` + schema + `') AND c.relname LIKE 'appl\_lock%'
+			UNION ALL
+			SELECT 'pg_proc'::regclass, p.oid
+			FROM pg_proc AS p
+			WHERE p.pronamespace = to_regnamespace('` + schema + `') AND p.proname LIKE '%appl\_lock%'
+		),
+		parts AS (
+			SELECT o.classid, o.oid FROM ours AS o
+			UNION ALL
+			SELECT 'pg_rewrite'::regclass, r.oid FROM pg_rewrite AS r WHERE r.ev_class IN (SELECT o.oid FROM ours AS o)
+			UNION ALL
+			SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger AS t WHERE t.tgrelid IN (SELECT o.oid FROM ours AS o)
+			UNION ALL
+			SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid IN (SELECT o.oid FROM ours AS o)
+			UNION ALL
+			SELECT 'pg_attrdef'::regclass, a.oid FROM pg_attrdef AS a WHERE a.adrelid IN (SELECT o.oid FROM ours AS o)
+		)
+		SELECT DISTINCT regexp_replace(pg_describe_object(d.classid, d.objid, 0), '^rule _RETURN on ', '') AS dependent
+		FROM pg_depend AS d
+		JOIN ours AS o ON o.classid = d.refclassid AND o.oid = d.refobjid
+		WHERE d.deptype = 'n' AND (d.classid, d.objid) NOT IN (SELECT p.classid, p.oid FROM parts AS p)
+		ORDER BY dependent`
 }
 
 // remove leaves a schema that holds anything else.

@@ -65,7 +65,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Compares: []migrate.Part{
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
 		},
-		Look:  look,
+		Look:       look,
 		Dependents: dependents(handle.Schema),
 		Schemas: `SELECT DISTINCT n.nspname
 			FROM pg_proc AS p

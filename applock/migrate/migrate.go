@@ -254,7 +254,7 @@ type RepairResult struct {
 
 // Repair puts back what Status finds and can be put back: indexes, routines, their owner, and the rights that everybody
 // shall not have. It touches no lock and grants nothing new. A named owner gets everything, and the grants stay. A routine that is as it should be it leaves alone, with its grants; one
-// that is different is replaced, and on MySQL and MariaDB the grants on it alone are lost. It may run again and again, also
+// that is different is replaced, and on MySQL and MariaDB it gets its grants again where the client may read mysql.procs_priv, and loses them elsewhere. It may run again and again, also
 // at once. Where no step is applied it returns ErrSchema.
 func Repair(ctx context.Context, client *applock.Client, request RepairRequest) (RepairResult, error) {
 	var result RepairResult

@@ -80,9 +80,9 @@ func (a *app) migrateRepairCommand() *cobra.Command {
 		Short: "Put back what a restore has lost",
 		Long: `Puts back what "migrate status" finds: indexes that are missing, procedures that are missing or different,
 their owner, and the rights that everybody shall not have. It touches no lock and grants nothing. What is
-as it should be it leaves alone, with its grants; on MySQL and MariaDB the grants on a procedure that it
-has to replace are lost. It may be run again at any time. The exit code is 1 if something is left that it
-cannot mend.
+as it should be it leaves alone, with its grants. On MySQL and MariaDB a procedure that it has to replace
+gets its grants again where this account may read mysql.procs_priv, and loses them elsewhere. It may be run
+again at any time. The exit code is 1 if something is left that it cannot mend.
 
 With --owner it gives everything to another account, such as one with few rights where root or a superuser
 has migrated. Locks stay, and so do grants. NAME has to exist, and to have what migrating needs; on MySQL

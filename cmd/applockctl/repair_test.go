@@ -22,8 +22,8 @@ func TestRestoreWithoutRoutines(t *testing.T) {
 		s.run(t, copied, dump)
 
 		into.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitError, "applockctl migrate repair")
-		into.run(t, "migrate", "up").check(t, exitNo, "procedure get_appl_lock_core is missing", "applockctl migrate repair")
-		into.run(t, "migrate", "status").check(t, exitNo, "procedure get_appl_lock_row is missing", "applockctl migrate repair")
+		into.run(t, "migrate", "up").check(t, exitNo, "others, each is missing; mend it with: applockctl migrate repair")
+		into.run(t, "migrate", "status").check(t, exitNo, "others, each is missing; mend it with: applockctl migrate repair")
 		into.must(t, "migrate", "repair")
 		into.must(t, "migrate", "status")
 		into.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
@@ -65,7 +65,7 @@ func TestRestoreWithoutPrivileges(t *testing.T) {
 		t.Fatalf("everybody may purge: %s, want the damage", got)
 	}
 	into.run(t, "migrate", "status").check(t, exitNo,
-		"function purge_appl_locks_row may be executed by everybody", "applockctl migrate repair")
+		"others, each may be executed by everybody (PUBLIC)", "applockctl migrate repair")
 	s.giveToOwner(t, copied)
 	into.must(t, "migrate", "repair")
 	into.must(t, "migrate", "status")
@@ -73,4 +73,54 @@ func TestRestoreWithoutPrivileges(t *testing.T) {
 		t.Errorf("after the repair everybody may purge: %s", got)
 	}
 	into.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
+}
+
+// rightsOfAMigrator are those of docs/dba.md on MySQL and MariaDB.
+const rightsOfAMigrator = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE"
+
+// migratedBy installs as an account of its own, and returns an operator there and who migrated.
+func migratedBy(t *testing.T, s server, dsn, password string) (operator user, migrator string) {
+	t.Helper()
+	migrator = randomName()
+	s.exec(t, dsn, "CREATE USER "+migrator+" IDENTIFIED BY '"+password+"'")
+	s.exec(t, dsn, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, dsn)+".* TO "+migrator)
+	userOf(withUser(t, dsn, migrator, password)).must(t, "migrate", "up")
+	name := s.newUser(t, dsn, password)
+	userOf(dsn).must(t, "grant", "--to", name, "--as", "operator")
+	return userOf(withUser(t, dsn, name, password)), migrator
+}
+
+// Goal: who repairs an installation whose owner is gone leaves the callers their rights. Method: the account that has migrated is dropped; an
+// administrator repairs; an application's get before, in between and afterwards.
+func TestRepairKeepsGrants(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		operator, migrator := migratedBy(t, s, dsn, "s3cret")
+		operator.must(t, "get", "customer:42", "--operator", "jdoe")
+		s.exec(t, dsn, "DROP USER "+migrator)
+		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "1449")
+		userOf(dsn).run(t, "migrate", "repair").check(t, exitNo, "account root@% is the owner of 84 of the procedures and views")
+		operator.must(t, "get", "customer:43", "--operator", "jdoe")
+	})
+}
+
+// Goal: an owner that may do nothing in the database, as after a restore into another one, is told, with what mends it. Method: the account that has
+// migrated loses its rights there; an administrator looks, and does what is said.
+func TestOwnerWithoutRightsIsTold(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		operator, migrator := migratedBy(t, s, dsn, "s3cret")
+		defer s.exec(t, dsn, "DROP USER "+migrator)
+		s.exec(t, dsn, "REVOKE ALL ON "+databaseOf(t, dsn)+".* FROM "+migrator)
+		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "1370")
+		statement := "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON `" + databaseOf(t, dsn) + "`.* TO '" + migrator + "'@'%'"
+		for _, args := range []string{"migrate status", "migrate repair"} {
+			userOf(dsn).run(t, strings.Fields(args)...).check(t, exitNo, "account "+migrator+"@%", "lacks these on the database: SELECT", statement)
+		}
+		s.exec(t, dsn, statement)
+		userOf(dsn).must(t, "migrate", "status")
+		operator.must(t, "get", "customer:43", "--operator", "jdoe")
+	})
 }

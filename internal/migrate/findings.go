@@ -206,6 +206,11 @@ func inspectInstalled(ctx context.Context, target Target, client database.DBTxCo
 	if len(findings) > 0 {
 		return findings, nil
 	}
+	if target.Obstacles != nil {
+		if findings, err := target.Obstacles(ctx, client, want); err != nil || len(findings) > 0 {
+			return findings, err
+		}
+	}
 	findings, err := inspectViews(ctx, target, client, want.Views)
 	if err != nil || target.Inspect == nil {
 		return findings, err

@@ -53,6 +53,8 @@ type Target struct {
 	// Inspect compares the routines, the texts and owners of the views, and what else the dialect can tell; nil where there is
 	// nothing but tables. That each view is there with its columns is known already.
 	Inspect func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
+	// Obstacles finds what keeps views and routines from working whatever their texts are, and has to go first; nil where nothing can.
+	Obstacles func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
 	// Owner is whose a repair shall make everything; empty leaves that.
 	Owner string
 	// CreateView returns the statements that create a view of a migration, or replace it, with its grants where the dialect keeps

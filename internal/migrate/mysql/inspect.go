@@ -57,6 +57,10 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 		return nil, s.Interpret(ctx, err)
 	}
 	findings = append(findings, damaged...)
+	grants, err := s.grantsOnProcedures(ctx, client)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
 	for _, routine := range want.Routines {
 		part, problem := migrate.PartRoutines, "is missing"
 		if is, found := there[routine.Name]; found {
@@ -72,7 +76,8 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 			continue
 		}
 		findings = append(findings, migrate.Finding{
-			Part: part, Name: "procedure " + routine.Name, Problem: problem, Mend: replacing(routine, mode, ""),
+			Part: part, Name: "procedure " + routine.Name, Problem: problem,
+			Mend: append(replacing(routine, mode, ""), grants[routine.Name]...),
 		})
 	}
 	owners, err := s.inspectOwners(ctx, client, want, definers{procedures: there, views: views, alive: alive, mode: mode})

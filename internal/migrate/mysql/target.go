@@ -64,6 +64,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Qualify:     s.qualify,
 		LiveLocks:   "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE released_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6)",
 		Inspect:     s.inspect,
+		Obstacles:   s.inspectLacking,
 		CreateView:  createView,
 		Repeatable:  true,
 		Compares: []migrate.Part{

@@ -1,0 +1,102 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pressly/goose/v3/database"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// needed are the rights on the database that the account needs by which procedures and views run.
+func needed() []string { return []string{"SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE"} }
+
+// given asks what an account, user and host, may do in a database: by a right everywhere, by one on the database or, which is taken for one on
+// the database, by one on any of its procedures or tables.
+const given = `WITH a AS (SELECT ? AS user, ? AS host, COALESCE(NULLIF(?, ''), DATABASE()) AS db)
+	SELECT p.privilege_type
+	FROM a JOIN information_schema.user_privileges AS p ON p.grantee = CONCAT('''', a.user, '''@''', a.host, '''')
+	UNION
+	SELECT p.privilege_type
+	FROM a JOIN information_schema.schema_privileges AS p
+		ON p.grantee = CONCAT('''', a.user, '''@''', a.host, '''') AND a.db LIKE p.table_schema
+	UNION
+	SELECT 'EXECUTE'
+	FROM a JOIN mysql.procs_priv AS p ON p.user = a.user AND p.host = a.host AND p.db = a.db
+	UNION
+	SELECT n.privilege_type
+	FROM a
+	JOIN mysql.tables_priv AS p ON p.user = a.user AND p.host = a.host AND p.db = a.db
+	CROSS JOIN (SELECT 'SELECT' AS privilege_type UNION SELECT 'INSERT' UNION SELECT 'UPDATE' UNION SELECT 'DELETE') AS n`
+
+// inspectLacking finds the accounts by whose rights procedures and views run, and which have not got enough: as where a dump was loaded
+// into a database of another name. Who may not read the database mysql finds none.
+func (s site) inspectLacking(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+	procedures, err := s.procedures(ctx, client)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	views, err := s.views(ctx, client)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	definers := map[string]bool{}
+	for _, text := range slices.Concat(want.Views, want.Routines) {
+		definers[views[text.Name].definer], definers[procedures[text.Name].definer] = true, true
+	}
+	delete(definers, "") // of what is missing
+	var place string
+	if err := client.QueryRowContext(ctx, "SELECT COALESCE(NULLIF(?, ''), DATABASE())", s.Schema).Scan(&place); err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	var findings []migrate.Finding
+	for _, definer := range slices.Sorted(maps.Keys(definers)) {
+		lacks, err := s.lacks(ctx, client, definer)
+		switch {
+		case db.KindOf(s.Interpret(ctx, err)) == db.KindPrivilege:
+			return nil, nil
+		case err != nil:
+			return nil, s.Interpret(ctx, err)
+		case len(lacks) == 0:
+			continue
+		}
+		privileges := strings.Join(lacks, ", ")
+		findings = append(findings, migrate.Finding{
+			Part: migrate.PartOwners, Name: "account " + definer,
+			Problem:   "by whose rights procedures and views run, lacks these on the database: " + privileges,
+			Statement: fmt.Sprintf("GRANT %s ON `%s`.* TO %s", privileges, strings.ReplaceAll(place, "`", "``"), account(definer)),
+		})
+	}
+	return findings, nil
+}
+
+// lacks returns which of the rights an account has not got. One that does not exist is found elsewhere, and of one with roles nothing is said.
+func (s site) lacks(ctx context.Context, client database.DBTxConn, definer string) ([]string, error) {
+	at := strings.LastIndex(definer, "@")
+	user, host := definer[:max(at, 0)], definer[at+1:]
+	exists, err := s.isAlive(ctx, client, definer)
+	if err != nil || !exists {
+		return nil, err
+	}
+	has, err := migrate.ReadNames(ctx, client, given, user, host, s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	lacks := slices.DeleteFunc(needed(), func(privilege string) bool { return has[privilege] })
+	if len(lacks) == 0 {
+		return nil, nil
+	}
+	roles, err := migrate.ReadNames(ctx, client, "SELECT default_role_user FROM mysql.default_roles WHERE user = ? AND host = ?", user, host)
+	if db.KindOf(s.Interpret(ctx, err)) == db.KindSchema { // MariaDB, where no role is active in a procedure
+		return lacks, nil
+	}
+	if err != nil || len(roles) > 0 {
+		return nil, err
+	}
+	return lacks, nil
+}

@@ -206,6 +206,23 @@ test-million: ## Have a million documents come into three processes, at the rate
 	APPLOCK_MILLION_DOCUMENTS=$(MILLION) $(if $(APPLOCK_MILLION_DSN),,$(WITH_DURABLE_POSTGRES)) \
 		go test -count=1 -v -timeout=24h -run='^TestAcceptanceMillion$$/^(postgres)?$$' ./applock
 
+# Locks and events, of each product.
+ROWS := 1000000
+
+.PHONY: test-plans
+test-plans: ## Count what a page, an object and a join read of ROWS locks and events, on every product: 5 minutes.
+	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
+		$(REPORT) -timeout=1h -run='^Test(PlansOfViews|Pages?Of(The)?HistoryReads?APage)$$' -- ./internal/db/postgres ./internal/db/mysql ./internal/db/sqlite
+
+# How long one transaction is open. On MySQL and MariaDB the contract knows a bound, 15 minutes.
+INBOX_SECONDS := 600
+
+.PHONY: test-inbox
+test-inbox: ## Read an inbox beside many transactions, one of which is open for INBOX_SECONDS, and miss nothing: 10 minutes.
+	APPLOCK_INBOX_SECONDS=$(INBOX_SECONDS) APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
+		$(REPORT) -timeout=1h -run='^TestContract$$/^(mariadb|mysql|InboxPositions)$$/^(InboxPositions|ManyTransactions)$$/^(ManyTransactions)?$$' -- \
+		./internal/db/postgres ./internal/db/mysql
+
 # How many schedules of the leases, from which seed on. They are run in portions: all tests of one process are begun at once.
 SCHEDULES := 100000
 SCHEDULES_FROM := 0
@@ -304,11 +321,13 @@ golden: ## Rewrite the golden files and the generated documentation; review the 
 all: demo diff lint test ## What to run before a change is handed in; CI also runs what the table in CONTRIBUTING.md says.
 
 .PHONY: nightly
-nightly: ## What is too long for CI: other versions, all languages, the console's pictures, clusters, half an hour of faults, soak. Five hours.
+nightly: ## What is too long for CI: other versions, all languages, the console's pictures, clusters, half an hour of faults, large tables, soak. Five hours.
 	$(MAKE) test-versions
 	$(MAKE) test-clients
 	$(MAKE) test-console
 	$(MAKE) test-clusters
 	$(MAKE) test-faults FAULT_MINUTES=30
 	$(MAKE) test-schedules
+	$(MAKE) test-plans
+	$(MAKE) test-inbox
 	$(MAKE) soak

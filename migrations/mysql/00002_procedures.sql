@@ -1080,11 +1080,12 @@ DROP PROCEDURE IF EXISTS appl_lock_refuse;
 --            In a function or trigger both answer 1422, because of the COMMIT that they never reach: then call appl_lock_inside, which does
 --            the same there, and take it that a transaction is open.
 --            appl_lock_begin begins a transaction and says so, unless the caller has one; appl_lock_end ends it. Between
---            them @appl_lock_own is set. KILL QUERY runs no handler and leaves both: the marker
---            is how the next call knows.
+--            them @appl_lock_own is set: FALSE until there is a savepoint, TRUE from then on. KILL QUERY runs no handler and leaves
+--            both: the marker is how the next call knows, and the savepoint tells that the transaction is still the same.
 -- In         p_commit: FALSE rolls back. p_open: TRUE.
 -- Out        p_open, p_began.
--- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK.
+-- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK. If it was killed before it had its
+--            savepoint, a transaction of the caller's that follows is taken for it once.
 -- Locks      Nothing.
 -- Race-free  SET TRANSACTION raises 1568 when a transaction is open. Its READ WRITE is for the next transaction only, so the caller
 --            of appl_lock_look reads before it writes, and appl_lock_begin reads: a session whose transactions are read only
@@ -1096,18 +1097,22 @@ COMMENT 'Internal to applock: refuses a server or a session that must not write.
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
+    DECLARE v_set BOOLEAN DEFAULT @appl_lock_own;
+    DECLARE v_left BOOLEAN DEFAULT TRUE;
+    -- 1305: no such savepoint. If the killed call had set it, its transaction has ended, and what is open now is the caller's.
+    DECLARE CONTINUE HANDLER FOR 1305 SET v_left = NOT v_set;
     IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
         SIGNAL SQLSTATE 'HY000' SET
             MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'applock: the server is read_only: call the primary, or end read_only there';
     END IF;
-    BEGIN
-        -- 1305: no such savepoint. The transaction of the killed call has ended, and what is open now is the caller's.
-        DECLARE EXIT HANDLER FOR 1305 BEGIN END;
-        RELEASE SAVEPOINT appl_lock_own;
+    SET @appl_lock_own = FALSE;
+    RELEASE SAVEPOINT appl_lock_own;
+    IF v_left THEN
         SAVEPOINT appl_lock_own;
+        SET @appl_lock_own = TRUE;
         SIGNAL SQLSTATE '25000' SET
             MYSQL_ERRNO = 1179, MESSAGE_TEXT = 'applock: a call that was killed has left its transaction open: send ROLLBACK';
-    END;
+    END IF;
     SET @appl_lock_own = NULL;
 END;
 -- +goose StatementEnd
@@ -1196,10 +1201,10 @@ BEGIN
     END IF;
     IF @@SESSION.autocommit THEN
         SET TRANSACTION READ WRITE;
-        SELECT s.slot INTO v_slot FROM appl_lock_serialize AS s WHERE s.slot = 0;
-        SET @appl_lock_own = TRUE;
+        SELECT s.slot, FALSE INTO v_slot, @appl_lock_own FROM appl_lock_serialize AS s WHERE s.slot = 0;
         START TRANSACTION;
         SAVEPOINT appl_lock_own;
+        SET @appl_lock_own = TRUE;
         SET p_began = TRUE;
     END IF;
 END;

@@ -333,14 +333,14 @@ func (e *explained) handledRows(t *testing.T, query string, args ...any) int {
 	return rows
 }
 
-// handledBy counts the rows that all statements of some work have handled.
-func (e *explained) handledBy(t *testing.T, work func()) int {
+// lookedAt counts the rows that all statements of some work have handled, and the pages that they have looked at.
+func (e *explained) lookedAt(t *testing.T, work func()) (rows, pages int) {
 	t.Helper()
-	rows := 0
 	for _, plan := range e.plansOfWork(t, "the work", work) {
 		rows += plan.rows()
+		pages += plan.Hit + plan.Read
 	}
-	return rows
+	return rows, pages
 }
 
 // plansOf returns what the server has done for each statement of a call: those inside first, and the call itself at the end.

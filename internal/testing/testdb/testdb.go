@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 
 // requireVariable lists, separated by commas, the dialects whose absence is a failure.
 const requireVariable = "APPLOCK_TEST_REQUIRE"
+
+// rowsVariable is how many rows a table has while plans are measured.
+const rowsVariable = "APPLOCK_TEST_ROWS"
 
 // serverLimit bounds the statements that make or drop a database, together with their connection. Creating a database
 // copies one in PostgreSQL, which takes long when many tests do it at once.
@@ -38,6 +42,20 @@ func requireDSN(t testing.TB, dialect, name string) string {
 		missing(t, dialect, name+" is not set: set it, or run the tests by go run ./internal/testing/testserver -- go test ./...")
 	}
 	return dsn
+}
+
+// Rows returns how many rows a table is to have while plans are measured: usual, or what APPLOCK_TEST_ROWS says.
+func Rows(t testing.TB, usual int) int {
+	t.Helper()
+	text := os.Getenv(rowsVariable)
+	if text == "" {
+		return usual
+	}
+	rows, err := strconv.Atoi(text)
+	if err != nil || rows < usual {
+		t.Fatalf("%s is not a number from %d on: %s", rowsVariable, usual, text)
+	}
+	return rows
 }
 
 // HSQLDB returns the path of HSQLDB's jar, on which the Db2 procedures run. Without it, or without a Java development

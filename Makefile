@@ -254,7 +254,7 @@ bench-smoke: ## Test the bench, and measure everything once, in a minute.
 ##@ Check
 
 .PHONY: model
-model: ## Check the model of a lock (internal/model), and that each broken variant of it fails. Needs spin and cc.
+model: ## Check the models of a lock and of handing it over (internal/model), and that each broken variant fails. Needs spin and cc.
 	go run ./internal/testing/report -tags=spin -count=1 -timeout=20m -- ./internal/model
 
 .PHONY: verify

@@ -40,6 +40,8 @@ type lateTake struct {
 	// due is when it is released next, and answered counts the releases so far that had an answer.
 	due      time.Time
 	answered int
+	// isUncertain is true where the former release had no answer, and may have ended the grant.
+	isUncertain bool
 	// ends is when it has expired, if it arrived before the last release.
 	ends time.Time
 }
@@ -126,15 +128,15 @@ func (l *lateTakes) releaseSome(some []lateTake) bool {
 }
 
 // releaseOne releases a take, and puts it back unless this was the last time. It returns why there was no answer. Who waits here may have
-// been refused by what was released.
+// been refused by what was released, now or by the former release, if that had no answer.
 func (l *lateTakes) releaseOne(take lateTake) error {
 	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
 	isAnswered := err == nil || isGone(err)
-	if err == nil {
+	if err == nil || isAnswered && take.isUncertain {
 		l.leases.nudge(take.grant.Object, time.Now())
 	}
 	pauses := latePauses()
-	if isAnswered {
+	if take.isUncertain = !isAnswered; isAnswered {
 		take.answered++
 	}
 	if now := time.Now(); take.answered < len(pauses) && now.Before(take.ends) {

@@ -72,6 +72,31 @@ func TestLateTakeIsReleasedAgain(t *testing.T) {
 	}
 }
 
+// Goal: who waits here is woken also where the release that has ended a late take had no answer: by the next one. Method: a take that arrives
+// 20 ms late, whose second release loses its answer.
+func TestLateReleaseWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases, backend := straysAfter(20 * time.Millisecond)
+		defer mustClose(t, leases)
+		backend.ChangeFault(func(former fakebackend.Faults) fakebackend.Faults {
+			return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+				if call.Operation == fakebackend.Release && call.Number == 2 {
+					return fakebackend.Fault{Lose: true}
+				}
+				return former(ctx, call)
+			}
+		})
+		began := time.Now()
+		mustBeUnknown(t, leases)
+		time.Sleep(20 * time.Millisecond)
+		release(t, mustAcquire(t, leases, anHour(nightly)))
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the object was to be had after %s, want 5 s at the most", took)
+		}
+	})
+}
+
 // Goal: Close releases once more what may have been taken late, and waits for nothing. Method: a take that arrives before Close, and before
 // its next release was due.
 func TestCloseReleasesLateTakes(t *testing.T) {

@@ -84,7 +84,7 @@ inline vacate() {
 #define PASSES (former != FREE && holder[p] == former)
 
 proctype undo(byte p, nm, former) {
-	bool late = true;
+	bool late = true, uncertain = false;
 	do
 	:: atomic { ARRIVES }
 	:: atomic { PASSES && LOST_ANSWER(former) }
@@ -110,10 +110,14 @@ proctype undo(byte p, nm, former) {
 #ifdef BROKEN_GONE_IS_BELIEVED /* ALONE, acquire.go: giveBackByName */
 	:: atomic { late = false; working--; break }
 #else
-#ifndef ALONE
-	:: atomic { LOST_ANSWER(nm) } /* the next release finds nothing and wakes nobody: the poller does */
+	:: atomic { LOST_ANSWER(nm); uncertain = true }
+	:: atomic {
+		owner != nm ->
+#ifndef BROKEN_UNCERTAIN_RELEASE_WAKES_NOBODY /* ALONE, late.go: releaseOne */
+		if :: uncertain -> nudge(p) :: else fi;
 #endif
-	:: atomic { owner != nm -> late = false; working--; break }
+		late = false; working--; break
+		}
 	:: atomic {
 		owner == nm -> drop(nm);
 #ifndef BROKEN_LATE_RELEASE_WAKES_NOBODY /* ALONE, late.go: releaseOne */

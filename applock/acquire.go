@@ -97,7 +97,7 @@ func tooShort(argument string, value, shortest time.Duration) error {
 // released. Otherwise those who wait in one process are served in the order of their calls.
 //
 // ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind but for what AcquireRequest.Owner says, and the error
-// is its cause and, where somebody was seen to hold the object, a *HeldError (ErrHeld), too.
+// is its cause, and beside it what TryAcquire returns: where somebody was seen to hold the object, a *HeldError (ErrHeld).
 func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, er
 	return engine.Acquire(ctx, request)
 }
 
-// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it. Where the last
-// answer is older than a second then, a new one may take a second more.
+// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it. Where there is no answer
+// then, or the last one is older than a second, the next one may take a second more.
 //
 // The error is a *HeldError (ErrHeld) only if somebody was seen to hold the object. It is ErrBusy where a transaction was
 // changing the lock all the time, and ErrUnreachable where nobody answered, so that who skips what others do does not

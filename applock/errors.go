@@ -32,13 +32,14 @@ var (
 	// ErrContention means that the object changed hands again and again during the call. Nothing has happened:
 	// call again.
 	ErrContention = errors.New("too much contention, nothing has happened, call again")
-	// ErrUnreachable means that there was no connection to be had, of the server or of a pool whose connections are all in use; where that is because a context has ended, its error and
+	// ErrUnreachable means that there was no connection to be had: of the server, which may be down or accept no more, or of a pool whose
+	// connections are all in use. The text says which. Where that is because a context has ended, its error and
 	// its cause come with it. Nothing has been sent. For a lease it also means that there was no answer in time; what the
-	// call takes after all is given back.
-	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that the DSN names it")
+	// call takes after all is given back. So it is where a call for several objects was broken off, which the database rolls back.
+	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that its address is right")
 	// ErrReadOnly means that the server takes no changes: it is a replica, or it was made read-only. Nothing has happened. Inquire,
 	// List and the other operations that only read work there, and are as old as what the replica has got.
-	ErrReadOnly = errors.New("nothing can be changed there, as on a replica: name the primary in the DSN")
+	ErrReadOnly = errors.New("nothing can be changed there, as on a replica: connect to the primary")
 	// ErrPrivilege means that the database user may not do that.
 	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")
 	// ErrSchema means that the table or the procedures are missing or too old for this program.
@@ -47,16 +48,18 @@ var (
 	ErrClosed = errors.New("closed")
 )
 
-// errNoneFree is ErrUnreachable in other words.
-var errNoneFree error = noneFree{}
+// ErrUnreachable in other words: of a pool, of a server that runs, and of a transaction of the call's own, which has ended with its connection.
+const (
+	errNoneFree    unreachable = "no connection of the pool was free in time, end what keeps them or raise the pool's limit"
+	errFull        unreachable = "the server accepts no more connections, end some of them or raise its limit"
+	errInterrupted unreachable = "the connection broke, or the server has ended the call: nothing has happened, call again"
+)
 
-type noneFree struct{}
+type unreachable string
 
-func (noneFree) Error() string {
-	return "no connection of the pool was free in time, end what keeps them or raise the pool's limit"
-}
+func (u unreachable) Error() string { return string(u) }
 
-func (noneFree) Is(target error) bool { return target == ErrUnreachable }
+func (unreachable) Is(target error) bool { return target == ErrUnreachable }
 
 // Holder is who holds an object, and until when.
 type Holder struct {
@@ -129,6 +132,8 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case db.KindPool:
 		return fmt.Errorf("%w: %w", errNoneFree, err)
+	case db.KindFull:
+		return fmt.Errorf("%w: %w", errFull, err)
 	case db.KindClosed:
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	case db.KindAuthentication:

@@ -3,6 +3,7 @@ package applock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -183,8 +184,13 @@ func (o operations) inOwnTx(ctx context.Context, run func(inTx operations) error
 		})
 		return struct{}{}, err
 	})
-	if err != nil && refusal == nil {
-		err = o.changeError(err)
+	switch {
+	case err == nil:
+		return nil
+	case refusal == nil:
+		return o.changeError(err)
+	case db.KindOf(err) == db.KindInFlight: // it is rolled back, whatever it has done
+		return fmt.Errorf("%w: %w", errInterrupted, err)
 	}
 	return err
 }

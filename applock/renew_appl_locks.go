@@ -110,7 +110,7 @@ func (o operations) renew(ctx context.Context, grants []db.RenewableGrant) ([]db
 	params := db.RenewApplLocksParams{Grants: grants}
 	answers, err := retryIfUnchanged(ctx, o, func() ([]db.RenewedGrant, error) { return o.driver.RenewApplLocks(ctx, params) })
 	if err != nil {
-		return nil, fmt.Errorf("renew: %w", o.changeError(err))
+		return nil, o.changeError(err)
 	}
 	o.log(ctx, "renew_appl_locks",
 		slog.Int("grants", len(grants)),

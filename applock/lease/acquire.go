@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/bridge"
+	"github.com/applock/applock/internal/db"
 )
 
 // Locker takes leases: [applock.Client] does on the table, and [Leases] on any backend. All behave alike, as the methods of Client
@@ -214,7 +216,8 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 		return nil, context.Cause(ctx) // nothing has been sent
 	}
 	started := l.now() // before the request, so that it never lasts longer here than there
-	asking, cancel := l.untilShutdown(context.WithoutCancel(ctx))
+	tracked, sending := db.Tracked(context.WithoutCancel(ctx))
+	asking, cancel := l.untilShutdown(tracked)
 	answers := make(chan answer, 1)
 	l.background.Go(func() {
 		defer cancel()
@@ -235,16 +238,28 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 			defer time.AfterFunc(releaseLimit, cancel).Stop()
 			return <-answers
 		})
-		return nil, &abandonedError{cause: context.Cause(ctx)}
+		return nil, &abandonedError{cause: context.Cause(ctx), silence: silenceOf(sending)}
 	}
 }
 
-// abandonedError is why a call that has been sent is not waited for any longer.
-type abandonedError struct{ cause error }
+// abandonedError is why a call is not waited for any longer, and what is known of why it had no answer.
+type abandonedError struct{ cause, silence error }
 
 func (e *abandonedError) Error() string { return e.cause.Error() }
 
 func (e *abandonedError) Unwrap() error { return e.cause }
+
+// silenceOf tells what a call waits for. It is ErrUnreachable.
+func silenceOf(sending *db.Sending) error {
+	why, isKnown := sending.Unsent()
+	switch {
+	case why != nil:
+		return bridge.Clients.Explain(why)
+	case isKnown:
+		return errSilent
+	}
+	return errSilentOrFull
+}
 
 var errTooLate = errors.New("the answer took longer than the lease would have lasted")
 

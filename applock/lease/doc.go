@@ -83,7 +83,8 @@
 //     as its context and MaxWait allow, and then gets the error; who asks once gets it at once, or after that moment.
 //   - Another transaction is changing the lock (ErrBusy, ErrRetry, ErrContention): that is waited for like a holder.
 //   - The time is up: [applock.ErrHeld] if somebody was seen to hold the object, here or by an answer; else what the last answer was; and
-//     else, when there was none, [applock.ErrUnreachable] or the cause of the caller's context. An outage is never ErrHeld.
+//     else, when there was none, [applock.ErrUnreachable]. The cause of the caller's context comes beside it, if that has ended. An outage is
+//     never ErrHeld.
 //   - [Leases.Close]: who waits gets [applock.ErrClosed], leases are lost with that cause and released. What the backend does not answer
 //     within 5 s stays until it expires, and the error of Close says so. What a get without an answer may have taken is released
 //     once more. If that get arrives after Close, its lock stays until it expires, and no error says so.

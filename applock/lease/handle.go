@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -117,8 +118,11 @@ func (l *handle) Release(ctx context.Context) error {
 
 // finish ends the first Release.
 func (l *handle) finish(err error) {
-	if err != nil {
+	switch {
+	case errors.Is(err, applock.ErrLost):
 		l.releaseErr = fmt.Errorf("release %s: %w", l.Object(), err)
+	case err != nil:
+		l.releaseErr = fmt.Errorf("release %s, which may stay locked until it expires: %w", l.Object(), err)
 	}
 	close(l.released)
 }

@@ -200,7 +200,7 @@ func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 		h.failing.since = asked
 	}
 	h.failing.err = err
-	if !errors.Is(err, applock.ErrPrivilege) && !errors.Is(err, applock.ErrSchema) {
+	if !errors.Is(err, applock.ErrPrivilege) && !errors.Is(err, applock.ErrSchema) && !errors.Is(err, applock.ErrUnreachable) {
 		h.failing.err = fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
 	since := h.failing.since

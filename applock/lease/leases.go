@@ -288,6 +288,7 @@ func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit t
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began, uncertain := time.Now(), false
+	var before error // why the attempt before came to nothing
 	for pause := firstRetry; ; pause = min(2*pause, releaseLimit) {
 		err := l.releaseOnce(ctx, grant)
 		if isGone(err) && uncertain {
@@ -301,6 +302,10 @@ func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit t
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
+		if before != nil && ctx.Err() != nil { // the limit has cut this attempt off
+			err = before
+		}
+		before = err
 		if ctx.Err() != nil || time.Since(began) > releaseLimit && !isOutage(err) {
 			l.logger.LogAttrs(ctx, slog.LevelWarn, "a lease was not released and may stay locked until it expires",
 				slog.String("object", grant.Object.String()), slog.Any("error", err))

@@ -662,10 +662,10 @@ func TestAbandonedAttemptIsTold(t *testing.T) {
 		way, maxWait time.Duration
 		operator     string
 	}{
-		"max_wait":              {80 * time.Millisecond, 100 * time.Millisecond, "etl-7"},
+		"max_wait":              {800 * time.Millisecond, 100 * time.Millisecond, "etl-7"},
 		"silence":               {20 * time.Second, 0, "etl-7"},
 		"silence for a wait":    {20 * time.Second, 35 * time.Second, "etl-7"},
-		"max_wait, no operator": {80 * time.Millisecond, 100 * time.Millisecond, ""},
+		"max_wait, no operator": {800 * time.Millisecond, 100 * time.Millisecond, ""},
 		"silence, no operator":  {20 * time.Second, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

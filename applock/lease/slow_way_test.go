@@ -86,7 +86,7 @@ func (s slowWay) play(t *testing.T) {
 func TestNoAnswerIsToldAsItIs(t *testing.T) {
 	t.Parallel()
 	backend := unpolledFake(func(context.Context, fakebackend.Call) fakebackend.Fault {
-		return fakebackend.Fault{Before: time.Second}
+		return fakebackend.Fault{Before: time.Minute}
 	})
 	play(t, backend, func(t *testing.T, leases *lease.Leases) {
 		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 500 * time.Millisecond})

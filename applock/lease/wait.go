@@ -17,6 +17,8 @@ type wait struct {
 	maxWait time.Duration
 	attempt func(limited context.Context, asked claim) error
 	asked   time.Time // when the last attempt began
+	// silence is why the last attempt had no answer, nil if it had one.
+	silence error
 	// refused is true once the backend has said that somebody holds the object.
 	refused bool
 	// watched is true once the hub looks after the object; listing is with which name, where there is a list.
@@ -69,7 +71,7 @@ func (l *Leases) newWait(
 
 func (w *wait) untilDone(ctx, limited context.Context) error {
 	for {
-		if done, err := w.tryTurn(limited); done {
+		if done, err := w.tryTurn(ctx, limited); done {
 			return err
 		}
 		w.list(limited)
@@ -98,6 +100,9 @@ func (w *wait) askOnce(ctx context.Context) error {
 		if l.isTurnOf(w.self) {
 			err := w.ask(ctx)
 			l.learn(w.self, err)
+			if endedBy(ctx, err) {
+				return w.endOf(ctx, nil)
+			}
 			return err
 		}
 		news, verdict := l.awaitNews(w.self)
@@ -115,7 +120,7 @@ func (w *wait) askOnce(ctx context.Context) error {
 }
 
 // tryTurn makes an attempt if it is this caller's turn. It reports whether the wait is over, and with what.
-func (w *wait) tryTurn(limited context.Context) (done bool, err error) {
+func (w *wait) tryTurn(ctx, limited context.Context) (done bool, err error) {
 	if got := w.leases.collect(w.self); got != nil {
 		w.lease = got.lease
 		return got.lease != nil || !w.isToWait(got.err), got.err
@@ -123,27 +128,55 @@ func (w *wait) tryTurn(limited context.Context) (done bool, err error) {
 	if !w.leases.isTurnOf(w.self) {
 		return false, nil
 	}
+	asking, cancel := w.timeToAnswer(ctx, limited)
+	defer cancel()
 	w.asked = time.Now()
-	err = w.ask(limited)
+	err = w.ask(asking)
 	if err == nil {
 		return true, nil
 	}
-	if endedBy(limited, err) {
+	if endedBy(asking, err) {
 		return false, nil
 	}
 	return !w.isToWait(err), err
 }
 
-var errNoAnswer error = noAnswerError{within: outagePatience.String()}
-
-// noAnswerError is ErrUnreachable in other words: the server may well run.
-type noAnswerError struct{ within string }
-
-func (e noAnswerError) Error() string {
-	return "no answer within " + e.within + ": the backend is silent or busy with this object, or no connection to it is free"
+// timeToAnswer returns the context of an attempt. The first one has a moment more than the wait, in which a server tells that it waits for a row.
+func (w *wait) timeToAnswer(ctx, limited context.Context) (context.Context, context.CancelFunc) {
+	if !w.asked.IsZero() || w.maxWait == forever {
+		return limited, func() {}
+	}
+	return context.WithDeadline(ctx, w.latest())
 }
 
+// latest is when the last answer is to be there.
+func (w *wait) latest() time.Time { return w.self.came.Add(w.maxWait + lastAnswer) }
+
+// errNoAnswer ends an attempt that has taken too long. What is known of why goes with it.
+var errNoAnswer = fmt.Errorf("no answer within %s", outagePatience)
+
+// noAnswerError is ErrUnreachable in other words: the server may well run.
+type noAnswerError string
+
+const (
+	errSilent       noAnswerError = "the server is silent or busy with this object"
+	errSilentOrFull noAnswerError = "the backend is silent or busy with this object, or no connection to it is free"
+)
+
+func (e noAnswerError) Error() string { return string(e) }
+
 func (noAnswerError) Is(target error) bool { return target == applock.ErrUnreachable }
+
+// endOf is the error of a wait that ctx has ended, with what is known of why the object was not to be had.
+func (w *wait) endOf(ctx context.Context, verdict error) error {
+	if verdict == nil {
+		verdict = w.silence
+	}
+	if verdict == nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w (%w)", context.Cause(ctx), verdict)
+}
 
 // errGivenUp is what is known of an attempt that was abandoned. What it takes is given back when its answer comes, but that may get lost.
 var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOutcomeUnknown)
@@ -155,14 +188,20 @@ func (w *wait) ask(limited context.Context) error {
 	defer cancel()
 	err := w.attempt(asking, w.leases.beginAsking(w.self))
 	w.leases.endAsking(w.self, err)
+	w.silence = nil
 	var abandoned *abandonedError
-	switch {
-	case w.claim.unique || !errors.As(err, &abandoned):
+	if !errors.As(err, &abandoned) {
 		return err
-	case limited.Err() == nil:
-		return fmt.Errorf("%w: %w", err, applock.ErrOutcomeUnknown)
 	}
-	w.unknown = errGivenUp
+	w.silence = abandoned.silence
+	switch {
+	case limited.Err() == nil && w.claim.unique:
+		return fmt.Errorf("%w: %w", err, w.silence)
+	case limited.Err() == nil:
+		return fmt.Errorf("%w: %w: %w", err, w.silence, applock.ErrOutcomeUnknown)
+	case !w.claim.unique:
+		w.unknown = errGivenUp
+	}
 	return err
 }
 
@@ -268,13 +307,10 @@ func (w *wait) unlisted() <-chan struct{} {
 func (w *wait) lastAttempt(ctx context.Context) error {
 	l := w.leases
 	if ctx.Err() != nil {
-		if verdict := l.verdict(w.self); verdict != nil {
-			return fmt.Errorf("%w (%w)", context.Cause(ctx), verdict)
-		}
-		return context.Cause(ctx)
+		return w.endOf(ctx, l.verdict(w.self))
 	}
-	if time.Since(w.asked) >= lastAnswer && l.isTurnOf(w.self) {
-		limited, cancel := context.WithTimeout(ctx, lastAnswer)
+	if time.Since(w.asked) >= lastAnswer && time.Now().Before(w.latest()) && l.isTurnOf(w.self) {
+		limited, cancel := context.WithDeadline(ctx, w.latest())
 		defer cancel()
 		err := w.ask(limited)
 		if err == nil || !endedBy(limited, err) && !w.isToWait(err) {
@@ -284,7 +320,11 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 	if verdict := l.verdict(w.self); verdict != nil {
 		return verdict
 	}
-	return noAnswerError{within: fmt.Sprintf("the %s of max_wait", w.maxWait)}
+	why := w.silence
+	if why == nil {
+		why = errSilentOrFull
+	}
+	return fmt.Errorf("no answer within the %s of max_wait: %w", w.maxWait, why)
 }
 
 // pause waits until the waiter is to try again, or limited ends. After an attempt that came to nothing it asks again soon,

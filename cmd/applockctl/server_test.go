@@ -165,7 +165,7 @@ func TestRefusedLogin(t *testing.T) {
 		{mysql, "1045", "Access denied for user 'jdoe'@'%'", "the server refused the user or the password of the DSN"},
 		{mysql, "1049", "Unknown database 'crm'", "the server has no such database, or the DSN names none: check it"},
 		{mysql, "1044", "Access denied to database 'crm'", "a privilege is missing, ask the database administrator to grant it"},
-		{mysql, "1040", "Too\nmany connections", "cannot reach the database, check that it runs and that the DSN names it: "},
+		{mysql, "1040", "Too\nmany connections", "the server accepts no more connections, end some of them or raise its limit: "},
 		{mysql, "1130", "Host '127.0.0.1' is not allowed to connect", "is not allowed to connect"},
 	} {
 		dsn := test.protocol.dsn(fakeServer(t, func(conn net.Conn) { _ = test.protocol.refuse(conn, test.code, test.message) }))
@@ -187,7 +187,7 @@ func TestNoServer(t *testing.T) {
 	} {
 		for _, args := range []string{"get customer:42 --operator jdoe", "migrate status", "migrate up", "version", "list", "demo", "grant --to cron --as janitor"} {
 			got := userOf(dsn).run(t, strings.Fields(args)...)
-			got.check(t, exitError, "cannot reach the database, check that it runs and that the DSN names it")
+			got.check(t, exitError, "cannot reach the database, check that it runs and that its address is right")
 			checkHidden(t, got)
 			for _, reason := range []string{"connection refused", "no such host", "no such file or directory"} {
 				if told := strings.Count(got.stderr, reason); told > 1 {

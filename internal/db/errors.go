@@ -32,6 +32,8 @@ const (
 	KindUnreachable
 	// KindPool means that no connection of the pool was free in time; nothing has happened.
 	KindPool
+	// KindFull means that the server accepts no more connections; nothing has happened.
+	KindFull
 	// KindClosed means that the pool has been closed; nothing has happened.
 	KindClosed
 	// KindAuthentication means that the server refused the user or the password.

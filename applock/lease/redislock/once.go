@@ -2,8 +2,6 @@ package redislock
 
 import (
 	"context"
-	"errors"
-	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -59,8 +57,7 @@ const (
 
 // isHarmless reports whether a script has not run, and may soon: as go-redis judges it, but for what may have been sent.
 func isHarmless(err error) bool {
-	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op == "dial" ||
+	return isUnconnected(err) ||
 		redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsClusterDownError(err) || redis.IsTryAgainError(err) ||
 		redis.IsMasterDownError(err) || redis.IsMaxClientsError(err)
 }

@@ -23,6 +23,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -30,7 +31,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -232,17 +232,14 @@ func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
 		}
 		return nil
 	})
-	if err != nil && isUnsent(err) {
-		return nil, fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
-	}
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, err
+		return nil, explain(ctx, err, applock.ErrUnreachable)
 	}
 	states := make([]state, len(keys))
 	for i := range keys {
 		text, err := values[i].Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, err
+			return nil, explain(ctx, err, applock.ErrUnreachable)
 		}
 		states[i] = state{found: err == nil, value: text, ttl: ttls[i].Val(), asked: asked}
 	}
@@ -288,12 +285,10 @@ func (b *backend) obtain(ctx context.Context, taker *bsm.Client, grant applock.G
 		lock.Client = b.locker
 		b.locks[claimOf(grant)] = lock
 		return nil
-	case errors.Is(err, bsm.ErrNotObtained) || isAnswer(err):
+	case errors.Is(err, bsm.ErrNotObtained):
 		return err
-	case isUnsent(err):
-		return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	}
-	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
+	return explain(ctx, err, applock.ErrOutcomeUnknown)
 }
 
 // takeOverScript replaces a value by another one.
@@ -372,18 +367,6 @@ func (b *backend) ownState(ctx context.Context, grant applock.Grant) (present st
 	return states[0], states[0].found && states[0].owner().Operator == grant.Owner.Operator, nil
 }
 
-// isAnswer reports whether the server has refused the call, so that nothing has happened.
-func isAnswer(err error) bool {
-	var answer redis.Error
-	return errors.As(err, &answer)
-}
-
-// isUnsent reports whether there was no connection to be had.
-func isUnsent(err error) bool {
-	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
-}
-
 func wholeMilliseconds(ttl time.Duration) time.Duration {
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 }
@@ -417,7 +400,7 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 func (b *backend) releaseValue(ctx context.Context, object applock.Object, value string) error {
 	released, err := b.release.Run(ctx, b.once, []string{b.key(object)}, value, b.channel(), object.String()).Bool()
 	if err != nil {
-		return err
+		return explain(ctx, err, applock.ErrOutcomeUnknown)
 	}
 	if !released {
 		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
@@ -456,13 +439,18 @@ func (b *backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.
 		if err != nil {
 			return answers, err
 		}
-		answers = append(answers, b.renew(ctx, some, states)...)
+		renewed, err := b.renew(ctx, some, states)
+		if err != nil && len(renewals) == len(some) {
+			return nil, err
+		}
+		answers = append(answers, renewed...)
 	}
 	return answers, nil
 }
 
-func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []state) []lease.Renewed {
-	results := make([]*lease.Renewed, len(renewals))
+// renew returns what became of grants, and an error where nothing is known of any of them.
+func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []state) ([]lease.Renewed, error) {
+	results, failures := make([]*lease.Renewed, len(renewals)), make([]error, len(renewals))
 	busy := make(chan struct{}, refreshers)
 	var group sync.WaitGroup
 	for i, renewal := range renewals {
@@ -477,7 +465,7 @@ func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []
 		default:
 			busy <- struct{}{}
 			group.Go(func() {
-				results[i] = b.refresh(ctx, renewal, lock)
+				results[i], failures[i] = b.refresh(ctx, renewal, lock)
 				<-busy
 			})
 		}
@@ -489,7 +477,10 @@ func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []
 			answers = append(answers, *result)
 		}
 	}
-	return answers
+	if len(answers) == 0 {
+		return nil, cmp.Or(failures...)
+	}
+	return answers, nil
 }
 
 // lossOf says why a grant is lost that is not what is there.
@@ -500,19 +491,19 @@ func lossOf(grant applock.Grant, present state) error {
 	return present.refusal(grant.Object)
 }
 
-// refresh renews a grant; nil means that it is not known what became of it.
-func (b *backend) refresh(ctx context.Context, renewal lease.Renewal, lock *bsm.Lock) *lease.Renewed {
+// refresh renews a grant. After an error it is not known what became of it.
+func (b *backend) refresh(ctx context.Context, renewal lease.Renewal, lock *bsm.Lock) (*lease.Renewed, error) {
 	object := renewal.Grant.Object
 	asked := time.Now()
 	err := lock.Refresh(ctx, wholeMilliseconds(renewal.TTL), nil)
 	switch {
 	case err == nil:
-		return &lease.Renewed{Object: object, ExpiresAt: asked.Add(renewal.TTL).UTC()}
+		return &lease.Renewed{Object: object, ExpiresAt: asked.Add(renewal.TTL).UTC()}, nil
 	case errors.Is(err, bsm.ErrNotObtained):
 		b.forget(renewal.Grant, lock)
-		return &lease.Renewed{Object: object, Lost: errGone}
+		return &lease.Renewed{Object: object, Lost: errGone}, nil
 	}
-	return nil
+	return nil, explain(ctx, err, applock.ErrOutcomeUnknown)
 }
 
 // Poll is [lease.Poller.Poll].
@@ -527,7 +518,7 @@ func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (an
 			return nil
 		})
 		if err != nil {
-			return lease.PollAnswer{}, err
+			return lease.PollAnswer{}, explain(ctx, err, applock.ErrUnreachable)
 		}
 		for i, object := range some {
 			ttl := ttls[i].Val()

@@ -77,12 +77,18 @@ func (d *Driver) on(ctx context.Context, work func(client queries.DBTX) error) e
 	if d.tx != nil {
 		return d.interpret(work(d.tx))
 	}
-	conn, err := d.handle.Conn(ctx)
+	conn, err := d.connect(ctx)
 	if err != nil {
 		return d.notFree(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
 	return d.onConn(conn, work)
+}
+
+// connect takes a connection of the pool.
+func (d *Driver) connect(ctx context.Context) (*sql.Conn, error) {
+	defer db.Connects(ctx, func() bool { return db.AllInUse(d.handle) })()
+	return d.handle.Conn(ctx)
 }
 
 // onConn works on a connection of the pool, which is closed if a transaction may have been left open on it.

@@ -96,8 +96,8 @@ func kindOfNumber(number uint16) db.Kind {
 	// MariaDB: record changed since the snapshot; table changed; rolled back by the cluster; disconnected because idle.
 	case 1020, 1412, 3101, 4031:
 		return db.KindRetry
-	case 1040, 1203: // too many connections, of the server and of the user
-		return db.KindUnreachable
+	case 1040, 1203, 1226: // too many connections, of the server, of each user and of this one
+		return db.KindFull
 	case 1053, 1317, 1927, 1969, 3024: // shutdown, interrupted, killed, out of time
 		return db.KindInFlight
 	// Group Replication could not finish the commit: the group that has expelled this member may have it; or the member is out of the

@@ -26,7 +26,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if d.tx != nil {
 		return operations(d)
 	}
-	conn, err := d.handle.Conn(ctx)
+	conn, err := d.connect(ctx)
 	if err != nil {
 		return d.notFree(ctx, err)
 	}

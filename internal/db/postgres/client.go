@@ -55,7 +55,9 @@ func callOn[R any](
 		result, err = operation(queries.New(d.tx))
 		return result, interpretError(err)
 	}
+	connected := db.Connects(ctx, d.pool.allInUse)
 	conn, err := take(ctx)
+	connected()
 	if err != nil {
 		return result, d.notFree(ctx, err)
 	}

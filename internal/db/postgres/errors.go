@@ -103,7 +103,7 @@ func kindOfState(state string) db.Kind {
 	case "42P05", "26000": // the prepared statement exists already, or does not: in another session than the client thinks
 		return db.KindPooler
 	case "53300": // too many connections
-		return db.KindUnreachable
+		return db.KindFull
 	}
 	if strings.HasPrefix(state, "57P") || strings.HasPrefix(state, "08") { // shutdown, connection exception
 		return db.KindInFlight

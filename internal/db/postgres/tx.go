@@ -19,7 +19,9 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if d.tx != nil {
 		return operations(d)
 	}
+	connected := db.Connects(ctx, d.pool.allInUse)
 	tx, err := d.pool.begin(ctx)
+	connected()
 	if err != nil {
 		return d.notFree(ctx, err)
 	}

@@ -3,6 +3,7 @@ package applock
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -39,7 +40,7 @@ var (
 	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that its address is right")
 	// ErrReadOnly means that the server takes no changes: it is a replica, or it was made read-only. Nothing has happened. Inquire,
 	// List and the other operations that only read work there, and are as old as what the replica has got.
-	ErrReadOnly = errors.New("nothing can be changed there, as on a replica: connect to the primary")
+	ErrReadOnly = errors.New("nothing can be changed there: it is a replica, so connect to the primary, or its transactions are read-only")
 	// ErrPrivilege means that the database user may not do that.
 	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")
 	// ErrSchema means that the table or the procedures are missing or too old for this program.
@@ -141,7 +142,7 @@ func explain(err error) error {
 	case db.KindNoDatabase:
 		return fmt.Errorf("the server has no such database, or the DSN names none: check it: %w", err)
 	case db.KindPrivilege:
-		return fmt.Errorf("%w: %w", ErrPrivilege, err)
+		return fmt.Errorf("%w%s: %w", ErrPrivilege, grantOf(err), err)
 	case db.KindReadOnly:
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	case db.KindPooler:
@@ -153,4 +154,17 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w", ErrRetry, err)
 	}
 	return err
+}
+
+// ofContract finds the name of an operation, in any of its forms, or of a view.
+var ofContract = regexp.MustCompile(`\b\w*appl_lock\w*`)
+
+// grantOf names the grant that has what a database user may not do, if the error says what that is.
+func grantOf(err error) string {
+	for _, name := range ofContract.FindAllString(err.Error(), -1) {
+		if role := db.RoleWith(name); role != "" {
+			return ": applockctl grant --as " + string(role)
+		}
+	}
+	return ""
 }

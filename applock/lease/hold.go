@@ -217,7 +217,7 @@ func (h *hold) release(ctx context.Context, lease *handle) error {
 	if !last || err != nil {
 		return err
 	}
-	return h.giveUp(ctx)
+	return h.giveUp(context.WithoutCancel(ctx))
 }
 
 // giveUp frees the object of a hold that has ended, or passes it on.
@@ -225,7 +225,7 @@ func (h *hold) giveUp(ctx context.Context) error {
 	l := h.leases
 	defer l.vacate(h)
 	grant, _ := h.state()
-	limited, cancel := l.untilShutdown(context.WithoutCancel(ctx))
+	limited, cancel := l.untilShutdown(ctx)
 	defer cancel()
 	err := l.passOn(limited, h, grant)
 	if isGone(err) {

@@ -37,9 +37,16 @@ func (s *handles) Release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// giveUp frees the objects of the holds that have ended: together where it can, and else one after the other.
+// giveUp frees the objects of the holds that have ended: together where it can, and else one after the other. After a call for all that has
+// failed, what is left has the time of one release.
 func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
+	ctx = context.WithoutCancel(ctx)
 	freed, err := s.giveUpTogether(ctx, last)
+	if err != nil {
+		limited, cancel := context.WithTimeout(ctx, releaseLimit)
+		defer cancel()
+		ctx = limited
+	}
 	for _, lease := range slices.Backward(s.leases) {
 		switch {
 		case !last[lease]:
@@ -69,7 +76,7 @@ func (s *handles) giveUpTogether(ctx context.Context, last map[*handle]bool) (fr
 	}
 	l.background.begin() // Close lets it end
 	defer l.background.done()
-	limited, cancel := l.untilShutdown(context.WithoutCancel(ctx))
+	limited, cancel := l.untilShutdown(ctx)
 	defer cancel()
 	limited, stop := context.WithTimeout(limited, releaseLimit)
 	defer stop()

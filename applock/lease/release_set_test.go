@@ -94,3 +94,31 @@ func TestReleaseOfASet(t *testing.T) {
 		})
 	}
 }
+
+// Goal: a set is given up in time also where the server is silent, however many it has: a call for all and one for the rest. Method: 100 objects, and
+// calls without an answer.
+func TestReleaseOfASetOnASilentServer(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		here.ReleaseSetsBy(here.backend.ReleaseAll)
+		var objects []applock.Object
+		for i := range 100 {
+			objects = append(objects, account(i))
+		}
+		set, err := here.AcquireAllBy(t.Context(), all(objects...), here.takeAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, operation := range []string{fakebackend.ReleaseAll, fakebackend.Release} {
+			here.with(operation, fakebackend.Fault{Before: time.Hour})
+		}
+		began := time.Now()
+		err = set.Release(t.Context())
+		if took := time.Since(began); err == nil || took > 11*time.Second {
+			t.Errorf("%v after %s, want an error after two releases' time, 10 s", err, took)
+		}
+		for _, operation := range []string{fakebackend.ReleaseAll, fakebackend.Release} {
+			here.with(operation, fakebackend.Fault{})
+		}
+	})
+}

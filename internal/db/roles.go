@@ -83,3 +83,21 @@ func (r Role) Visible() []View {
 	}
 	return visible
 }
+
+// RoleWith returns the first role that has the right to an operation, by the name of it or of one of its forms, or to a view; empty for
+// other names.
+func RoleWith(name string) Role {
+	for _, role := range Roles() {
+		for _, operation := range role.Allowed() {
+			if name == operation.Name || name == operation.RowForm() || name == operation.RowsForm() {
+				return role
+			}
+		}
+		for _, view := range role.Visible() {
+			if name == view.Name {
+				return role
+			}
+		}
+	}
+	return ""
+}

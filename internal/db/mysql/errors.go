@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -24,6 +25,9 @@ func (d *Driver) interpret(err error) error {
 	var answer *mysql.MySQLError
 	if errors.As(err, &answer) && (answer.Number == 1049 && d.schema != "" || answer.Number == 1356) {
 		return &db.Error{Kind: db.KindSchema, Err: err}
+	}
+	if answer != nil && answer.Number == 1449 {
+		err = fmt.Errorf("the account is gone by whose rights the procedures run: applockctl migrate repair: %w", err)
 	}
 	return interpretError(err)
 }

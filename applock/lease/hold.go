@@ -27,6 +27,7 @@ type hold struct {
 	ends     time.Time // when maxHold is over
 	deadline time.Time
 	watchdog *time.Timer
+	alarm    *time.Timer // nil where it may last
 	open     map[*handle]struct{}
 	// interval is how often the hold is renewed or checked, by pace, and due when next; tries counts the attempts since
 	// the last that was answered.
@@ -76,6 +77,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 	}
 	h.trust(started, term)
 	h.watchdog = time.AfterFunc(h.trustLeft(), h.runOut)
+	h.alarm = l.hooks.alarm(h)
 	l.keep(h, started)
 	return h.lease(h.asker)
 }
@@ -199,6 +201,9 @@ func (h *hold) endLocked(cause error) bool {
 	}
 	h.cause = cause
 	h.watchdog.Stop()
+	if h.alarm != nil {
+		h.alarm.Stop()
+	}
 	if h.pace != nil {
 		delete(h.pace.holds, h)
 	}

@@ -1,10 +1,14 @@
 package lease_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -773,5 +777,49 @@ func TestEvents(t *testing.T) {
 		time.Sleep(time.Minute)
 		_ = leases.Close() // as a program does that is replaced: nothing is lost
 		expect(fmt.Sprintf("d held %s for 1m0s", account(1)))
+	})
+}
+
+// Goal: a lease that is held for long is told once, while it is held, and one that is not is not. Method: leases held for less and for more than the
+// limit, one of them re-entered and renewed; what the hook is told and the log says.
+func TestLongHoldsAreTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var mutex sync.Mutex
+		var told []string
+		leases := lease.New(fakebackend.New(), lease.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Hooks: lease.Hooks{
+			LongHold: time.Minute,
+			LongHeld: func(ctx context.Context, object applock.Object, held time.Duration) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				told = append(told, fmt.Sprintf("%v %s %s", ctx.Value(traceKey{}), object, held))
+			},
+		}})
+		defer func() { _ = leases.Close() }()
+		short := mustAcquire(t, leases, anHour(account(1)))
+		ctx := context.WithValue(t.Context(), traceKey{}, "a")
+		request := anHour(nightly)
+		request.TTL = 30 * time.Second
+		long, err := leases.Acquire(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := leases.Acquire(long.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(59 * time.Second)
+		release(t, short)
+		if err := long.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if want := []string{"a job:nightly 1m0s"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		if text := log.String(); strings.Count(text, "a lease is held for long") != 1 || !strings.Contains(text, "object=job:nightly") {
+			t.Errorf("the log has\n%s", text)
+		}
 	})
 }

@@ -48,6 +48,8 @@ type Config struct {
 	TracerProvider trace.TracerProvider
 	// Attributes are added to all measurements and spans. For a database semconv.DBSystemNamePostgreSQL is one, for example.
 	Attributes []attribute.KeyValue
+	// LongHold is after what time a lease that is still held is counted once as a long hold; zero is never.
+	LongHold time.Duration
 }
 
 // scope is the name of the meter and of the tracer.
@@ -75,7 +77,7 @@ func Hooks(config Config) (lease.Hooks, error) {
 		attributes: slices.Clone(config.Attributes),
 	}
 	meter := config.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
-	var errs [5]error
+	var errs [6]error
 	r.acquisitions, errs[0] = meter.Int64Counter("applock.acquisitions",
 		metric.WithUnit("{acquisition}"), metric.WithDescription("Objects that were acquired."))
 	r.refusals, errs[1] = meter.Int64Counter("applock.refusals",
@@ -88,7 +90,10 @@ func Hooks(config Config) (lease.Hooks, error) {
 	r.holds, errs[4] = meter.Float64Histogram("applock.hold.duration", metric.WithUnit("s"),
 		metric.WithDescription("From the acquisition until the release, or the loss."),
 		metric.WithExplicitBucketBoundaries(.01, .1, 1, 10, 60, 600, 3600, 8*3600, 24*3600, 7*24*3600))
-	return lease.Hooks{Waited: r.waited, Held: r.held, Lost: r.lost}, errors.Join(errs[:]...)
+	r.longHolds, errs[5] = meter.Int64Counter("applock.long_holds",
+		metric.WithUnit("{hold}"), metric.WithDescription("Leases that were held for longer than Config.LongHold."))
+	hooks := lease.Hooks{Waited: r.waited, Held: r.held, LongHold: config.LongHold, LongHeld: r.longHeld, Lost: r.lost}
+	return hooks, errors.Join(errs[:]...)
 }
 
 // recorder is what Hooks returns. It is safe for concurrent use.
@@ -96,6 +101,7 @@ type recorder struct {
 	tracer                         trace.Tracer
 	attributes                     []attribute.KeyValue
 	acquisitions, refusals, losses metric.Int64Counter
+	longHolds                      metric.Int64Counter
 	waits, holds                   metric.Float64Histogram
 }
 
@@ -114,6 +120,10 @@ func (r recorder) waited(ctx context.Context, object applock.Object, waited time
 
 func (r recorder) held(ctx context.Context, object applock.Object, held time.Duration) {
 	r.ended(ctx, object, held, nil)
+}
+
+func (r recorder) longHeld(ctx context.Context, object applock.Object, _ time.Duration) {
+	r.longHolds.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(r.with(object)...)))
 }
 
 func (r recorder) lost(ctx context.Context, object applock.Object, held time.Duration, cause error) {

@@ -39,6 +39,7 @@ func newTelemetry(t *testing.T) telemetry {
 		MeterProvider:  metric.NewMeterProvider(metric.WithReader(o.reader)),
 		TracerProvider: o.tracer,
 		Attributes:     []attribute.KeyValue{semconv.DBSystemNamePostgreSQL},
+		LongHold:       time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func equal(t *testing.T, what string, got []string, want string) {
 }
 
 // Goal: each thing that happens to a lease is told once, with names and units that stay, below the span of who asked.
-// Method: an acquisition, a refusal, a wait that is given up, a release and a loss, with exact times, in the readers of the SDK.
+// Method: an acquisition, a refusal, a wait that is given up, a release, a long hold and a loss, with exact times, in the readers of the SDK.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,6 +162,7 @@ func TestEvents(t *testing.T) {
 applock.acquisitions [{acquisition}] applock.object.type=job,db.system.name=postgresql: 2
 applock.hold.duration [s] applock.object.type=job,db.system.name=postgresql,error.type=lost: 1, 3599 s
 applock.hold.duration [s] applock.object.type=job,db.system.name=postgresql: 1, 5 s
+applock.long_holds [{hold}] applock.object.type=job,db.system.name=postgresql: 1
 applock.losses [{loss}] applock.object.type=job,db.system.name=postgresql: 1
 applock.refusals [{refusal}] applock.object.type=job,db.system.name=postgresql: 2
 applock.wait.duration [s] applock.object.type=job,db.system.name=postgresql,error.type=held: 2, 3 s

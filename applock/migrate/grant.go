@@ -44,15 +44,14 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 			return err
 		}
 		result.Statements, err = execute(ctx, handle, target, statements)
-		return missingAccount(handle.Dialect, "To", request.To, err)
+		return missingAccount("To", request.To, err)
 	})
 	return result, err
 }
 
 // missingAccount says of a statement that has failed because nobody has a name what to do.
-func missingAccount(dialectName, argument, name string, err error) error {
-	dialect, unknown := dialectOf(dialectName)
-	if err == nil || unknown != nil || dialect.isNoAccount == nil || !dialect.isNoAccount(err) {
+func missingAccount(argument, name string, err error) error {
+	if db.KindOf(err) != db.KindNoAccount {
 		return err
 	}
 	return &applock.InvalidError{Argument: argument, Reason: fmt.Sprintf("is no account of this server: %q; create it first", name)}

@@ -424,8 +424,6 @@ type dialect struct {
 	script scriptFor
 	// grants returns statements that give a role's rights; nil where nobody is granted anything.
 	grants func(schema string, role db.Role, to string) ([]string, error)
-	// isNoAccount reports whether a grant has failed because nobody has that name.
-	isNoAccount func(err error) bool
 	// revokes returns statements that take all rights from somebody who has these; nil where that is not known how.
 	revokes func(schema, from string, rights []migrate.Right) ([]string, error)
 	// guards makes triggers that assert; nil where there are none.
@@ -442,15 +440,13 @@ func dialects() []dialect {
 		{
 			name: "postgres", alias: "postgresql", defaultSchema: db.DefaultSchema,
 			migrations: postgres.Migrations, target: postgres.Target, script: postgres.Script, grants: postgres.Grants, revokes: postgres.Revokes,
-			isNoAccount: postgres.IsNoAccount,
-			guards:      &guards{names: postgres.Names, up: postgres.Guard, down: postgres.Unguard},
-			rights:      "the account that migrates owns what it has installed, and needs CREATE on the database to install",
+			guards: &guards{names: postgres.Names, up: postgres.Guard, down: postgres.Unguard},
+			rights: "the account that migrates owns what it has installed, and needs CREATE on the database to install",
 		},
 		{
 			name: "mysql", alias: "mariadb",
 			migrations: mysql.Migrations, target: mysql.Target, script: mysql.Script, grants: mysql.Grants, revokes: mysql.Revokes,
-			isNoAccount: mysql.IsNoAccount,
-			guards:      &guards{names: mysql.Names, up: mysql.Guard, down: mysql.Unguard},
+			guards: &guards{names: mysql.Names, up: mysql.Guard, down: mysql.Unguard},
 			rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE and" +
 				" EXECUTE on the database",
 		},

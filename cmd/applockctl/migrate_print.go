@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,8 +14,9 @@ import (
 
 func (a *app) migratePrintCommand() *cobra.Command {
 	var request migrate.ScriptRequest
+	var summary bool
 	command := &cobra.Command{
-		Use:   "print [--dialect NAME] [--platform NAME] [--from N] [--to N] [--down]",
+		Use:   "print [--dialect NAME] [--platform NAME] [--from N] [--to N] [--down] [--summary]",
 		Short: "Print steps as SQL",
 		Long: `Prints steps as SQL for the database's own command-line client, for a database administrator to
 read and to run by hand: in one transaction, except on MySQL, which has none around CREATE. A database
@@ -27,11 +29,15 @@ none: --down --from 2 --to 1 undoes step 2. Where the database does not have the
 script was run before for example, the script ends at its beginning with an error that says so, and
 changes nothing. A way back does not look for live locks.
 
+With --summary it prints a line for each table, view and routine that the steps create, instead of the
+SQL: what it is for, and which role has the right to it.
+
 For Db2 --platform says luw (Linux, UNIX and Windows, for the command line processor) or zos (for SPUFI or
 DSNTEP2, which get no line longer than 72 columns).`,
 		Example: `  applockctl migrate print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -
   applockctl migrate print --dialect mysql | mysql crm
   applockctl migrate print --dialect db2 > applock.sql && db2 +c -s -td@ -vf applock.sql && db2 commit
+  applockctl migrate print --dialect mysql --summary
   applockctl migrate print --dialect postgres --from 1 --to 2 > upgrade.sql
   applockctl migrate print --dialect postgres --down > uninstall.sql
   applockctl --schema crmlock migrate print --dialect db2 --platform zos > applock.sql
@@ -40,6 +46,9 @@ DSNTEP2, which get no line longer than 72 columns).`,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(context.Context, []string) error {
+			if summary {
+				return a.migrateSummary(request)
+			}
 			return a.migratePrint(request)
 		}),
 	}
@@ -50,7 +59,43 @@ DSNTEP2, which get no line longer than 72 columns).`,
 	command.Flags().Int64Var(&request.From, "from", 0, "the step that the database has")
 	command.Flags().Int64Var(&request.To, "to", 0, "the step that it shall have; without it the newest, with --down none")
 	command.Flags().BoolVar(&request.Down, "down", false, "print the way back")
+	command.Flags().BoolVar(&summary, "summary", false, "print what is created, a line each, instead of the SQL")
+	for _, flag := range []string{"from", "to", "down"} {
+		command.MarkFlagsMutuallyExclusive("summary", flag)
+	}
 	return command
+}
+
+// createdAnswer is a table, view or routine that the steps create.
+type createdAnswer struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Role string `json:"role"`
+	What string `json:"what"`
+}
+
+func (r createdAnswer) fields() []field {
+	return []field{
+		{title: "KIND", value: r.Kind}, {title: "NAME", value: r.Name}, {title: "ROLE", value: cmp.Or(r.Role, "-")}, {title: "WHAT", value: r.What},
+	}
+}
+
+func (a *app) migrateSummary(request migrate.ScriptRequest) error {
+	var err error
+	if request.Dialect, err = a.dialectName(request.Dialect); err != nil {
+		return fmt.Errorf("migrate print: %w", err)
+	}
+	created, err := migrate.Summary(migrate.SummaryRequest{Dialect: request.Dialect, Platform: request.Platform})
+	if err != nil {
+		return fmt.Errorf("migrate print: %w", err)
+	}
+	printer := a.newPrinter(createdAnswer{})
+	for _, each := range created {
+		if err := printer.print(createdAnswer(each)); err != nil {
+			return err
+		}
+	}
+	return printer.end()
 }
 
 func (a *app) migratePrint(request migrate.ScriptRequest) error {

@@ -40,6 +40,8 @@ const (
 	KindAuthentication
 	// KindNoDatabase means that the server has no such database.
 	KindNoDatabase
+	// KindNoAccount means that a grant names an account that the server has not.
+	KindNoAccount
 	// KindPrivilege means that the user lacks a grant.
 	KindPrivilege
 	// KindReadOnly means that the server, the session or the file takes no changes; nothing has happened.

@@ -86,6 +86,8 @@ func kindOf(err error) db.Kind {
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func kindOfState(state string) db.Kind {
 	switch state {
+	case "42704": // undefined object, as the role of a grant
+		return db.KindNoAccount
 	case "42883", "42P01", "3F000": // undefined function, table, schema
 		return db.KindSchema
 	case "28000", "28P01": // invalid authorization, invalid password

@@ -2,11 +2,8 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
@@ -36,13 +33,6 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 		statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s%s TO %s", qualifier, view.Name, account(to)))
 	}
 	return statements, nil
-}
-
-// IsNoAccount reports whether a grant has failed because there is no such account: 1410 on MySQL, which takes the grant for the creation of one, and
-// 1133 on MariaDB.
-func IsNoAccount(err error) bool {
-	var answer *mysql.MySQLError
-	return errors.As(err, &answer) && (answer.Number == 1410 || answer.Number == 1133)
 }
 
 // Revokes returns the statements that take from an account what it has: to take more would be an error.

@@ -2,13 +2,11 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
@@ -50,12 +48,6 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 		statements = append(statements, grant("SELECT", "TABLE", views, to))
 	}
 	return statements, nil
-}
-
-// IsNoAccount reports whether a grant has failed because there is no such role (undefined_object).
-func IsNoAccount(err error) bool {
-	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.Code == "42704"
 }
 
 // Revokes returns the statements that take all rights from somebody, whether they have them or not.

@@ -1,0 +1,83 @@
+package migrate
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"strings"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// SummaryRequest says of what installation Summary tells.
+type SummaryRequest struct {
+	// Dialect and Platform are those of ScriptRequest.
+	Dialect, Platform string
+}
+
+// Created is a table, view or routine that the steps create.
+type Created struct {
+	// Kind is table, view, procedure or function.
+	Kind string
+	Name string
+	// Role is the first role that has the right to it, empty where nobody is granted it.
+	Role string
+	// What is its comment in the database, or in words of the documentation where it has none there. It is for people.
+	What string
+}
+
+var (
+	creates = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(?:ALGORITHM = \w+ )?(?:SQL SECURITY DEFINER )?` +
+		`(TABLE|VIEW|FUNCTION|PROCEDURE) (?:IF NOT EXISTS )?(?:\w+\.)?(\w+)`)
+	// inside is the comment in the statement that creates something, and behind the one in a statement of its own.
+	inside = regexp.MustCompile(`(?m)^COMMENT (?:= )?'((?:[^']|'')*)'`)
+	behind = regexp.MustCompile(`(?s)COMMENT ON (?:SPECIFIC )?(?:TABLE|VIEW|FUNCTION|PROCEDURE) (?:\w+\.)?(\w+)[^;']*? IS\s+'((?:[^']|'')*)'`)
+)
+
+// Summary returns what Script creates, in that order, for who signs off an installation before reading its text. It returns ErrInvalid as
+// Script does.
+func Summary(request SummaryRequest) ([]Created, error) {
+	script, err := Script(ScriptRequest{Dialect: request.Dialect, Platform: request.Platform})
+	if err != nil {
+		return nil, err
+	}
+	reference, err := Script(ScriptRequest{Dialect: "postgres"}) // it has a comment on each table
+	if err != nil {
+		return nil, err
+	}
+	comments := commentsOn(reference)
+	comments[migrate.VersionTable] = "The steps that are applied, as goose notes them."
+	for _, view := range db.Views() {
+		comments[view.Name] = view.Summary
+	}
+	maps.Copy(comments, commentsOn(script))
+	found := creates.FindAllStringSubmatchIndex(script, -1)
+	var created []Created
+	for i, match := range found {
+		end := len(script)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		name, what := script[match[4]:match[5]], ""
+		if comment := inside.FindStringSubmatch(script[match[0]:end]); comment != nil {
+			what = unquoted(comment[1])
+		}
+		what, _, _ = strings.Cut(cmp.Or(what, comments[name]), ". ") // what it is for comes first
+		created = append(created, Created{
+			Kind: strings.ToLower(script[match[2]:match[3]]), Name: name, Role: string(db.RoleWith(name)), What: strings.TrimSuffix(what, "."),
+		})
+	}
+	return created, nil
+}
+
+// commentsOn returns the comments that statements of their own set.
+func commentsOn(script string) map[string]string {
+	comments := map[string]string{}
+	for _, match := range behind.FindAllStringSubmatch(script, -1) {
+		comments[match[1]] = unquoted(match[2])
+	}
+	return comments
+}
+
+func unquoted(text string) string { return strings.ReplaceAll(text, "''", "'") }

@@ -87,5 +87,5 @@
 //     never ErrHeld.
 //   - [Leases.Close]: who waits gets [applock.ErrClosed], leases are lost with that cause and released. What the backend does not answer
 //     within 5 s stays until it expires, and the error of Close says so. What a get without an answer may have taken is released
-//     once more. If that get arrives after Close, its lock stays until it expires, and no error says so.
+//     again until the backend has answered, for those 5 s. If that get arrives after Close, its lock stays until it expires, and no error says so.
 package lease

@@ -66,7 +66,7 @@ func (l *lateTakes) add(grant applock.Grant, term time.Duration) {
 	}
 }
 
-// run goes on until there is nothing left to release, or Close begins: then all are released once more.
+// run goes on until there is nothing left to release, or Close begins: then all are released for the last time.
 func (l *lateTakes) run() {
 	ticker := time.NewTicker(lateTick)
 	defer ticker.Stop()
@@ -76,7 +76,7 @@ func (l *lateTakes) run() {
 			now := time.Now()
 			l.release(l.take(func(take lateTake) bool { return !take.due.After(now) }))
 		case <-l.leases.stopped.Done():
-			l.release(l.take(func(lateTake) bool { return true }))
+			l.releaseAtClose()
 			return
 		}
 	}
@@ -106,14 +106,48 @@ func (l *lateTakes) take(isWanted func(take lateTake) bool) (wanted []lateTake) 
 }
 
 // release releases what was taken out, a few at a time. The first failure ends it, so that an outage does not meet all of them; what is
-// left is tried at the next tick. Close, after which there is none, goes on.
+// left is tried at the next tick.
 func (l *lateTakes) release(due []lateTake) {
 	for i := 0; i < len(due); i += lateCalls {
-		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) && l.leases.stopped.Err() == nil {
+		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) {
 			l.putBack(due[min(i+lateCalls, len(due)):]...)
 			return
 		}
 	}
+}
+
+// releaseAtClose releases all, again and again, until each release has had an answer or Close waits no longer: there is no later time.
+func (l *lateTakes) releaseAtClose() {
+	closing := l.leases.shutdownCtx
+	left := l.take(func(lateTake) bool { return true })
+	for pause := firstRetry; closing.Err() == nil; pause = min(2*pause, lateTick) {
+		left = l.unanswered(left)
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-closing.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// unanswered releases takes, a few at a time, and returns those whose release had no answer.
+func (l *lateTakes) unanswered(takes []lateTake) (left []lateTake) {
+	for some := range slices.Chunk(takes, lateCalls) {
+		failures := make([]error, len(some))
+		var group sync.WaitGroup
+		for i, take := range some {
+			group.Go(func() { failures[i] = l.leases.releaseOnce(l.leases.shutdownCtx, take.grant) })
+		}
+		group.Wait()
+		for i, err := range failures {
+			if err != nil && !isGone(err) {
+				left = append(left, some[i])
+			}
+		}
+	}
+	return left
 }
 
 // releaseSome releases a few at the same time, and reports whether each had an answer.

@@ -3,6 +3,8 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,25 +203,42 @@ func TestGivingBackGoesOn(t *testing.T) {
 	})
 }
 
-// Goal: Close releases each take without an answer once more, also where the release of another one fails. Method: more than are released at a
-// time, and no release is answered.
+// Goal: Close releases each take without an answer until that has an answer, also where the release of another one fails, and no longer than it waits.
+// Method: more than are released at a time; a server that refuses the first releases, and one that refuses all.
 func TestCloseTriesAllLateTakes(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		backend := fakebackend.New()
-		backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault {
-			return fakebackend.Fault{Refuse: applock.ErrUnreachable}
-		}
-		leases := lease.New(backend, lease.Config{})
-		const takes = 20
-		for id := range takes {
-			leases.AddLateTake(account(id))
-		}
-		if err := leases.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if calls := backend.Calls(fakebackend.Release); calls != takes {
-			t.Errorf("%d calls of release, want %d", calls, takes)
-		}
-	})
+	const takes = 20
+	for name, refused := range map[string]int{"at first": takes, "always": math.MaxInt} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				backend := fakebackend.New()
+				var mutex sync.Mutex
+				answered := map[applock.Object]bool{}
+				backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+					if call.Number <= refused {
+						return fakebackend.Fault{Refuse: applock.ErrUnreachable}
+					}
+					mutex.Lock()
+					defer mutex.Unlock()
+					answered[call.Object] = true
+					return fakebackend.Fault{}
+				}
+				leases := lease.New(backend, lease.Config{})
+				for id := range takes {
+					leases.AddLateTake(account(id))
+				}
+				began := time.Now()
+				if err := leases.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("Close took %s, want 5 s at the most", took)
+				}
+				if name == "at first" && len(answered) != takes {
+					t.Errorf("%d of %d releases had an answer", len(answered), takes)
+				}
+			})
+		})
+	}
 }

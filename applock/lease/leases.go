@@ -155,7 +155,7 @@ func (l *Leases) watchClocks() {
 // after 5 s.
 //
 // The error says which objects could not be released, and so stay locked until they expire, and what became of closing the
-// backend. What a call without an answer may have taken is released once more. If the call arrives after Close, its lock stays until it expires,
+// backend. What a call without an answer may have taken is released again, in the same time. If the call arrives after Close, its lock stays until it expires,
 // which no error says. Further calls wait for the first one and return the same.
 func (l *Leases) Close() error {
 	open, first := l.markClosed()

@@ -53,8 +53,7 @@ func (d *desk) run(ctx context.Context) error {
 	defer stop()
 	d.next = time.NewTimer(d.every)
 	defer d.next.Stop()
-	width, height := d.screen.Size()
-	var event any = windowSize{width: width, height: height}
+	var event any = d.size()
 	for {
 		var deed deed
 		d.model, deed = d.model.update(event)
@@ -92,6 +91,12 @@ func (d *desk) left(reason error) error {
 	}
 }
 
+// size returns the size that the driver of the terminal tells. Each draw asks it again.
+func (d *desk) size() windowSize {
+	width, height := d.screen.Size()
+	return windowSize{width: width, height: height}
+}
+
 // event waits for the next event.
 func (d *desk) event(ctx context.Context) (any, error) {
 	for {
@@ -111,8 +116,7 @@ func (d *desk) event(ctx context.Context) (any, error) {
 		case event := <-d.screen.EventQ():
 			switch event := event.(type) {
 			case *tcell.EventResize:
-				width, height := event.Size()
-				return windowSize{width: width, height: height}, nil
+				return d.size(), nil // not the event's: tmux before 3.4 answers with columns and lines swapped
 			case *tcell.EventKey:
 				return keyOfTerminal(event), nil
 			case *tcell.EventError:

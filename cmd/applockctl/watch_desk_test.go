@@ -155,6 +155,40 @@ func TestLeavingDuringAChange(t *testing.T) {
 	}
 }
 
+// Goal: the window has the size that the terminal driver tells, not the one that the terminal itself answers: tmux before 3.4
+// answers with columns and lines swapped. Method: such an answer, and a key behind it.
+func TestSizeIsThatOfTheDriver(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	d, _ := newTestDesk(t, u)
+	if err := d.screen.Init(); err != nil {
+		t.Fatal(err)
+	}
+	defer d.screen.Fini()
+	d.next = time.NewTimer(time.Hour)
+	d.screen.EventQ() <- tcell.NewEventResize(20, 100)
+	d.screen.EventQ() <- tcell.NewEventKey(tcell.KeyEnter, "", tcell.ModNone)
+	sizes := 0
+	for {
+		event, err := d.event(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size, resized := event.(windowSize); resized {
+			sizes++
+			if size != (windowSize{width: 100, height: 20}) {
+				t.Errorf("the window is %+v", size)
+			}
+		}
+		if _, pressed := event.(keyPress); pressed {
+			break
+		}
+	}
+	if sizes == 0 {
+		t.Error("no size has been told")
+	}
+}
+
 // Goal: a database that needs longer than the time between two looks is waited for. Method: looks that are to follow each
 // other at once.
 func TestSlowLooksArrive(t *testing.T) {

@@ -37,7 +37,7 @@ type app struct {
 	output format
 	// wide and utc are for tables, quiet for all that is no news.
 	wide, utc, quiet bool
-	// width is how many characters a line of stdout has, zero for any number.
+	// width is how many cells a line of stdout has, zero for any number.
 	width int
 }
 

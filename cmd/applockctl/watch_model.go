@@ -102,8 +102,11 @@ type deed struct {
 	interrupted bool
 }
 
-// aroundRows is how many lines of the window are no locks: two above them, two on the selected one, and two below.
-const aroundRows = 6
+// aroundRows is how many lines of the window are no locks as a rule: two above them, three on the selected one, and two below.
+const (
+	aboveRows  = 2
+	aroundRows = aboveRows + 5
+)
 
 func (m model) rows() int { return max(1, m.height-aroundRows) }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"github.com/applock/applock/applock"
 )
 
@@ -296,15 +298,92 @@ func TestWatchView(t *testing.T) {
 	for _, width := range []int{70, 20} {
 		m, _ = m.update(windowSize{width: width, height: 9})
 		text.WriteString(m.screen() + "----\n")
-		for _, line := range m.view() {
-			if len([]rune(strings.TrimRight(line.text, " "))) > width {
-				t.Errorf("wider than %d: %s", width, line.text)
-			}
-		}
+		m.mustFit(t)
 	}
 	golden(t, "watch.golden", text.String())
 	if at := strings.IndexFunc(text.String(), func(r rune) bool { return r != '\n' && (r < ' ' || r == 0x7f || r == 0x85 || r == 0x202e) }); at >= 0 {
 		t.Errorf("a terminal would obey %q", text.String()[at:])
+	}
+}
+
+// Goal: whoever looks after locks reads all of the selected one, however long its names are and in whatever script, and still sees
+// its line in the table. Method: the longest names and note, in windows of several sizes.
+func TestSelectedLockIsToldInFull(t *testing.T) {
+	t.Parallel()
+	long := lockOf(strings.Repeat("x", 196)+"end!", "jürgen.müller@example.com", 7, time.Hour)
+	long.Object.Type, long.Owner.Department = "doc", "顧客サービス部"
+	long.AcquiredAt = time.Unix(7, 0)
+	long.Note = strings.Repeat("書類待ち ", 30) + "ok"
+	wide := lockOf("顧客番号の例", "山田太郎", 8, time.Hour)
+	m := newModel()
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{
+		lockOf("1", "jdoe", 6, time.Hour), lockOf("2", "jdoe", 6, time.Hour), lockOf("3", "jdoe", 6, time.Hour), wide, long,
+	}, waiters: []applock.Waiter{{Object: long.Object, Owner: applock.Owner{Operator: "mlee"}, Since: time.Unix(1.3e9, 0)}}}})
+	for _, window := range []windowSize{{80, 24}, {200, 50}, {81, 24}, {30, 40}} {
+		m, _ := m.update(window)
+		m, _ = m.press("down", "down", "down", "down")
+		text := strings.ReplaceAll(m.screen(), "\n", "")
+		whole := strings.ReplaceAll(text, " ", "")
+		for _, want := range []string{
+			long.Object.String(), "jürgen.müller@example.com(顧客サービス部)", "fence7", "until1970-01-0101:00:07UTC", "since1970-01-0100:00:07UTC",
+			strings.ReplaceAll(long.Note, " ", ""), "mleesince2011-03-1307:06UTC",
+		} {
+			if !strings.Contains(whole, want) {
+				t.Errorf("%+v does not tell %s:\n%s", window, want, m.screen())
+			}
+		}
+		m.mustFit(t)
+		marks := 0
+		for _, line := range m.view() {
+			if line.shade == marked {
+				marks++
+				if got := displaywidth.String(line.text); got != window.width || !strings.HasPrefix(line.text, "doc:xxx") {
+					t.Errorf("the marked line is %d cells wide: %s", got, line.text)
+				}
+			}
+		}
+		if marks != 1 {
+			t.Errorf("%+v: %d lines are marked:\n%s", window, marks, m.screen())
+		}
+	}
+}
+
+// mustFit checks that the screen fits into its window.
+func (m model) mustFit(t *testing.T) {
+	t.Helper()
+	lines := m.view()
+	if len(lines) > m.height {
+		t.Errorf("%d lines in a window of %d", len(lines), m.height)
+	}
+	for _, line := range lines {
+		if displaywidth.String(line.text) > m.style.width {
+			t.Errorf("wider than %d cells: %s", m.style.width, line.text)
+		}
+	}
+}
+
+// Goal: a text is wrapped at blanks where there are any, and into cells, and nothing of it is lost. Method: texts and widths.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 5, []string{""}},
+		{"ab cd ef", 8, []string{"ab cd ef"}},
+		{"ab cd ef", 5, []string{"ab cd", "ef"}},
+		{"ab cd ef", 4, []string{"ab", "cd", "ef"}},
+		{"abcdefgh ij", 3, []string{"abc", "def", "gh", "ij"}},
+		{"ab  cd", 6, []string{"ab  cd"}},
+		{"日本語 ab", 4, []string{"日本", "語", "ab"}},
+		{"日本語", 3, []string{"日", "本", "語"}},
+		{"日a", 1, []string{"日", "a"}},
+		{"ab", 0, []string{"a", "b"}},
+	} {
+		if got := wrap(test.text, test.width); !slices.Equal(got, test.want) {
+			t.Errorf("%q in %d cells is %q, want %q", test.text, test.width, got, test.want)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"github.com/applock/applock/applock"
 )
 
@@ -27,6 +29,7 @@ type shadedLine struct {
 // watchedLock is a line of the table.
 type watchedLock struct {
 	lock    applock.Lock
+	since   string
 	waiting int
 }
 
@@ -35,10 +38,24 @@ func (w watchedLock) fields() []field {
 		{title: "OBJECT", value: w.lock.Object.String()},
 		{title: "OPERATOR", value: w.lock.Owner.Operator},
 		{title: "DEPARTMENT", value: w.lock.Owner.Department},
-		{title: "SINCE", value: timestamp(w.lock.AcquiredAt)},
-		{title: "EXPIRES-IN", value: lasting(wholeSeconds(w.lock.Left))},
-		{title: "NOTE", value: w.lock.Note},
+		{title: "SINCE", value: word(w.since)},
+		{title: "LEFT", value: lasting(wholeSeconds(w.lock.Left))},
 		{title: "WAITERS", value: int64(w.waiting)},
+		{title: "NOTE", value: w.lock.Note},
+	}
+}
+
+// since returns when a grant began: the time of a lock of today, the day of an older one. Today is when the database answered.
+func (s style) since(lock applock.Lock) string {
+	const day = "2006-01-02"
+	today, began := lock.ExpiresAt.Add(-lock.Left).In(s.zone).Format(day), lock.AcquiredAt.In(s.zone)
+	switch {
+	case lock.AcquiredAt.IsZero():
+		return ""
+	case began.Format(day) == today:
+		return began.Format("15:04")
+	default:
+		return began.Format(day)
 	}
 }
 
@@ -47,17 +64,15 @@ func (w watchedLock) fields() []field {
 func (m model) view() []shadedLine {
 	below := m.below()
 	lines := []shadedLine{{m.headline(), faint}}
-	lines = append(lines, m.table()...)
-	room := max(0, m.height-len(below))
-	lines = lines[:min(len(lines), room)]
-	for len(lines) < room {
+	lines = append(lines, m.table(m.height-aboveRows-len(below))...)
+	for len(lines) < m.height-len(below) {
 		lines = append(lines, shadedLine{})
 	}
 	lines = append(lines, below...)
 	for i := range lines {
 		lines[i].text = shorten(harmless(lines[i].text), max(1, m.style.width))
 	}
-	return lines
+	return lines[:min(len(lines), max(1, m.height))]
 }
 
 // harmless replaces what a terminal would obey: names, and answers about them, may contain it.
@@ -89,16 +104,17 @@ func (m model) headline() string {
 	return strings.Join(parts, " | ")
 }
 
-// table returns the titles and the locks of the window.
-func (m model) table() []shadedLine {
+// table returns the titles, and so many locks of the window around the selected one.
+func (m model) table(rows int) []shadedLine {
 	waiting := map[applock.Object]int{}
 	for _, waiter := range m.found.waiters {
 		waiting[waiter.Object]++
 	}
 	table := newTable(m.style, watchedLock{}.fields())
-	end := min(len(m.found.locks), m.top+m.rows())
-	for _, lock := range m.found.locks[m.top:end] {
-		table.add(watchedLock{lock: lock, waiting: waiting[lock.Object]}.fields())
+	top := max(m.top, m.index-max(1, rows)+1)
+	end := min(len(m.found.locks), top+max(1, rows))
+	for _, lock := range m.found.locks[top:end] {
+		table.add(watchedLock{lock: lock, since: m.style.since(lock), waiting: waiting[lock.Object]}.fields())
 	}
 	var lines []shadedLine
 	for i, text := range strings.Split(strings.TrimSuffix(table.align(), "\n"), "\n") {
@@ -106,15 +122,18 @@ func (m model) table() []shadedLine {
 		switch i {
 		case 0:
 			line.shade = strong
-		case m.index - m.top + 1:
-			line = shadedLine{text: fmt.Sprintf("%-*s", m.style.width, text), shade: marked}
+		case m.index - top + 1:
+			line = shadedLine{text: padded(text, m.style.width), shade: marked}
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// below returns the lines below the table. A plan has as many as it needs.
+// mostSaid is how many lines an answer may have.
+const mostSaid = 4
+
+// below returns the lines below the table, as many as they need.
 func (m model) below() []shadedLine {
 	switch m.mode {
 	case filtering:
@@ -123,28 +142,44 @@ func (m model) below() []shadedLine {
 		object := m.verb.name + " " + m.wish.lock.Object.String()
 		return []shadedLine{{}, {text: object + ": " + m.verb.asks[m.step].text + " " + m.text + "_", shade: strong}, {text: "enter  esc"}}
 	case confirming:
-		var lines []shadedLine
-		for _, text := range wrap(m.verb.plan(m.wish), m.style.width) {
-			lines = append(lines, shadedLine{text: text, shade: strong})
-		}
+		lines := m.wrapped(m.height-aboveRows-2, strong, m.verb.plan(m.wish))
 		return append(lines, shadedLine{text: "y  does it; any other key leaves it"})
 	default:
-		return append(m.aboutChosen(), m.status(), shadedLine{text: m.keys(), shade: faint})
+		lines := m.wrapped(mostSaid, strong, m.status())
+		lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-2, plain, m.aboutChosen()...)...)
+		return append(lines, shadedLine{text: m.keys(), shade: faint})
 	}
 }
 
+// wrapped returns texts in as many lines as they need, but not in more than most: then the last one says that it is cut.
+func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
+	var lines []shadedLine
+	for _, text := range texts {
+		for _, line := range wrap(harmless(text), m.style.width) {
+			lines = append(lines, shadedLine{text: line, shade: shade})
+		}
+	}
+	if most = max(1, most); len(lines) > most {
+		lines = lines[:most]
+		lines[most-1].text = shorten(lines[most-1].text, m.style.width-1) + "…"
+	}
+	return lines
+}
+
 // aboutChosen tells the selected lock in full, and who waits for it.
-func (m model) aboutChosen() []shadedLine {
+func (m model) aboutChosen() []string {
 	lock, there := m.chosen()
 	if !there {
-		return []shadedLine{{}, {text: "no locks"}}
+		return []string{"", "no locks"}
 	}
 	style := m.style
 	style.wide = true
-	about := fmt.Sprintf("%s  %s  fence %d  until %s", lock.Object, lock.Owner, lock.Fence,
-		style.time(lock.ExpiresAt))
+	about := []string{
+		fmt.Sprintf("%s  %s  fence %d", lock.Object, lock.Owner, lock.Fence),
+		fmt.Sprintf("since %s  until %s", style.time(lock.AcquiredAt), style.time(lock.ExpiresAt)),
+	}
 	if lock.Note != "" {
-		about += "  " + lock.Note
+		about = append(about, "note: "+lock.Note)
 	}
 	var waiting []string
 	for _, waiter := range m.found.waiters {
@@ -152,19 +187,18 @@ func (m model) aboutChosen() []shadedLine {
 			waiting = append(waiting, waiter.Owner.String()+" since "+m.style.time(waiter.Since))
 		}
 	}
-	text := "nobody waits"
-	if len(waiting) > 0 {
-		text = "waiting: " + strings.Join(waiting, ", ")
+	if len(waiting) == 0 {
+		return append(about, "nobody waits")
 	}
-	return []shadedLine{{text: about}, {text: text}}
+	return append(about, "waiting: "+strings.Join(waiting, ", "))
 }
 
 // status is the answer to the last change, unless the table itself is not of now.
-func (m model) status() shadedLine {
+func (m model) status() string {
 	if m.trouble != "" {
-		return shadedLine{text: "not up to date: " + m.trouble, shade: strong}
+		return "not up to date: " + m.trouble
 	}
-	return shadedLine{text: m.said, shade: strong}
+	return m.said
 }
 
 func (m model) keys() string {
@@ -175,25 +209,21 @@ func (m model) keys() string {
 	return keys + "space look  q leave"
 }
 
-// wrap breaks a text into lines of at most width characters, at blanks where there are any.
+// wrap breaks a text into lines of at most width cells, at blanks where there are any.
 func wrap(text string, width int) []string {
-	width = max(1, width)
 	var lines []string
-	line := []rune{}
-	for _, word := range strings.Fields(text) {
-		runes := []rune(word)
-		if len(line) > 0 && len(line)+1+len(runes) > width {
-			lines = append(lines, string(line))
-			line = nil
+	for displaywidth.String(text) > max(1, width) {
+		line := displaywidth.TruncateString(text, max(1, width), "")
+		if line == "" { // one character is wider
+			characters := displaywidth.StringGraphemes(text)
+			characters.Next()
+			line = characters.Value()
 		}
-		if len(line) > 0 {
-			line = append(line, ' ')
+		if blank := strings.LastIndex(text[:min(len(text), len(line)+1)], " "); blank > 0 {
+			line = text[:blank]
 		}
-		line = append(line, runes...)
-		for len(line) > width {
-			lines = append(lines, string(line[:width]))
-			line = line[width:]
-		}
+		lines = append(lines, line)
+		text = strings.TrimLeft(text[len(line):], " ")
 	}
-	return append(lines, string(line))
+	return append(lines, text)
 }

@@ -18,6 +18,7 @@ const (
 	filtering
 	asking
 	confirming
+	reading
 )
 
 // model is the table at one time.
@@ -47,6 +48,7 @@ type model struct {
 	verb verb
 	wish wish
 	step int
+	page page
 	// changing is true while the database has not answered the last change.
 	changing bool
 
@@ -205,6 +207,8 @@ func (m model) keyed(key keyPress) (model, deed) {
 		}
 		m.said = "nothing was done"
 		return m, deed{}
+	case reading:
+		return m.leaf(key), deed{}
 	default:
 		return m.browse(key)
 	}
@@ -230,6 +234,8 @@ func (m model) browse(key keyPress) (model, deed) {
 	switch key.text {
 	case "q":
 		return m, deed{leave: true}
+	case "?":
+		return m.read("The keys of applockctl watch", strings.Split(watchKeys, "\n")...), deed{}
 	case " ":
 		return m.again()
 	case "/":

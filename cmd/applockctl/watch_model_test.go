@@ -362,6 +362,43 @@ func (m model) mustFit(t *testing.T) {
 	}
 }
 
+// Goal: the keys can be looked up at the table, also in a small window, and any key goes back to it. Method: the page as a whole,
+// line by line through it, and back.
+func TestHelpOfTheTable(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1", "2")
+	m, _ = m.update(windowSize{width: 100, height: 40})
+	m, got := m.press("?")
+	if !strings.Contains(m.screen(), watchKeys) || got != (deed{}) {
+		t.Errorf("%+v: %s", got, m.screen())
+	}
+	for _, key := range []string{"q", "esc", "enter", "?", " ", "r"} {
+		if m, got := m.press(key); m.mode != browsing || got != (deed{}) || !strings.Contains(m.screen(), "customer:1") {
+			t.Errorf("%s does %+v: %s", key, got, m.screen())
+		}
+	}
+	if _, got := m.press("^c"); got != (deed{interrupted: true}) {
+		t.Errorf("Ctrl-C does %+v", got)
+	}
+	m, _ = m.update(windowSize{width: 30, height: 6})
+	m.mustFit(t)
+	read := ""
+	for m.mode == reading {
+		read += m.view()[2].text + " "
+		before := m.page.top
+		if m, _ = m.press("down"); m.page.top == before {
+			read += m.view()[3].text + " " + m.view()[4].text
+			m, _ = m.press("up", "pgdn", "pgup", "home", "q")
+		}
+	}
+	if !inOrder(strings.Join(strings.Fields(read), " "), "select a lock", "take the lock, which needs a reason", "q leave") {
+		t.Errorf("in a small window: %s", read)
+	}
+	if m.page.top != 0 || m.mode != browsing {
+		t.Errorf("home is line %d", m.page.top)
+	}
+}
+
 // Goal: a text is wrapped at blanks where there are any, and into cells, and nothing of it is lost. Method: texts and widths.
 func TestWrap(t *testing.T) {
 	t.Parallel()
@@ -404,7 +441,7 @@ func TestNobodyIsAsked(t *testing.T) {
 // Goal: another verb is another entry. Method: each has a key of its own that nothing else has, asks, and tells its plan.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
-	keys := []string{"/", "s", " ", "q"}
+	keys := []string{"/", "s", " ", "q", "?"}
 	for _, verb := range verbs("boss") {
 		if slices.Contains(keys, verb.key) || verb.do == nil {
 			t.Errorf("%s: %+v", verb.name, verb)

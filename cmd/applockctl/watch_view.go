@@ -59,20 +59,27 @@ func (s style) since(lock applock.Lock) string {
 	}
 }
 
-// view returns the screen: two lines above the table, then the table, then what belongs to the selected line and what is
-// to be said.
+// view returns the screen.
 func (m model) view() []shadedLine {
+	lines := m.tableView()
+	if m.mode == reading {
+		lines = m.pageView()
+	}
+	for i := range lines {
+		lines[i].text = shorten(harmless(lines[i].text), max(1, m.style.width))
+	}
+	return lines[:min(len(lines), max(1, m.height))]
+}
+
+// tableView returns two lines above the table, then the table, then what is to be said and what belongs to the selected line.
+func (m model) tableView() []shadedLine {
 	below := m.below()
 	lines := []shadedLine{{m.headline(), faint}}
 	lines = append(lines, m.table(m.height-aboveRows-len(below))...)
 	for len(lines) < m.height-len(below) {
 		lines = append(lines, shadedLine{})
 	}
-	lines = append(lines, below...)
-	for i := range lines {
-		lines[i].text = shorten(harmless(lines[i].text), max(1, m.style.width))
-	}
-	return lines[:min(len(lines), max(1, m.height))]
+	return append(lines, below...)
 }
 
 // harmless replaces what a terminal would obey: names, and answers about them, may contain it.
@@ -201,12 +208,19 @@ func (m model) status() string {
 	return m.said
 }
 
+// keys names the keys that the window has room for, the most wanted first.
 func (m model) keys() string {
-	keys := "/ filter  s sort  "
+	keys := "? help  q leave  / find"
+	more := []string{"s sort"}
 	for _, verb := range m.verbs {
-		keys += verb.key + " " + verb.name + "  "
+		more = append(more, verb.key+" "+verb.name)
 	}
-	return keys + "space look  q leave"
+	for _, key := range append(more, "space look") {
+		if longer := keys + gap + key; displaywidth.String(longer) <= m.style.width {
+			keys = longer
+		}
+	}
+	return keys
 }
 
 // wrap breaks a text into lines of at most width cells, at blanks where there are any.

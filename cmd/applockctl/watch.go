@@ -34,9 +34,10 @@ To transfer, take or release you are asked why, and who you are unless --by says
 Then the plan is shown, and y does it. It concerns the grant that was shown: if somebody else has the
 object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits.
 
-By object, only the locks in the window are read, and those before the first that the filter lets pass; any
-other order reads all on every look. When the database does not answer, the line below the table says so,
-and the table goes on when it does.
+By object, a look reads only the locks in the window, and with a filter those before the last of them. In
+any other order it reads the first 1000, and with a filter all. How many locks there are is counted once a
+minute, for a role that may see appl_lock_stats. When the database does not answer, the line below the
+table says so, and the table goes on when it does.
 
 With --output json no terminal is needed: a line for each lock and each waiter that is there, and then
 one for each change between two looks.`,

@@ -22,6 +22,8 @@ type desk struct {
 	answers chan any
 	// next is when to look again.
 	next *time.Timer
+	// counted is when the locks were counted last.
+	counted time.Time
 	// stopLook breaks off a look whose answer is of no use.
 	stopLook context.CancelFunc
 }
@@ -68,6 +70,7 @@ func (d *desk) run(ctx context.Context) error {
 		}
 		if deed.look {
 			d.look(working)
+			d.count(working)
 		}
 		d.draw()
 		var err error
@@ -135,6 +138,27 @@ func (d *desk) look(ctx context.Context) {
 	d.beside(ctx, func() any {
 		found, err := d.app.lookOnce(ctx, d.session, wanted)
 		return looked{turn: turn, found: found, err: err}
+	})
+}
+
+// countEvery is how often the locks are counted, which reads all of them.
+const countEvery = time.Minute
+
+// count counts the locks, unless they have been just now. Who may not, or waits for a slow database, has a table without the number.
+func (d *desk) count(ctx context.Context) {
+	if time.Since(d.counted) < countEvery || d.model.look.request.Operator != "" { // which is not counted by
+		return
+	}
+	d.counted = time.Now()
+	wanted := d.model.look
+	d.beside(ctx, func() any {
+		var found counted
+		_ = d.app.limited(ctx, d.session, "watch", func(ctx context.Context, s session) error {
+			var err error
+			found.locks, err = wanted.count(ctx, s)
+			return err
+		})
+		return found
 	})
 }
 

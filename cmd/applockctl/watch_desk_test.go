@@ -205,7 +205,30 @@ func TestSlowLooksArrive(t *testing.T) {
 	}
 }
 
-// Goal: a look reads the locks of its window and who waits for those, however many there are, and all only for another order.
+// Goal: the table says which lock of how many is selected, also with more locks than the window has. Method: 41 locks, of which an
+// operator has one; keys, a filter and another order.
+func TestDeskCountsTheLocks(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	for i := range 40 {
+		u.must(t, "get", fmt.Sprintf("customer:%02d", i), "--operator", "jdoe")
+	}
+	u.must(t, "get", "order:7", "--operator", "mlee")
+	d, p := newTestDesk(t, u)
+	ends := d.begin(t.Context())
+	p.await(t, "1 of 41 locks by object")
+	p.SendRaw([]byte("\x1b[6~\x1b[B")) // page down, down
+	p.await(t, "15 of 41 locks by object")
+	p.SendRaw([]byte("/lee\r"))
+	p.await(t, "1 of 1 locks by object | with lee")
+	p.SendRaw([]byte("q"))
+	if end := <-ends; end != (deskEnd{}) {
+		t.Errorf("the end is %+v", end)
+	}
+}
+
+// Goal: a look reads the locks of its window and who waits for those, however many there are; the first thousand for another order;
+// and all for a filter in another order, which finds what is behind the first thousand, too.
 // Method: 10,000 locks, and the rows that the debug records count.
 func TestLookReadsItsWindow(t *testing.T) {
 	t.Parallel()
@@ -235,7 +258,10 @@ func TestLookReadsItsWindow(t *testing.T) {
 		{"a page", look{order: byObject, rows: 20, request: middle}, "05001", "05020", 20, 2, 21, true},
 		{"a filter", look{order: byObject, rows: 2, request: middle, filter: "mlEE"}, "06000", "07000", 2, 0, 3000, true},
 		{"the last of a filter", look{order: byObject, rows: 20, filter: ":0999"}, "09990", "09999", 10, 1, 10000, false},
-		{"the first by their ends", look{order: byLeft, rows: 20}, "10000", "09001", 1000, 5, 1000, false},
+		{"the first by their ends", look{order: byLeft, rows: 20}, "10000", "09001", 1000, 5, 1001, true},
+		{"a filter by their ends", look{order: byLeft, rows: 20, filter: "mlEE"}, "10000", "01000", 10, 0, 10000, false},
+		{"a filter by their age", look{order: byAge, rows: 20, filter: "mlEE"}, "01000", "10000", 10, 0, 10000, false},
+		{"a filter by their waiters", look{order: byWaiters, rows: 20, filter: ":050"}, "05001", "05021", 3, 3, 10000, false},
 		{"any number", look{rows: 0}, "00001", "10000", 10000, 5, 10000, false},
 	} {
 		records.Reset()

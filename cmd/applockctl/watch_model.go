@@ -34,8 +34,11 @@ type model struct {
 	selected applock.Object
 	// top is the first line of found.locks in the window; always zero in the order of objects.
 	top int
-	// starts are the objects behind which the pages before this one begin, in the order of objects.
-	starts []applock.Object
+	// starts are where the pages before this one begin, in the order of objects, and before how many locks they have.
+	starts []pageStart
+	before int
+	// total is how many locks there were when they were counted, zero if that is not known.
+	total int
 	// turn numbers what is looked for: an answer to an earlier question is of no use. shown is that of the found ones.
 	turn, shown int
 
@@ -56,8 +59,8 @@ type model struct {
 	said, trouble string
 }
 
-// The events of the table: the keys that are pressed, the window that has another size, what a look and a change came
-// to, and the time for the next look.
+// The events of the table: the keys that are pressed, the window that has another size, what a look, a change and a
+// count came to, and the time for the next look.
 type (
 	keyPress struct {
 		key pressed
@@ -74,8 +77,15 @@ type (
 		answer string
 		err    error
 	}
+	counted    struct{ locks int64 }
 	timeToLook struct{}
 )
+
+// pageStart is where a page of the list begins: behind an object, before which there are some more locks.
+type pageStart struct {
+	after  applock.Object
+	before int
+}
 
 // pressed is a key that types nothing.
 type pressed int
@@ -130,6 +140,9 @@ func (m model) update(event any) (model, deed) {
 			m.said = problem(event.err)
 		}
 		return m.again()
+	case counted:
+		m.total = int(event.locks)
+		return m, deed{}
 	case timeToLook:
 		return m, deed{look: true}
 	case keyPress:
@@ -312,7 +325,7 @@ func (m model) move(lines int) (model, deed) {
 	switch last := len(m.found.locks) - 1; {
 	case (target > last || target < 0) && m.shown != m.turn:
 		return m, deed{} // another page is on its way, and behind that one nothing is known yet
-	case target > last && m.found.more:
+	case target > last && m.found.more && m.look.byKey():
 		return m.pageBehind()
 	case target < 0 && len(m.starts) > 0:
 		return m.pageBefore()
@@ -322,7 +335,8 @@ func (m model) move(lines int) (model, deed) {
 
 // pageBehind goes on behind the last lock of the page.
 func (m model) pageBehind() (model, deed) {
-	m.starts = append(slices.Clone(m.starts), m.look.request.After)
+	m.starts = append(slices.Clone(m.starts), pageStart{m.look.request.After, m.before})
+	m.before += len(m.found.locks)
 	m.look.request.After = m.found.locks[len(m.found.locks)-1].Object
 	m.index, m.selected = 0, applock.Object{}
 	return m.again()
@@ -331,7 +345,8 @@ func (m model) pageBehind() (model, deed) {
 // pageBefore goes back, with the last line selected.
 func (m model) pageBefore() (model, deed) {
 	last := len(m.starts) - 1
-	m.look.request.After, m.starts = m.starts[last], m.starts[:last]
+	start := m.starts[last]
+	m.look.request.After, m.before, m.starts = start.after, start.before, m.starts[:last]
 	m.index, m.selected = m.rows()-1, applock.Object{}
 	return m.again()
 }
@@ -339,7 +354,7 @@ func (m model) pageBefore() (model, deed) {
 // fromTheTop looks for something else, in which the selected lock stays selected if it is there.
 func (m model) fromTheTop() (model, deed) {
 	m.starts, m.look.request.After = nil, applock.Object{}
-	m.index, m.top = 0, 0
+	m.before, m.index, m.top = 0, 0, 0
 	return m.again()
 }
 

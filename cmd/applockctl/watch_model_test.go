@@ -122,7 +122,7 @@ func TestPagesByKey(t *testing.T) {
 	m, _ = m.press("down", "down", "down")
 	m = m.sees(false, "7")
 	m.mustSelect(t, "7")
-	if m.look.request.After.ID != "6" || !strings.Contains(m.screen(), "page 3") {
+	if m.look.request.After.ID != "6" || !strings.Contains(m.screen(), "7 of 7 locks") {
 		t.Errorf("behind %s: %s", m.look.request.After, m.screen())
 	}
 	m, got = m.update(looked{turn: m.turn})
@@ -145,6 +145,49 @@ func TestPagesByKey(t *testing.T) {
 		t.Errorf("home is behind %s", m.look.request.After)
 	}
 	m.sees(true, "1", "2", "3").mustSelect(t, "1")
+}
+
+// Goal: the headline says which lock of how many is selected, and no number that is not known. Method: pages forth and back, with the
+// number of all and without, by object and in another order.
+func TestPositionIsTold(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	expect := func(want string) {
+		t.Helper()
+		if got, _, _ := strings.Cut(m.view()[0].text, " |"); got != want {
+			t.Errorf("the headline is %q, want %q", got, want)
+		}
+	}
+	expect("0 of 0 locks by object")
+	m = m.sees(true, "1", "2", "3")
+	expect("1 of more than 3 locks by object")
+	m, _ = m.update(counted{locks: 5009})
+	expect("1 of 5,009 locks by object")
+	m, _ = m.press("down", "pgdn")
+	m = m.sees(true, "4", "5", "6")
+	expect("4 of 5,009 locks by object")
+	m, _ = m.press("pgdn")
+	m = m.sees(false, "7", "8")
+	m, _ = m.press("down")
+	expect("8 of 8 locks by object")
+	m, _ = m.press("pgup")
+	m = m.sees(true, "4", "5", "6")
+	expect("6 of 5,009 locks by object")
+	m, _ = m.update(counted{locks: 4})
+	expect("6 of more than 6 locks by object")
+	m, _ = m.update(counted{locks: 1234567})
+	m, _ = m.press("/", "x", "enter")
+	m = m.sees(true, "4", "5", "6")
+	expect("3 of more than 3 locks by object")
+	m, _ = m.press("esc", "s")
+	m = m.sees(true, "1", "2", "3", "4")
+	m, _ = m.press("down", "down", "down", "down", "down")
+	expect("4 of 1,234,567 locks by left")
+	m, _ = m.press("s", "s")
+	m = m.sees(true, "1", "2", "3", "4")
+	expect("4 of more than 4 locks by waiters")
+	m.look.request.Operator, m.look.order = "jdoe", byObject
+	expect("4 of more than 4 locks by object")
 }
 
 // Goal: in any other order the window goes with the selection, and that with its lock. Method: more locks than fit, sorted

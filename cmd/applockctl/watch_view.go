@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -93,7 +94,7 @@ func harmless(text string) string {
 }
 
 func (m model) headline() string {
-	parts := []string{"locks by " + string(m.look.order)}
+	parts := []string{m.position() + " locks by " + string(m.look.order)}
 	request := m.look.request
 	for _, selection := range []struct{ name, value string }{
 		{"type", request.ObjectType}, {"operator", request.Operator}, {"department", request.Department}, {"with", m.look.filter},
@@ -102,13 +103,29 @@ func (m model) headline() string {
 			parts = append(parts, selection.name+" "+printable(selection.value))
 		}
 	}
-	switch {
-	case !m.look.byKey():
-		parts = append(parts, count(len(m.found.locks), "lock"))
-	case m.found.more || len(m.starts) > 0:
-		parts = append(parts, fmt.Sprintf("page %d", len(m.starts)+1))
-	}
 	return strings.Join(parts, " | ")
+}
+
+// position says which lock is selected, and of how many, as far as that is known.
+func (m model) position() string {
+	seen := m.before + len(m.found.locks)
+	at := min(seen, m.before+m.index+1)
+	switch {
+	case !m.found.more:
+		return thousands(at) + " of " + thousands(seen)
+	case m.look.counted() && m.total > seen:
+		return thousands(at) + " of " + thousands(m.total)
+	default:
+		return thousands(at) + " of more than " + thousands(seen)
+	}
+}
+
+// thousands writes a number that is not negative with a comma behind each thousand.
+func thousands(number int) string {
+	if number < 1000 {
+		return strconv.Itoa(number)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(number/1000), number%1000)
 }
 
 // table returns the titles, and so many locks of the window around the selected one.

@@ -30,6 +30,8 @@ stays with its lock. The keys:
 
 ` + watchKeys + `
 
+` + watchColour + `
+
 To transfer, take or release you are asked why, and who you are unless --by says it: the history keeps both.
 Then the plan is shown, and y does it. It concerns the grant that was shown: if somebody else has the
 object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gdamore/tcell/v3"
+	"github.com/gdamore/tcell/v3/color"
 
 	"github.com/applock/applock/applock"
 )
@@ -201,23 +202,26 @@ func (d *desk) beside(ctx context.Context, work func() any) {
 func (d *desk) draw() {
 	d.screen.Clear()
 	for y, line := range d.model.view() {
-		d.screen.PutStrStyled(0, y, line.text, styleOf(line.shade))
+		d.screen.PutStrStyled(0, y, line.text, styleOf(line))
 	}
 	d.screen.Show()
 }
 
-// styleOf uses no colours: a terminal has its own.
-func styleOf(s shade) tcell.Style {
-	switch s {
+// styleOf uses one colour, the terminal's own red.
+func styleOf(line shadedLine) tcell.Style {
+	style := tcell.StyleDefault
+	switch line.shade {
 	case strong:
-		return tcell.StyleDefault.Bold(true)
+		style = style.Bold(true)
 	case faint:
-		return tcell.StyleDefault.Dim(true)
+		style = style.Dim(true)
 	case marked:
-		return tcell.StyleDefault.Reverse(true)
-	default:
-		return tcell.StyleDefault
+		style = style.Reverse(true)
 	}
+	if line.soon {
+		style = style.Foreground(color.Maroon)
+	}
+	return style
 }
 
 func keyOfTerminal(event *tcell.EventKey) keyPress {

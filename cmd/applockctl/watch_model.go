@@ -248,7 +248,7 @@ func (m model) browse(key keyPress) (model, deed) {
 	case "q":
 		return m, deed{leave: true}
 	case "?":
-		return m.read("The keys of applockctl watch", strings.Split(watchKeys, "\n")...), deed{}
+		return m.read("The keys of applockctl watch", append(strings.Split(watchKeys, "\n"), "", watchColour)...), deed{}
 	case " ":
 		return m.again()
 	case "/":

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/gdamore/tcell/v3/color"
 
 	"github.com/applock/applock/applock"
 )
@@ -439,6 +440,36 @@ func TestHelpOfTheTable(t *testing.T) {
 	}
 	if m.page.top != 0 || m.mode != browsing {
 		t.Errorf("home is line %d", m.page.top)
+	}
+}
+
+// Goal: a lock that ends soon stands out, also when it is selected, and a lease that is renewed in time does not. Method: what is left
+// of locks of several lengths.
+func TestEndingSoonHasAColour(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		ttl, left time.Duration
+		soon      bool
+	}{
+		{7 * 24 * time.Hour, time.Hour, true},
+		{7 * 24 * time.Hour, time.Hour + time.Second, false},
+		{time.Hour, 15 * time.Minute, true},
+		{time.Hour, 16 * time.Minute, false},
+		{time.Minute, 40 * time.Second, false}, // a lease just before it is renewed
+		{time.Minute, 15 * time.Second, true},
+	} {
+		lock := lockOf("1", "jdoe", 7, test.left)
+		lock.TTL = test.ttl
+		m := newModel()
+		m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{lock, lock}}})
+		for _, line := range m.view()[aboveRows : aboveRows+2] {
+			if line.soon != test.soon {
+				t.Errorf("%s of %s are left, soon: %t: %s", test.left, test.ttl, line.soon, line.text)
+			}
+			if fore := styleOf(line).GetForeground(); (fore == color.Maroon) != test.soon {
+				t.Errorf("%s has the colour %s", line.text, fore)
+			}
+		}
 	}
 }
 

@@ -14,6 +14,9 @@ const watchKeys = `  up down pgup pgdn home   select a lock
   ?                        show these keys
   q                        leave`
 
+// watchColour says what the colour of a line means.
+const watchColour = `A red line is a lock that ends soon: within the hour, and in the last quarter of its time.`
+
 // page is what somebody reads.
 type page struct {
 	title string
@@ -54,7 +57,7 @@ func (m model) leaf(key keyPress) model {
 
 // pageView returns the screen with the page.
 func (m model) pageView() []shadedLine {
-	lines := []shadedLine{{m.page.title, strong}, {}}
+	lines := []shadedLine{{text: m.page.title, shade: strong}, {}}
 	all := m.pageLines()
 	top := min(m.page.top, len(all)-1)
 	for _, line := range all[top:min(len(all), top+m.pageRows())] {
@@ -67,5 +70,5 @@ func (m model) pageView() []shadedLine {
 	if len(all) > m.pageRows() {
 		keys = "up down pgup pgdn home  any other key goes back"
 	}
-	return append(lines, shadedLine{keys, faint})
+	return append(lines, shadedLine{text: keys, shade: faint})
 }

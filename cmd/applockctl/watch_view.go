@@ -25,6 +25,8 @@ const (
 type shadedLine struct {
 	text  string
 	shade shade
+	// soon is true of a lock that ends soon.
+	soon bool
 }
 
 // watchedLock is a line of the table.
@@ -75,7 +77,7 @@ func (m model) view() []shadedLine {
 // tableView returns two lines above the table, then the table, then what is to be said and what belongs to the selected line.
 func (m model) tableView() []shadedLine {
 	below := m.below()
-	lines := []shadedLine{{m.headline(), faint}}
+	lines := []shadedLine{{text: m.headline(), shade: faint}}
 	lines = append(lines, m.table(m.height-aboveRows-len(below))...)
 	for len(lines) < m.height-len(below) {
 		lines = append(lines, shadedLine{})
@@ -142,16 +144,21 @@ func (m model) table(rows int) []shadedLine {
 	}
 	var lines []shadedLine
 	for i, text := range strings.Split(strings.TrimSuffix(table.align(), "\n"), "\n") {
-		line := shadedLine{text: text}
-		switch i {
-		case 0:
-			line.shade = strong
-		case m.index - top + 1:
-			line = shadedLine{text: padded(text, m.style.width), shade: marked}
+		line := shadedLine{text: text, shade: strong}
+		if at := top + i - 1; i > 0 {
+			line.shade, line.soon = plain, endsSoon(m.found.locks[at])
+			if at == m.index {
+				line.shade, line.text = marked, padded(text, m.style.width)
+			}
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// endsSoon reports whether a lock ends within the hour and in the last quarter of its time: a lease that is renewed never does.
+func endsSoon(lock applock.Lock) bool {
+	return lock.Left <= min(expiringSoon, lock.TTL/4)
 }
 
 // mostSaid is how many lines an answer may have.
@@ -200,7 +207,7 @@ func (m model) aboutChosen() []string {
 	style.wide = true
 	about := []string{
 		fmt.Sprintf("%s  %s  fence %d", lock.Object, lock.Owner, lock.Fence),
-		fmt.Sprintf("since %s  until %s", style.time(lock.AcquiredAt), style.time(lock.ExpiresAt)),
+		fmt.Sprintf("since %s  until %s  %s left", style.time(lock.AcquiredAt), style.time(lock.ExpiresAt), lasting(wholeSeconds(lock.Left)).short()),
 	}
 	if lock.Note != "" {
 		about = append(about, "note: "+lock.Note)

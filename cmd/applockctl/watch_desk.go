@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -85,9 +86,9 @@ func (d *desk) run(ctx context.Context) error {
 func (d *desk) left(reason error) error {
 	switch {
 	case d.model.changing && reason == nil:
-		return fmt.Errorf("watch: %s %s: %w", d.model.verb.name, d.model.wish.lock.Object, applock.ErrOutcomeUnknown)
+		return fmt.Errorf("watch: %s %s: %w", d.model.verb.name, d.model.wish.what(), applock.ErrOutcomeUnknown)
 	case d.model.changing:
-		return fmt.Errorf("watch: %s %s: %w: %w", d.model.verb.name, d.model.wish.lock.Object, applock.ErrOutcomeUnknown, reason)
+		return fmt.Errorf("watch: %s %s: %w: %w", d.model.verb.name, d.model.wish.what(), applock.ErrOutcomeUnknown, reason)
 	case reason == nil:
 		return nil
 	default:
@@ -163,18 +164,35 @@ func (d *desk) count(ctx context.Context) {
 	})
 }
 
-// change does what has been confirmed. Whoever leaves meanwhile breaks it off.
+// change does what has been confirmed, lock by lock. Whoever leaves meanwhile breaks it off. A refusal concerns one lock; behind a call
+// that had no answer, none is begun.
 func (d *desk) change(ctx context.Context) {
 	verb, wish := d.model.verb, d.model.wish
 	d.beside(ctx, func() any {
 		var done changed
-		done.err = d.app.limited(ctx, d.session, verb.name, func(ctx context.Context, s session) error {
-			var err error
-			done.answer, err = verb.do(ctx, s, wish)
-			return err
-		})
+		for _, lock := range wish.locks {
+			err := d.app.limited(ctx, d.session, verb.name, func(ctx context.Context, s session) error {
+				answer, err := verb.do(ctx, s, lock, wish)
+				if err == nil {
+					done.answers = append(done.answers, answer)
+				}
+				return err
+			})
+			if err != nil {
+				done.errs = append(done.errs, err)
+			}
+			if unanswered(err) {
+				break
+			}
+		}
 		return done
 	})
+}
+
+// unanswered reports whether a call had no answer, as the next would have none.
+func unanswered(err error) bool {
+	var late *timeoutError
+	return errors.As(err, &late) || errors.Is(err, applock.ErrOutcomeUnknown) || errors.Is(err, applock.ErrUnreachable)
 }
 
 // fault is a panic beside the table.

@@ -97,7 +97,7 @@ func TestTerminalIsPutBackAfterAFault(t *testing.T) {
 		"plan": {key: "x", name: "break", plan: func(wish) string { panic("plan broke") }},
 		"deed": {
 			key: "x", name: "break", plan: func(wish) string { return "break it" },
-			do: func(context.Context, session, wish) (string, error) { panic("deed broke") },
+			do: func(context.Context, session, applock.Lock, wish) (string, error) { panic("deed broke") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestLeavingDuringAChange(t *testing.T) {
 			d, p := newTestDesk(t, u)
 			d.model.verbs = []verb{{
 				key: "x", name: "wait", plan: func(wish) string { return "wait for ever" },
-				do: func(ctx context.Context, _ session, _ wish) (string, error) {
+				do: func(ctx context.Context, _ session, _ applock.Lock, _ wish) (string, error) {
 					<-ctx.Done()
 					return "", ctx.Err()
 				},
@@ -186,6 +186,44 @@ func TestSizeIsThatOfTheDriver(t *testing.T) {
 	}
 	if sizes == 0 {
 		t.Error("no size has been told")
+	}
+}
+
+// Goal: what is done with marked locks is done with each, and a refusal of one stops no other; behind a call without an answer none
+// is begun. Method: three locks of which one is another operator's meanwhile, and a deed that has no answer.
+func TestChangeOfMarkedLocks(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	for _, object := range []string{"customer:1", "customer:2", "customer:3"} {
+		u.must(t, "get", object, "--operator", "jdoe")
+	}
+	d, p := newTestDesk(t, u)
+	d.model.by, d.model.verbs = "boss", verbs("boss")
+	d.every = time.Hour
+	asked := 0
+	d.model.verbs = append(d.model.verbs, verb{
+		key: "x", name: "wait", plan: func(wish) string { return "no answer" },
+		do: func(context.Context, session, applock.Lock, wish) (string, error) {
+			asked++
+			return "", applock.ErrUnreachable
+		},
+	})
+	ends := d.begin(t.Context())
+	p.await(t, "customer:3")
+	u.must(t, "transfer", "customer:2", "--from", "jdoe", "--to", "asmith", "--by", "boss")
+	p.SendRaw([]byte("mmmtmlee\r\rill\ry"))
+	p.await(t, "transfer: 2 of 3 locks; transfer customer:2: held by asmith")
+	u.must(t, "assert", "customer:1", "--operator", "mlee", "--fence", fenceOf(t, u, "customer:1"))
+	u.must(t, "assert", "customer:3", "--operator", "mlee", "--fence", fenceOf(t, u, "customer:3"))
+	p.await(t, "customer:3  mlee")
+	p.SendRaw([]byte("\x1b[Hmmxy"))
+	p.await(t, "wait: 0 of 2 locks; ")
+	p.SendRaw([]byte("q"))
+	if end := <-ends; end != (deskEnd{}) {
+		t.Errorf("the end is %+v", end)
+	}
+	if asked != 1 {
+		t.Errorf("%d calls were made behind one without an answer", asked-1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -32,6 +33,8 @@ type model struct {
 	// index is the selected line of found.locks, and selected its object, by which it is found again.
 	index    int
 	selected applock.Object
+	// picked are the grants that are marked, on whatever page. A verb concerns them, or the selected one where there are none.
+	picked []applock.Lock
 	// top is the first line of found.locks in the window; always zero in the order of objects.
 	top int
 	// starts are where the pages before this one begin, in the order of objects, and before how many locks they have.
@@ -73,9 +76,10 @@ type (
 		found sight
 		err   error
 	}
+	// changed has the answers of the locks that it was done with, and the errors of others. What is in neither was not begun.
 	changed struct {
-		answer string
-		err    error
+		answers []string
+		errs    []error
 	}
 	counted    struct{ locks int64 }
 	timeToLook struct{}
@@ -135,10 +139,7 @@ func (m model) update(event any) (model, deed) {
 	case looked:
 		return m.arrived(event)
 	case changed:
-		m.changing, m.said = false, event.answer
-		if event.err != nil {
-			m.said = problem(event.err)
-		}
+		m.changing, m.picked, m.said = false, nil, m.outcome(event)
 		return m.again()
 	case counted:
 		m.total = int(event.locks)
@@ -164,6 +165,18 @@ func (m model) again() (model, deed) {
 // problem is the text of an error, for one line.
 func problem(err error) string { return oneLine(redactText(inFlags(err))) }
 
+// outcome tells what has become of a change.
+func (m model) outcome(event changed) string {
+	texts := event.answers
+	if all := len(m.wish.locks); all > 1 {
+		texts = []string{fmt.Sprintf("%s: %d of %d locks", m.verb.name, len(event.answers), all)}
+	}
+	for _, err := range event.errs {
+		texts = append(slices.Clip(texts), problem(err))
+	}
+	return strings.Join(texts, "; ")
+}
+
 // arrived takes what a look has found.
 func (m model) arrived(event looked) (model, deed) {
 	if event.turn != m.turn {
@@ -174,6 +187,9 @@ func (m model) arrived(event looked) (model, deed) {
 		return m, deed{}
 	}
 	m.found, m.shown, m.trouble = event.found, event.turn, ""
+	m.picked = slices.DeleteFunc(slices.Clone(m.picked), func(lock applock.Lock) bool {
+		return slices.ContainsFunc(m.found.locks, func(found applock.Lock) bool { return found.Object == lock.Object && found.Fence != lock.Fence })
+	})
 	if len(m.found.locks) == 0 && len(m.starts) > 0 {
 		return m.pageBefore() // the last page has become empty
 	}
@@ -215,7 +231,7 @@ func (m model) keyed(key keyPress) (model, deed) {
 	case confirming:
 		m.mode = browsing
 		if key.text == "y" {
-			m.changing, m.said = true, m.verb.name+" "+m.wish.lock.Object.String()+" ..."
+			m.changing, m.said = true, m.verb.name+" "+m.wish.what()+" ..."
 			return m, deed{change: true}
 		}
 		m.said = "nothing was done"
@@ -241,7 +257,7 @@ func (m model) browse(key keyPress) (model, deed) {
 	case keyHome:
 		return m.first()
 	case keyEscape:
-		m.look.filter, m.said = "", ""
+		m.look.filter, m.said, m.picked = "", "", nil
 		return m.first()
 	}
 	switch key.text {
@@ -254,6 +270,8 @@ func (m model) browse(key keyPress) (model, deed) {
 	case "/":
 		m.mode, m.text = filtering, m.look.filter
 		return m, deed{}
+	case "m":
+		return m.pick()
 	case "s":
 		all := orders()
 		m.look.order = order(all[(slices.Index(all, string(m.look.order))+1)%len(all)])
@@ -262,14 +280,36 @@ func (m model) browse(key keyPress) (model, deed) {
 	return m.begin(key.text)
 }
 
-// begin begins what is done by a key with the selected lock.
-func (m model) begin(key string) (model, deed) {
+// isPicked reports whether a grant is marked.
+func (m model) isPicked(lock applock.Lock) bool {
+	return slices.ContainsFunc(m.picked, func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
+}
+
+// pick marks the selected lock, or takes its mark away, and goes on to the next.
+func (m model) pick() (model, deed) {
 	lock, there := m.chosen()
+	switch {
+	case !there:
+		return m, deed{}
+	case m.isPicked(lock):
+		m.picked = slices.DeleteFunc(slices.Clone(m.picked), func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
+	default:
+		m.picked = append(slices.Clone(m.picked), lock)
+	}
+	return m.move(1)
+}
+
+// begin begins what is done by a key with the marked locks, or with the selected one.
+func (m model) begin(key string) (model, deed) {
+	locks := m.picked
+	if lock, there := m.chosen(); there && len(locks) == 0 {
+		locks = []applock.Lock{lock}
+	}
 	at := slices.IndexFunc(m.verbs, func(v verb) bool { return v.key == key })
-	if at < 0 || !there || m.changing {
+	if at < 0 || len(locks) == 0 || m.changing {
 		return m, deed{}
 	}
-	m.verb, m.wish, m.said = m.verbs[at], wish{lock: lock, by: m.by}, ""
+	m.verb, m.wish, m.said = m.verbs[at], wish{locks: locks, by: m.by}, ""
 	m.mode, m.step, m.text = asking, 0, ""
 	if len(m.verb.asks) == 0 {
 		m.mode = confirming

@@ -268,13 +268,13 @@ func TestChangesAreConfirmed(t *testing.T) {
 		}
 	}
 	m, got = m.press("y")
-	if got != (deed{change: true}) || m.wish.lock.Fence != 7 || m.verb.name != "transfer" {
+	if got != (deed{change: true}) || m.wish.locks[0].Fence != 7 || m.verb.name != "transfer" {
 		t.Errorf("y does %+v with %+v", got, m.wish)
 	}
 	if m, got := m.press("r"); m.mode != browsing || got != (deed{}) {
 		t.Error("a second change before the first is answered")
 	}
-	m, got = m.update(changed{err: fmt.Errorf("transfer customer:1: %w", &applock.HeldError{Holder: applock.Holder{Owner: applock.Owner{Operator: "a\x1bb"}}})})
+	m, got = m.update(changed{errs: []error{fmt.Errorf("transfer customer:1: %w", &applock.HeldError{Holder: applock.Holder{Owner: applock.Owner{Operator: "a\x1bb"}}})}})
 	if !got.look || !strings.Contains(m.screen(), "transfer customer:1: held by a\ufffdb") {
 		t.Errorf("%+v: %s", got, m.screen())
 	}
@@ -297,6 +297,61 @@ func TestChangesAreConfirmed(t *testing.T) {
 	}
 	if _, got := newModel().press("q"); got != (deed{leave: true}) {
 		t.Errorf("q: %+v", got)
+	}
+}
+
+// Goal: marked locks have one plan, which names each with its holder, on whatever page it is; a lock that is somebody else's by now is
+// not marked any more; and the marks are gone when it is done. Method: marks on two pages, and another grant of one.
+func TestMarkedLocksHaveOnePlan(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(true, "1", "2", "3")
+	m, _ = m.press("m", "m", "up", "m") // 1 and 2, and 2 not any more
+	m.mustSelect(t, "3")
+	if text := m.screen(); !inOrder(text, "1 marked", "\n* customer:1 ", "\n  customer:2 ", "\n  customer:3 ") {
+		t.Errorf("the marks are not to be seen:\n%s", text)
+	}
+	m, _ = m.press("pgdn")
+	m = m.sees(false, "4", "5")
+	m, _ = m.press("m", "m")
+	if !strings.Contains(m.screen(), "3 marked") {
+		t.Errorf("the marks are not counted:\n%s", m.screen())
+	}
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{lockOf("4", "jdoe", 7, time.Hour), lockOf("5", "asmith", 8, time.Hour)}}})
+	m, got := m.press("t", "m", "l", "e", "e", "enter", "enter", "i", "l", "l", "enter")
+	want := `Transfer 2 locks to mlee. Each ends: who goes on with it is refused. In the history: by boss, "ill".` +
+		" They are customer:1 of jdoe, fence 7; customer:4 of jdoe, fence 7."
+	if got != (deed{}) || !strings.Contains(strings.ReplaceAll(m.screen(), "\n", " "), want) {
+		t.Errorf("%+v, and the plan is:\n%s", got, m.screen())
+	}
+	m, got = m.press("y")
+	if got != (deed{change: true}) || len(m.wish.locks) != 2 || !strings.Contains(m.screen(), "transfer 2 locks ...") {
+		t.Errorf("y does %+v with %+v", got, m.wish)
+	}
+	m, _ = m.update(changed{answers: []string{"done"}, errs: []error{errors.New("transfer customer:4: held by x")}})
+	if text := m.screen(); !strings.Contains(text, "transfer: 1 of 2 locks; transfer customer:4: held by x") || strings.Contains(text, "marked") {
+		t.Errorf("the outcome is not told:\n%s", text)
+	}
+	m, _ = m.press("up", "m", "esc")
+	if strings.Contains(m.screen(), "marked") {
+		t.Errorf("esc leaves marks:\n%s", m.screen())
+	}
+	if m, got := newModel().press("m"); got != (deed{}) || len(m.picked) > 0 {
+		t.Errorf("nothing is marked: %+v", got)
+	}
+}
+
+// Goal: a plan for more locks than the window can name still asks for y. Method: a hundred in a small one.
+func TestPlanFitsIntoTheWindow(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1")
+	for i := range 100 {
+		m.picked = append(m.picked, lockOf(strings.Repeat("x", i), "jdoe", 7, time.Hour))
+	}
+	m, _ = m.update(windowSize{width: 80, height: 12})
+	m, _ = m.press("r", "enter")
+	m.mustFit(t)
+	if text := m.screen(); !inOrder(text, "Release 100 locks. ", "In the history: by boss", "…\n", "y  does it") {
+		t.Errorf("the plan is:\n%s", text)
 	}
 }
 
@@ -515,13 +570,13 @@ func TestNobodyIsAsked(t *testing.T) {
 // Goal: another verb is another entry. Method: each has a key of its own that nothing else has, asks, and tells its plan.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
-	keys := []string{"/", "s", " ", "q", "?"}
+	keys := []string{"/", "s", " ", "q", "?", "m"}
 	for _, verb := range verbs("boss") {
 		if slices.Contains(keys, verb.key) || verb.do == nil {
 			t.Errorf("%s: %+v", verb.name, verb)
 		}
 		keys = append(keys, verb.key)
-		plan := verb.plan(wish{lock: lockOf("1", "jdoe", 7, time.Hour), to: applock.Owner{Operator: "mlee"}})
+		plan := verb.plan(wish{locks: []applock.Lock{lockOf("1", "jdoe", 7, time.Hour)}, to: applock.Owner{Operator: "mlee"}})
 		if !strings.Contains(plan, "customer:1") || !strings.Contains(plan, "jdoe") || !strings.Contains(plan, "fence 7") {
 			t.Errorf("%s: %s", verb.name, plan)
 		}

@@ -7,6 +7,8 @@ const watchKeys = `  up down pgup pgdn home   select a lock
   /                        show only locks with this text in any part of their object,
                            operator, department or note; esc shows all again
   s                        sort by object, left, age, waiters
+  m                        mark the lock, or unmark it; t, k and r then act on all
+                           marked locks, also on other pages; esc unmarks all
   t                        transfer the lock to another operator
   k                        take the lock, which needs a reason
   r                        release the lock

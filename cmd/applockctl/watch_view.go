@@ -105,6 +105,9 @@ func (m model) headline() string {
 			parts = append(parts, selection.name+" "+printable(selection.value))
 		}
 	}
+	if len(m.picked) > 0 {
+		parts = append(parts, thousands(len(m.picked))+" marked")
+	}
 	return strings.Join(parts, " | ")
 }
 
@@ -130,13 +133,23 @@ func thousands(number int) string {
 	return fmt.Sprintf("%s,%03d", thousands(number/1000), number%1000)
 }
 
+// What is before a lock where some are marked.
+const (
+	pickedMark    = "* "
+	notPickedMark = "  "
+)
+
 // table returns the titles, and so many locks of the window around the selected one.
 func (m model) table(rows int) []shadedLine {
 	waiting := map[applock.Object]int{}
 	for _, waiter := range m.found.waiters {
 		waiting[waiter.Object]++
 	}
-	table := newTable(m.style, watchedLock{}.fields())
+	style, mark := m.style, func(string) string { return "" }
+	if len(m.picked) > 0 {
+		style.width, mark = m.style.width-len(pickedMark), func(text string) string { return text }
+	}
+	table := newTable(style, watchedLock{}.fields())
 	top := max(m.top, m.index-max(1, rows)+1)
 	end := min(len(m.found.locks), top+max(1, rows))
 	for _, lock := range m.found.locks[top:end] {
@@ -144,12 +157,17 @@ func (m model) table(rows int) []shadedLine {
 	}
 	var lines []shadedLine
 	for i, text := range strings.Split(strings.TrimSuffix(table.align(), "\n"), "\n") {
-		line := shadedLine{text: text, shade: strong}
-		if at := top + i - 1; i > 0 {
-			line.shade, line.soon = plain, endsSoon(m.found.locks[at])
-			if at == m.index {
-				line.shade, line.text = marked, padded(text, m.style.width)
-			}
+		if i == 0 {
+			lines = append(lines, shadedLine{text: mark(notPickedMark) + text, shade: strong})
+			continue
+		}
+		lock := m.found.locks[top+i-1]
+		line := shadedLine{text: mark(notPickedMark) + text, soon: endsSoon(lock)}
+		if m.isPicked(lock) {
+			line.text = mark(pickedMark) + text
+		}
+		if top+i-1 == m.index {
+			line.shade, line.text = marked, padded(line.text, m.style.width)
 		}
 		lines = append(lines, line)
 	}
@@ -170,7 +188,7 @@ func (m model) below() []shadedLine {
 	case filtering:
 		return []shadedLine{{}, {text: "only what has this text: " + m.text + "_", shade: strong}, {text: "enter  esc"}}
 	case asking:
-		object := m.verb.name + " " + m.wish.lock.Object.String()
+		object := m.verb.name + " " + m.wish.what()
 		return []shadedLine{{}, {text: object + ": " + m.verb.asks[m.step].text + " " + m.text + "_", shade: strong}, {text: "enter  esc"}}
 	case confirming:
 		lines := m.wrapped(m.height-aboveRows-2, strong, m.verb.plan(m.wish))
@@ -235,7 +253,7 @@ func (m model) status() string {
 // keys names the keys that the window has room for, the most wanted first.
 func (m model) keys() string {
 	keys := "? help  q leave  / find"
-	more := []string{"s sort"}
+	more := []string{"s sort", "m mark"}
 	for _, verb := range m.verbs {
 		more = append(more, verb.key+" "+verb.name)
 	}

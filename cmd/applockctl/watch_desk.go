@@ -41,7 +41,7 @@ func newScreen() (tcell.Screen, error) {
 func (a *app) newDesk(s session, screen tcell.Screen, flags watchFlags) *desk {
 	return &desk{
 		app: a, session: s, screen: screen, every: time.Duration(flags.every),
-		model:    model{style: a.style(), look: flags.look, verbs: verbs(flags.by), by: flags.by},
+		model:    model{style: a.style(), look: flags.look, verbs: verbs(flags.by), reports: reports(), by: flags.by},
 		answers:  make(chan any),
 		stopLook: func() {},
 	}
@@ -69,6 +69,9 @@ func (d *desk) run(ctx context.Context) error {
 		}
 		if deed.change {
 			d.change(working)
+		}
+		if deed.report {
+			d.report(working)
 		}
 		if deed.look {
 			d.look(working)
@@ -158,6 +161,20 @@ func (d *desk) count(ctx context.Context) {
 		_ = d.app.limited(ctx, d.session, "watch", func(ctx context.Context, s session) error {
 			var err error
 			found.locks, err = wanted.count(ctx, s)
+			return err
+		})
+		return found
+	})
+}
+
+// report reads what fills the page.
+func (d *desk) report(ctx context.Context) {
+	wanted, style := d.model.page, d.model.style
+	d.beside(ctx, func() any {
+		found := reported{title: wanted.title}
+		found.err = d.app.limited(ctx, d.session, wanted.report.name, func(ctx context.Context, s session) error {
+			var err error
+			found.texts, err = wanted.report.read(ctx, s, style, wanted.lock)
 			return err
 		})
 		return found

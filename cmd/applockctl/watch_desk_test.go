@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (p *paper) await(t *testing.T, text string) {
 		var screen strings.Builder
 		for y := range vt.Row(20) {
 			for x := range vt.Col(100) {
-				screen.WriteString(p.GetCell(vt.Coord{X: x, Y: y}).C)
+				screen.WriteString(cmp.Or(p.GetCell(vt.Coord{X: x, Y: y}).C, " ")) // nothing is what was never written
 			}
 			screen.WriteString("\n")
 		}
@@ -224,6 +225,40 @@ func TestChangeOfMarkedLocks(t *testing.T) {
 	}
 	if asked != 1 {
 		t.Errorf("%d calls were made behind one without an answer", asked-1)
+	}
+}
+
+// Goal: what happened to an object, and what its holder has been told, is read at the table, the newest first also where an inbox is
+// longer than a page. Method: a lock that was taken and transferred, behind 2,500 others that were taken, and its pages.
+func TestHistoryAndInboxOfTheSelected(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	u.must(t, "get", "customer:41", "--operator", "asmith", "--ttl", "30m")
+	withFile(t, u, func(exec func(statement string)) {
+		exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+			INSERT INTO appl_lock_event (event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id,
+				from_department_id, to_operator_id, to_department_id, from_fence, to_fence, reason)
+			SELECT i, 'order', i, 'TAKEN', 'mlee', '', '', 'asmith', '', 'mlee', '', 1, 2, '' FROM n`)
+	})
+	u.must(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
+	u.must(t, "take", "customer:42", "--operator", "mlee", "--reason", "urgent")
+	u.must(t, "transfer", "customer:42", "--from", "mlee", "--to", "asmith", "--by", "boss", "--reason", "mlee is ill today and for the rest of the week, says boss")
+	d, p := newTestDesk(t, u)
+	ends := d.begin(t.Context())
+	p.await(t, "customer:42")
+	p.SendRaw([]byte("\x1b[Bh"))
+	p.await(t, "The history of customer:42")
+	p.await(t, "TRANSFERRED  from mlee  to asmith  by boss  why: mlee is ill")
+	p.await(t, "  rest of the week, says boss ")
+	p.await(t, "TAKEN  from jdoe (sales)  to mlee  by mlee  why: urgent")
+	p.SendRaw([]byte("qi"))
+	p.await(t, "The inbox of asmith")
+	p.await(t, "EXPIRING  customer:41")
+	p.await(t, "HANDED  customer:42  from mlee  why: mlee is ill")
+	p.await(t, "TAKEN  order:2500  by mlee ")
+	p.SendRaw([]byte("qq"))
+	if end := <-ends; end != (deskEnd{}) {
+		t.Errorf("the end is %+v", end)
 	}
 }
 

@@ -47,8 +47,9 @@ type model struct {
 
 	mode mode
 	// text is what has been typed.
-	text  string
-	verbs []verb
+	text    string
+	verbs   []verb
+	reports []report
 	// by is who sits at the table, empty if that is not known.
 	by   string
 	verb verb
@@ -62,8 +63,8 @@ type model struct {
 	said, trouble string
 }
 
-// The events of the table: the keys that are pressed, the window that has another size, what a look, a change and a
-// count came to, and the time for the next look.
+// The events of the table: the keys that are pressed, the window that has another size, what a look, a change, a
+// report and a count came to, and the time for the next look.
 type (
 	keyPress struct {
 		key pressed
@@ -80,6 +81,11 @@ type (
 	changed struct {
 		answers []string
 		errs    []error
+	}
+	reported struct {
+		title string
+		texts []string
+		err   error
 	}
 	counted    struct{ locks int64 }
 	timeToLook struct{}
@@ -113,6 +119,8 @@ type deed struct {
 	look bool
 	// change is a wish to be done by verb.
 	change bool
+	// report is that of the page.
+	report bool
 	leave  bool
 	// interrupted is the end by Ctrl-C.
 	interrupted bool
@@ -141,6 +149,8 @@ func (m model) update(event any) (model, deed) {
 	case changed:
 		m.changing, m.picked, m.said = false, nil, m.outcome(event)
 		return m.again()
+	case reported:
+		return m.filled(event), deed{}
 	case counted:
 		m.total = int(event.locks)
 		return m, deed{}
@@ -276,6 +286,11 @@ func (m model) browse(key keyPress) (model, deed) {
 		all := orders()
 		m.look.order = order(all[(slices.Index(all, string(m.look.order))+1)%len(all)])
 		return m.fromTheTop()
+	}
+	if at := slices.IndexFunc(m.reports, func(r report) bool { return r.key == key.text }); at >= 0 {
+		if lock, there := m.chosen(); there {
+			return m.ask(m.reports[at], lock)
+		}
 	}
 	return m.begin(key.text)
 }

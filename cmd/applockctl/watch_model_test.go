@@ -16,7 +16,7 @@ import (
 
 // newModel returns a table of some lines whose window shows three locks.
 func newModel() model {
-	m := model{style: style{zone: time.UTC}, look: look{order: byObject}, verbs: verbs("boss"), by: "boss"}
+	m := model{style: style{zone: time.UTC}, look: look{order: byObject}, verbs: verbs("boss"), reports: reports(), by: "boss"}
 	m, _ = m.update(windowSize{width: 100, height: aroundRows + 3})
 	return m
 }
@@ -528,6 +528,40 @@ func TestEndingSoonHasAColour(t *testing.T) {
 	}
 }
 
+// Goal: a page of the database is that of the selected lock, tells an error or that there is nothing, and an answer that comes when
+// another page is open changes nothing. Method: answers in time and too late.
+func TestReportsArrive(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1", "2")
+	m, _ = m.press("down")
+	m, got := m.press("h")
+	if got != (deed{report: true}) || m.page.lock.Object.ID != "2" || !inOrder(m.screen(), "The history of customer:2", "reading ...") {
+		t.Errorf("%+v:\n%s", got, m.screen())
+	}
+	history := reported{title: "The history of customer:2", texts: []string{"it was\x1b taken"}}
+	if m, _ := m.update(history); !strings.Contains(m.screen(), "it was\ufffd taken") {
+		t.Errorf("the history is not shown:\n%s", m.screen())
+	}
+	history.texts = nil
+	if m, _ := m.update(history); !strings.Contains(m.screen(), "There is nothing to tell.") {
+		t.Errorf("that there is nothing is not told:\n%s", m.screen())
+	}
+	history.err = errors.New("history: no right")
+	if m, _ := m.update(history); !strings.Contains(m.screen(), "history: no right") {
+		t.Errorf("the error is not told:\n%s", m.screen())
+	}
+	for _, keys := range [][]string{{"q"}, {"q", "i"}, {"q", "?"}} {
+		m, _ := m.press(keys...)
+		before := m.screen()
+		if m, got := m.update(history); m.screen() != before || got != (deed{}) {
+			t.Errorf("behind %q: %+v\n%s", keys, got, m.screen())
+		}
+	}
+	if m, got := newModel().press("i"); got != (deed{}) || m.mode != browsing {
+		t.Errorf("the inbox of nobody: %+v", got)
+	}
+}
+
 // Goal: a text is wrapped at blanks where there are any, and into cells, and nothing of it is lost. Method: texts and widths.
 func TestWrap(t *testing.T) {
 	t.Parallel()
@@ -571,6 +605,12 @@ func TestNobodyIsAsked(t *testing.T) {
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	keys := []string{"/", "s", " ", "q", "?", "m"}
+	for _, report := range reports() {
+		if slices.Contains(keys, report.key) {
+			t.Errorf("%s: %+v", report.name, report)
+		}
+		keys = append(keys, report.key)
+	}
 	for _, verb := range verbs("boss") {
 		if slices.Contains(keys, verb.key) || verb.do == nil {
 			t.Errorf("%s: %+v", verb.name, verb)

@@ -257,6 +257,9 @@ func (m model) keys() string {
 	for _, verb := range m.verbs {
 		more = append(more, verb.key+" "+verb.name)
 	}
+	for _, report := range m.reports {
+		more = append(more, report.key+" "+report.name)
+	}
 	for _, key := range append(more, "space look") {
 		if longer := keys + gap + key; displaywidth.String(longer) <= m.style.width {
 			keys = longer

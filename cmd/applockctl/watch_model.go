@@ -109,6 +109,7 @@ const (
 	keyHome
 	keyEnter
 	keyEscape
+	keyTab
 	keyErase
 	keyEraseAll
 	keyInterrupt
@@ -342,6 +343,10 @@ func (m model) typing(key keyPress) (model, deed) {
 		m.text = string(runes[:max(0, len(runes)-1)])
 	case keyEraseAll:
 		m.text = ""
+	case keyTab:
+		if names := m.offered(); len(names) > 0 {
+			m.text = names[0]
+		}
 	case keyEnter:
 		return m.entered()
 	case typed:
@@ -353,6 +358,29 @@ func (m model) typing(key keyPress) (model, deed) {
 		}, key.text)
 	}
 	return m, deed{}
+}
+
+// offered returns the names on the screen that answer the question and begin with what has been typed, in any case of letters.
+func (m model) offered() []string {
+	if m.mode != asking || m.verb.asks[m.step].name == nil {
+		return nil
+	}
+	var owners []applock.Owner
+	for _, lock := range m.found.locks {
+		owners = append(owners, lock.Owner)
+	}
+	for _, waiter := range m.found.waiters {
+		owners = append(owners, waiter.Owner)
+	}
+	var names []string
+	for _, owner := range owners {
+		name := m.verb.asks[m.step].name(owner)
+		if name != "" && strings.HasPrefix(strings.ToLower(name), strings.ToLower(m.text)) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // entered takes the text that has been typed.

@@ -24,7 +24,7 @@ func newModel() model {
 // press presses keys, of which some have names, and returns what the last one asks for.
 func (m model) press(keys ...string) (model, deed) {
 	named := map[string]pressed{
-		"up": keyUp, "down": keyDown, "pgup": keyPageUp, "pgdn": keyPageDown, "home": keyHome, "enter": keyEnter,
+		"up": keyUp, "down": keyDown, "pgup": keyPageUp, "pgdn": keyPageDown, "home": keyHome, "enter": keyEnter, "tab": keyTab,
 		"esc": keyEscape, "erase": keyErase, "eraseall": keyEraseAll, "^c": keyInterrupt,
 	}
 	var last deed
@@ -297,6 +297,46 @@ func TestChangesAreConfirmed(t *testing.T) {
 	}
 	if _, got := newModel().press("q"); got != (deed{leave: true}) {
 		t.Errorf("q: %+v", got)
+	}
+}
+
+// Goal: a dialog says what its answer is for, which keys there are, and offers the names on the screen; the whole answer stays in
+// sight. Method: each question of a verb, with tab, and an answer longer than a line.
+func TestDialogsHaveHints(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	m.by, m.verbs = "", verbs("")
+	locks := []applock.Lock{lockOf("1", "mlee", 7, time.Hour), lockOf("2", "Moore", 7, time.Hour), lockOf("3", "asmith", 7, time.Hour), lockOf("4", "mlee", 7, time.Hour)}
+	locks[0].Owner.Department = "sales"
+	waiting := applock.Waiter{Object: locks[0].Object, Owner: applock.Owner{Operator: "mwong", Department: "CS"}}
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: locks, waiters: []applock.Waiter{waiting}}})
+	expect := func(want ...string) {
+		t.Helper()
+		m.mustFit(t)
+		if !inOrder(m.screen(), want...) {
+			t.Errorf("%q are not on the screen:\n%s", want, m.screen())
+		}
+	}
+	m, _ = m.press("/")
+	expect("Any part of an object, operator, department or note", "only what has this text: _", "enter finds  esc gives up")
+	m, _ = m.press("tab", "esc", "t")
+	expect("different operators.  tab: Moore  asmith  mlee  mwong", "transfer customer:1: To which operator? _", "tab completes  enter goes on  esc gives up")
+	m, _ = m.press("m", "w")
+	expect("tab: mwong", "To which operator? mw_")
+	m, _ = m.press("tab", "enter")
+	expect("tab: CS  sales", "That one's department? _", "(may be empty)")
+	m, _ = m.press("x", "tab")
+	expect("That one's department? x_", "enter goes on")
+	m, _ = m.press("enter")
+	expect("The history keeps it, and the former holder reads it", "Why? _", "(may be empty)")
+	for range 50 {
+		m, _ = m.press("long ")
+	}
+	expect("Why? long", "long _", "enter goes on")
+	m, _ = m.press("enter")
+	expect("$APPLOCK_OPERATOR", "Who are you? _", "enter goes on")
+	if m.wish.to != (applock.Owner{Operator: "mwong", Department: "x"}) {
+		t.Errorf("it is for %v", m.wish.to)
 	}
 }
 

@@ -33,19 +33,36 @@ type question struct {
 	text     string
 	optional bool
 	answer   func(*wish) *string
+	// hint says what becomes of the answer.
+	hint string
+	// name is what tab offers of each owner on the screen; nil where it offers nothing.
+	name func(applock.Owner) string
 }
 
 // verbs asks who it is that wants something where that is not known: else the history would say that it was the holder.
 func verbs(by string) []verb {
-	operator := question{text: "To which operator?", answer: func(w *wish) *string { return &w.to.Operator }}
-	department := question{text: "That one's department?", optional: true, answer: func(w *wish) *string { return &w.to.Department }}
-	own := question{text: "Your department?", optional: true, answer: department.answer}
-	why := question{text: "Why?", answer: func(w *wish) *string { return &w.reason }}
+	operator := question{
+		text: "To which operator?", answer: func(w *wish) *string { return &w.to.Operator },
+		hint: "Upper and lower case are different operators.", name: func(o applock.Owner) string { return o.Operator },
+	}
+	department := question{
+		text: "That one's department?", optional: true, answer: func(w *wish) *string { return &w.to.Department },
+		name: func(o applock.Owner) string { return o.Department },
+	}
+	own := department
+	own.text = "Your department?"
+	why := question{
+		text: "Why?", answer: func(w *wish) *string { return &w.reason },
+		hint: "The history keeps it, and the former holder reads it in the inbox.",
+	}
 	reason := []question{why}
 	why.optional = true
 	history := []question{why}
 	if by == "" {
-		who := question{text: "Who are you?", answer: func(w *wish) *string { return &w.by }}
+		who := question{
+			text: "Who are you?", answer: func(w *wish) *string { return &w.by }, name: operator.name,
+			hint: "The history keeps it. --by or $" + operatorVariable + " says it once and for all.",
+		}
 		history, reason = append(history, who), append(reason, who)
 	}
 	return []verb{

@@ -186,10 +186,18 @@ const mostSaid = 4
 func (m model) below() []shadedLine {
 	switch m.mode {
 	case filtering:
-		return []shadedLine{{}, {text: "only what has this text: " + m.text + "_", shade: strong}, {text: "enter  esc"}}
+		return m.dialog("Any part of an object, operator, department or note, in upper or lower case; nothing shows all locks again.",
+			"only what has this text: ", "enter finds  esc gives up  ctrl-u empties")
 	case asking:
-		object := m.verb.name + " " + m.wish.what()
-		return []shadedLine{{}, {text: object + ": " + m.verb.asks[m.step].text + " " + m.text + "_", shade: strong}, {text: "enter  esc"}}
+		ask := m.verb.asks[m.step]
+		hint, keys := ask.hint, "enter goes on  esc gives up  ctrl-u empties"
+		if names := m.offered(); len(names) > 0 {
+			hint, keys = hint+"  tab: "+strings.Join(names, "  "), "tab completes  "+keys
+		}
+		if ask.optional {
+			keys += "  (may be empty)"
+		}
+		return m.dialog(strings.TrimSpace(hint), m.verb.name+" "+m.wish.what()+": "+ask.text+" ", keys)
 	case confirming:
 		lines := m.wrapped(m.height-aboveRows-2, strong, m.verb.plan(m.wish))
 		return append(lines, shadedLine{text: "y  does it; any other key leaves it"})
@@ -198,6 +206,13 @@ func (m model) below() []shadedLine {
 		lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-2, plain, m.aboutChosen()...)...)
 		return append(lines, shadedLine{text: m.keys(), shade: faint})
 	}
+}
+
+// dialog asks for a text, with a hint above it and the keys below.
+func (m model) dialog(hint, question, keys string) []shadedLine {
+	lines := append([]shadedLine{{}}, m.wrapped(2, faint, hint)...)
+	lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-2, strong, question+m.text+"_")...)
+	return append(lines, shadedLine{text: keys, shade: faint})
 }
 
 // wrapped returns texts in as many lines as they need, but not in more than most: then the last one says that it is cut.

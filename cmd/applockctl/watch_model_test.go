@@ -506,9 +506,9 @@ func (m model) mustFit(t *testing.T) {
 func TestHelpOfTheTable(t *testing.T) {
 	t.Parallel()
 	m := newModel().sees(false, "1", "2")
-	m, _ = m.update(windowSize{width: 100, height: 40})
+	m, _ = m.update(windowSize{width: 80, height: 24})
 	m, got := m.press("?")
-	if !strings.Contains(m.screen(), watchKeys) || got != (deed{}) {
+	if !strings.Contains(m.screen(), watchKeys+"\n\n"+watchColour+"\n") || got != (deed{}) {
 		t.Errorf("%+v: %s", got, m.screen())
 	}
 	for _, key := range []string{"q", "esc", "enter", "?", " ", "r"} {
@@ -530,7 +530,7 @@ func TestHelpOfTheTable(t *testing.T) {
 			m, _ = m.press("up", "pgdn", "pgup", "home", "q")
 		}
 	}
-	if !inOrder(strings.Join(strings.Fields(read), " "), "select a lock", "take the lock, which needs a reason", "q leave") {
+	if !inOrder(strings.Join(strings.Fields(read), " "), "select a lock", "take the lock, which needs a reason", "q quit", "A red lock ends") {
 		t.Errorf("in a small window: %s", read)
 	}
 	if m.page.top != 0 || m.mode != browsing {

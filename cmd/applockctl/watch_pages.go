@@ -10,24 +10,24 @@ import (
 
 // A page is text over the whole window, in the place of the table, until a key closes it.
 
-// watchKeys are the keys of the table, for its page and for the help of the command.
+// watchKeys are the keys of the table, for its page and for the help of the command. They fit into 80 columns.
 const watchKeys = `  up down pgup pgdn home   select a lock
-  /                        show only locks with this text in any part of their object,
-                           operator, department or note; esc shows all again
+  /                        show only locks with this text in any part of the
+                           object, operator, department or note; esc ends it
   s                        sort by object, left, age, waiters
-  m                        mark the lock, or unmark it; t, k and r then act on all
-                           marked locks, also on other pages; esc unmarks all
+  m                        mark the lock, or unmark it; t, k and r then act on
+                           all marked locks, on any page; esc unmarks all
   t                        transfer the lock to another operator
   k                        take the lock, which needs a reason
   r                        release the lock
-  h                        show the history of the object, the newest first
-  i                        show the inbox of the lock's holder, the newest first
+  h                        show the history of the object, newest first
+  i                        show the inbox of the lock's holder, newest first
   space                    look at once
   ?                        show these keys
-  q                        leave`
+  q                        quit`
 
 // watchColour says what the colour of a line means.
-const watchColour = `A red line is a lock that ends soon: within the hour, and in the last quarter of its time.`
+const watchColour = `A red lock ends within the hour, and is in the last quarter of its time.`
 
 // report is a page that the database fills. Another one is another entry in reports.
 type report struct {

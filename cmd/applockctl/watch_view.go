@@ -267,18 +267,20 @@ func (m model) status() string {
 
 // keys names the keys that the window has room for, the most wanted first.
 func (m model) keys() string {
-	keys := "? help  q leave  / find"
-	more := []string{"s sort", "m mark"}
+	all := []string{"? help", "q quit", "/ find", "s sort", "m mark"}
 	for _, verb := range m.verbs {
-		more = append(more, verb.key+" "+verb.name)
+		all = append(all, verb.key+" "+verb.name)
 	}
 	for _, report := range m.reports {
-		more = append(more, report.key+" "+report.name)
+		all = append(all, report.key+" "+report.name)
 	}
-	for _, key := range append(more, "space look") {
-		if longer := keys + gap + key; displaywidth.String(longer) <= m.style.width {
-			keys = longer
+	keys := all[0]
+	for _, key := range append(all[1:], "space look") {
+		longer := keys + gap + key
+		if displaywidth.String(longer) > m.style.width {
+			break
 		}
+		keys = longer
 	}
 	return keys
 }

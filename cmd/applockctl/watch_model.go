@@ -268,7 +268,10 @@ func (m model) browse(key keyPress) (model, deed) {
 	case keyHome:
 		return m.first()
 	case keyEscape:
-		m.look.filter, m.said, m.picked = "", "", nil
+		if m.look.filter == "" {
+			m.picked = nil
+		}
+		m.look.filter, m.said = "", ""
 		return m.first()
 	}
 	switch key.text {

@@ -371,7 +371,12 @@ func TestMarkedLocksHaveOnePlan(t *testing.T) {
 	if text := m.screen(); !strings.Contains(text, "transfer: 1 of 2 locks; transfer customer:4: held by x") || strings.Contains(text, "marked") {
 		t.Errorf("the outcome is not told:\n%s", text)
 	}
-	m, _ = m.press("up", "m", "esc")
+	m, _ = m.press("home", "m", "/", "x", "enter")
+	m = m.sees(false, "1", "2")
+	if m, _ = m.press("esc"); !strings.Contains(m.screen(), "1 marked") || m.look.filter != "" {
+		t.Errorf("esc behind a filter does not end that alone:\n%s", m.screen())
+	}
+	m, _ = m.press("esc")
 	if strings.Contains(m.screen(), "marked") {
 		t.Errorf("esc leaves marks:\n%s", m.screen())
 	}

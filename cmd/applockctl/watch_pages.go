@@ -13,10 +13,11 @@ import (
 // watchKeys are the keys of the table, for its page and for the help of the command. They fit into 80 columns.
 const watchKeys = `  up down pgup pgdn home   select a lock
   /                        show only locks with this text in any part of the
-                           object, operator, department or note; esc ends it
+                           object, operator, department or note
   s                        sort by object, left, age, waiters
   m                        mark the lock, or unmark it; t, k and r then act on
-                           all marked locks, on any page; esc unmarks all
+                           all marked locks, on any page
+  esc                      show all locks again; then unmark them
   t                        transfer the lock to another operator
   k                        take the lock, which needs a reason
   r                        release the lock

@@ -145,9 +145,10 @@ func (m model) table(rows int) []shadedLine {
 	for _, waiter := range m.found.waiters {
 		waiting[waiter.Object]++
 	}
-	style, mark := m.style, func(string) string { return "" }
+	style, margin := m.style, ""
 	if len(m.picked) > 0 {
-		style.width, mark = m.style.width-len(pickedMark), func(text string) string { return text }
+		margin = notPickedMark
+		style.width -= len(margin)
 	}
 	table := newTable(style, watchedLock{}.fields())
 	top := max(m.top, m.index-max(1, rows)+1)
@@ -158,13 +159,13 @@ func (m model) table(rows int) []shadedLine {
 	var lines []shadedLine
 	for i, text := range strings.Split(strings.TrimSuffix(table.align(), "\n"), "\n") {
 		if i == 0 {
-			lines = append(lines, shadedLine{text: mark(notPickedMark) + text, shade: strong})
+			lines = append(lines, shadedLine{text: margin + text, shade: strong})
 			continue
 		}
 		lock := m.found.locks[top+i-1]
-		line := shadedLine{text: mark(notPickedMark) + text, soon: endsSoon(lock)}
+		line := shadedLine{text: margin + text, soon: endsSoon(lock)}
 		if m.isPicked(lock) {
-			line.text = mark(pickedMark) + text
+			line.text = pickedMark + text
 		}
 		if top+i-1 == m.index {
 			line.shade, line.text = marked, padded(line.text, m.style.width)

@@ -398,6 +398,9 @@ func TestPlanFitsIntoTheWindow(t *testing.T) {
 	if text := m.screen(); !inOrder(text, "Release 100 locks. ", "In the history: by boss", "…\n", "y  does it") {
 		t.Errorf("the plan is:\n%s", text)
 	}
+	if cut := m.wrapped(1, plain, strings.Repeat("x", 200)); len(cut) != 1 || cut[0].text != strings.Repeat("x", 79)+"…" {
+		t.Errorf("a line that is full ends as %v", cut)
+	}
 }
 
 // Goal: an outage is told, the table stays and goes on after it. Method: a look that fails, and one that does not.

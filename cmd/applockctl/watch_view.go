@@ -226,7 +226,7 @@ func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
 	}
 	if most = max(1, most); len(lines) > most {
 		lines = lines[:most]
-		lines[most-1].text = shorten(lines[most-1].text, m.style.width-1) + "…"
+		lines[most-1].text = shorten(lines[most-1].text+"…", m.style.width)
 	}
 	return lines
 }

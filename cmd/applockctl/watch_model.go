@@ -198,9 +198,7 @@ func (m model) arrived(event looked) (model, deed) {
 		return m, deed{}
 	}
 	m.found, m.shown, m.trouble = event.found, event.turn, ""
-	m.picked = slices.DeleteFunc(slices.Clone(m.picked), func(lock applock.Lock) bool {
-		return slices.ContainsFunc(m.found.locks, func(found applock.Lock) bool { return found.Object == lock.Object && found.Fence != lock.Fence })
-	})
+	m.picked = slices.DeleteFunc(slices.Clone(m.picked), m.hasEnded)
 	if len(m.found.locks) == 0 && len(m.starts) > 0 {
 		return m.pageBefore() // the last page has become empty
 	}
@@ -209,6 +207,16 @@ func (m model) arrived(event looked) (model, deed) {
 		at = m.index // the next one moves up
 	}
 	return m.selecting(at), deed{}
+}
+
+// hasEnded reports whether the table shows that a grant is over: another one is in its place, or nothing is between its neighbours.
+func (m model) hasEnded(lock applock.Lock) bool {
+	locks := m.found.locks
+	if at := slices.IndexFunc(locks, func(found applock.Lock) bool { return found.Object == lock.Object }); at >= 0 {
+		return locks[at].Fence != lock.Fence
+	}
+	behind := m.found.more && before(locks[len(locks)-1].Object, lock.Object)
+	return m.look.byKey() && m.look.filter == "" && before(m.look.request.After, lock.Object) && !behind
 }
 
 // selecting selects a line that there is.

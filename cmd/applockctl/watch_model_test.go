@@ -380,6 +380,19 @@ func TestMarkedLocksHaveOnePlan(t *testing.T) {
 	if strings.Contains(m.screen(), "marked") {
 		t.Errorf("esc leaves marks:\n%s", m.screen())
 	}
+	m = newModel().sees(true, "1", "2", "3")
+	m, _ = m.press("m", "m", "m") // and on to the next page
+	if m = m.sees(false, "5"); len(m.picked) != 3 {
+		t.Errorf("marks on the page before are gone: %v", m.picked)
+	}
+	m, _ = m.press("up")
+	if m = m.sees(true, "1", "3", "4"); len(m.picked) != 2 {
+		t.Errorf("a lock that has ended is marked: %v", m.picked)
+	}
+	m, _ = m.press("/", "x", "enter")
+	if m = m.sees(false, "1"); len(m.picked) != 2 {
+		t.Errorf("a mark of what the filter hides is gone: %v", m.picked)
+	}
 	if m, got := newModel().press("m"); got != (deed{}) || len(m.picked) > 0 {
 		t.Errorf("nothing is marked: %+v", got)
 	}

@@ -191,7 +191,7 @@ func (d *desk) change(ctx context.Context) {
 			err := d.app.limited(ctx, d.session, verb.name, func(ctx context.Context, s session) error {
 				answer, err := verb.do(ctx, s, lock, wish)
 				if err == nil {
-					done.answers = append(done.answers, answer)
+					done.done, done.answers = append(done.done, lock), append(done.answers, answer)
 				}
 				return err
 			})

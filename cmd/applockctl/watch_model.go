@@ -77,8 +77,9 @@ type (
 		found sight
 		err   error
 	}
-	// changed has the answers of the locks that it was done with, and the errors of others. What is in neither was not begun.
+	// changed has the locks that it was done with and their answers, and the errors of others. What is in neither was not begun.
 	changed struct {
+		done    []applock.Lock
 		answers []string
 		errs    []error
 	}
@@ -148,7 +149,10 @@ func (m model) update(event any) (model, deed) {
 	case looked:
 		return m.arrived(event)
 	case changed:
-		m.changing, m.picked, m.said = false, nil, m.outcome(event)
+		m.changing, m.said = false, m.outcome(event)
+		for _, lock := range event.done {
+			m = m.unpicked(lock)
+		}
 		return m.again()
 	case reported:
 		return m.filled(event), deed{}
@@ -312,6 +316,11 @@ func (m model) isPicked(lock applock.Lock) bool {
 	return slices.ContainsFunc(m.picked, func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
 }
 
+func (m model) unpicked(lock applock.Lock) model {
+	m.picked = slices.DeleteFunc(slices.Clone(m.picked), func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
+	return m
+}
+
 // pick marks the selected lock, or takes its mark away, and goes on to the next.
 func (m model) pick() (model, deed) {
 	lock, there := m.chosen()
@@ -319,7 +328,7 @@ func (m model) pick() (model, deed) {
 	case !there:
 		return m, deed{}
 	case m.isPicked(lock):
-		m.picked = slices.DeleteFunc(slices.Clone(m.picked), func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
+		m = m.unpicked(lock)
 	default:
 		m.picked = append(slices.Clone(m.picked), lock)
 	}

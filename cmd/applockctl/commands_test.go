@@ -64,6 +64,32 @@ func TestEveryCommandIsExplained(t *testing.T) {
 	}
 }
 
+// Goal: the help of the program has its commands in groups, of which the shortest is first, and none is left out. Method: what it
+// prints, and the groups of all commands.
+func TestCommandsAreInGroups(t *testing.T) {
+	t.Parallel()
+	got := userOf("").must(t, "--help")
+	if !inOrder(got.stdout, "\nRun:\n", "  run ", "\nLocks:\n", "  get ", "\nSupervise:\n", "  watch ", "\nDatabase:\n", "  migrate ", "\nFlags:\n") {
+		t.Errorf("the help has no groups: %s", got.stdout)
+	}
+	root := newTree()
+	sizes := map[string]int{}
+	for _, command := range root.Commands() {
+		own := !slices.Contains([]string{"help", "completion"}, command.Name())
+		if own && !root.ContainsGroup(command.GroupID) {
+			t.Errorf("%s is in no group", command.Name())
+		}
+		sizes[command.GroupID]++
+	}
+	before := 0
+	for _, group := range root.Groups() {
+		if sizes[group.ID] < before {
+			t.Errorf("%s has %d commands, and the group before it %d", group.Title, sizes[group.ID], before)
+		}
+		before = sizes[group.ID]
+	}
+}
+
 // Each example is a command line that the program understands, whatever a database would answer.
 func TestExamplesParse(t *testing.T) {
 	t.Parallel()

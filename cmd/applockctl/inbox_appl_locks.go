@@ -95,17 +95,9 @@ With --output json each is an object on a line of its own.`,
 
 func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 	return a.printList(ctx, "inbox", "notice", listedNotice{}, func(ctx context.Context, s session, p *printer) error {
-		notices, next, err := s.Inbox(ctx, request)
+		notices, next, err := readInbox(ctx, s, request)
 		if err != nil {
 			return err
-		}
-		room := cmp.Or(request.PageSize, applock.DefaultPageSize) - len(notices)
-		if room > 0 {
-			expiring, err := readExpiring(ctx, s, request.Operator, room)
-			if err != nil {
-				return err
-			}
-			notices = append(notices, expiring...)
 		}
 		s.pause()
 		for _, notice := range notices {
@@ -115,6 +107,17 @@ func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 		}
 		return nil
 	})
+}
+
+// readInbox returns the inbox, and what ends soon if there is room behind it.
+func readInbox(ctx context.Context, s session, request applock.InboxRequest) ([]applock.Notice, applock.InboxPosition, error) {
+	notices, next, err := s.Inbox(ctx, request)
+	room := cmp.Or(request.PageSize, applock.DefaultPageSize) - len(notices)
+	if err != nil || room <= 0 {
+		return notices, next, err
+	}
+	expiring, err := readExpiring(ctx, s, request.Operator, room)
+	return append(notices, expiring...), next, err
 }
 
 // readExpiring returns what of an operator's ends soon.

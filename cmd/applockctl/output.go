@@ -176,7 +176,7 @@ func (a *app) style() style {
 	return s
 }
 
-// widthOf returns how many characters a line on the terminal has, which COLUMNS may say, and zero for what is no
+// widthOf returns how many cells a line on the terminal has, which COLUMNS may say, and zero for what is no
 // terminal: whoever reads that wants whole names.
 func widthOf(w io.Writer, getenv func(string) string) int {
 	if !isTerminal(w) {

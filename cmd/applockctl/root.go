@@ -37,7 +37,7 @@ type app struct {
 	output format
 	// wide and utc are for tables, quiet for all that is no news.
 	wide, utc, quiet bool
-	// width is how many characters a line of stdout has, zero for any number.
+	// width is how many cells a line of stdout has, zero for any number.
 	width int
 }
 
@@ -114,34 +114,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	a.addGlobalFlags(root)
-	root.AddCommand(
-		a.getCommand(),
-		a.renewCommand(),
-		a.assertCommand(),
-		a.releaseCommand(),
-		a.inquireCommand(),
-		a.noteCommand(),
-		a.transferCommand(),
-		a.takeCommand(),
-		a.runCommand(),
-		a.listCommand(),
-		a.statsCommand(),
-		a.historyCommand(),
-		a.inboxCommand(),
-		a.policyCommand(),
-		a.watchCommand(),
-		a.consoleCommand(),
-		a.purgeCommand(),
-		a.purgeHistoryCommand(),
-		a.migrateCommand(),
-		a.verifyCommand(),
-		a.grantCommand(),
-		a.revokeCommand(),
-		a.guardCommand(),
-		a.demoCommand(),
-		a.pingCommand(),
-		a.versionCommand(),
-	)
+	a.addCommands(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	finishTree(root)
@@ -155,6 +128,52 @@ func (a *app) rootCommand() *cobra.Command {
 		}
 	}
 	return root
+}
+
+// addCommands adds the commands in groups, of which the help has the shortest first.
+func (a *app) addCommands(root *cobra.Command) {
+	addGroup(root, "Run:",
+		a.runCommand(),
+	)
+	addGroup(root, "Locks:",
+		a.getCommand(),
+		a.renewCommand(),
+		a.assertCommand(),
+		a.releaseCommand(),
+		a.inquireCommand(),
+		a.noteCommand(),
+	)
+	addGroup(root, "Supervise:",
+		a.transferCommand(),
+		a.takeCommand(),
+		a.listCommand(),
+		a.statsCommand(),
+		a.historyCommand(),
+		a.inboxCommand(),
+		a.policyCommand(),
+		a.watchCommand(),
+		a.consoleCommand(),
+	)
+	addGroup(root, "Database:",
+		a.purgeCommand(),
+		a.purgeHistoryCommand(),
+		a.migrateCommand(),
+		a.verifyCommand(),
+		a.grantCommand(),
+		a.revokeCommand(),
+		a.guardCommand(),
+		a.demoCommand(),
+		a.pingCommand(),
+		a.versionCommand(),
+	)
+}
+
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, command := range commands {
+		command.GroupID = title
+		root.AddCommand(command)
+	}
 }
 
 func (a *app) addGlobalFlags(root *cobra.Command) {

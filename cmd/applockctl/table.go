@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
 
 	"github.com/applock/applock/applock"
 )
@@ -32,7 +33,7 @@ type style struct {
 	wide bool
 	// zone is where the reader is.
 	zone *time.Location
-	// width is how many characters a line may have, zero for any number.
+	// width is how many cells of the terminal a line may have, zero for any number.
 	width int
 }
 
@@ -151,7 +152,7 @@ func (t *table) add(fields []field) {
 func (t *table) align() string {
 	for _, line := range t.lines {
 		for i, cell := range line {
-			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+			t.widths[i] = max(t.widths[i], displaywidth.String(cell))
 		}
 	}
 	t.fit()
@@ -159,10 +160,10 @@ func (t *table) align() string {
 	for _, line := range t.lines {
 		for i, cell := range line {
 			cell = shorten(cell, t.widths[i])
-			text.WriteString(cell)
 			if i < len(line)-1 {
-				text.WriteString(strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+len(gap)))
+				cell = padded(cell, t.widths[i]) + gap
 			}
+			text.WriteString(cell)
 		}
 		text.WriteString("\n")
 	}
@@ -203,10 +204,12 @@ func (t *table) fit() {
 	}
 }
 
-// shorten cuts a text that is longer than width characters, visibly.
+// shorten cuts a text that is wider than width cells, visibly.
 func shorten(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return string([]rune(text)[:width-1]) + "…"
+	return displaywidth.TruncateString(text, width, "…")
+}
+
+// padded fills a text with blanks up to width cells.
+func padded(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-displaywidth.String(text)))
 }

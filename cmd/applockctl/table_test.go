@@ -93,6 +93,37 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+// Goal: columns stand below each other, and fit, also where characters take two cells or none. Method: names in Japanese, with
+// combining marks and as emoji, at two widths.
+func TestTableCountsCells(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		width int
+		want  string
+	}{
+		{0, "" +
+			"OBJECT             OPERATOR      LEFT\n" +
+			"顧客:顧客番号の例  山田太郎です  1m\n" +
+			"e\u0301te\u0301:1              👧-jdoe       1m\n"},
+		{33, "" +
+			"OBJECT             OPERATOR  LEFT\n" +
+			"顧客:顧客番号の例  山田太…   1m\n" +
+			"e\u0301te\u0301:1              👧-jdoe   1m\n"},
+	} {
+		lines := [][]field{
+			{{title: "OBJECT", value: "顧客:顧客番号の例"}, {title: "OPERATOR", value: "山田太郎です"}, {title: "LEFT", value: lasting(90)}},
+			{{title: "OBJECT", value: "e\u0301te\u0301:1"}, {title: "OPERATOR", value: "👧-jdoe"}, {title: "LEFT", value: lasting(90)}},
+		}
+		table := newTable(style{width: test.width}, lines[0])
+		for _, line := range lines {
+			table.add(line)
+		}
+		if got := table.align(); got != test.want {
+			t.Errorf("at %d cells:\n%s\nwant\n%s", test.width, got, test.want)
+		}
+	}
+}
+
 // Goal: a long table is printed bit by bit, and what follows stands below what is there. Method: two parts.
 func TestTableGoesOn(t *testing.T) {
 	t.Parallel()

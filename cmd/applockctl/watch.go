@@ -28,22 +28,18 @@ func (a *app) watchCommand() *cobra.Command {
 		Long: `Shows the live locks and how many wait for each, and looks again every two seconds. The selected line
 stays with its lock. The keys:
 
-  up down pgup pgdn home   select a lock
-  /                        only what has this text in its object, operator, department or note
-  s                        sort by object, operator, since, left
-  t                        hand the lock over: to whom is asked
-  k                        take the lock, which wants a reason
-  r                        release the lock
-  space                    look at once
-  q                        leave
+` + watchKeys + `
 
-Before that you are asked why, and who you are unless --by says it: the history keeps both. What would
-happen is told, and y does it. It concerns the grant that was shown: if somebody else has
-the object meanwhile, the answer is his name. The lower lines have the selected lock in full, and who waits.
+` + watchColour + `
 
-By object, only the locks in the window are read, and those before the first that the filter lets pass; any
-other order reads all on every look. When the database does not answer, the last line says so, and the
-table goes on when it does.
+To transfer, take or release you are asked why, and who you are unless --by says it: the history keeps both.
+Then the plan is shown, and y does it. It concerns the grant that was shown: if somebody else has the
+object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits.
+
+By object, a look reads only the locks in the window, and with a filter those before the last of them. In
+any other order it reads the first 1000, and with a filter all. How many locks there are is counted once a
+minute, for a role that may see appl_lock_stats. When the database does not answer, the line below the
+table says so, and the table goes on when it does.
 
 With --output json no terminal is needed: a line for each lock and each waiter that is there, and then
 one for each change between two looks.`,
@@ -65,7 +61,7 @@ one for each change between two looks.`,
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator holds")
 	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds")
-	command.Flags().Var(&flags.look.order, "sort", "by object, operator, since (the oldest first) or left (the soonest end first)")
+	command.Flags().Var(&flags.look.order, "sort", "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)")
 	command.Flags().Var(&flags.every, "every", "how long to wait between two looks")
 	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are, for the history; without it $"+operatorVariable)
 	complete(command, "sort", orders()...)

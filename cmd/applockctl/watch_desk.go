@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
 
 	"github.com/gdamore/tcell/v3"
+	"github.com/gdamore/tcell/v3/color"
 
 	"github.com/applock/applock/applock"
 )
@@ -22,6 +24,8 @@ type desk struct {
 	answers chan any
 	// next is when to look again.
 	next *time.Timer
+	// counted is when the locks were counted last.
+	counted time.Time
 	// stopLook breaks off a look whose answer is of no use.
 	stopLook context.CancelFunc
 }
@@ -37,7 +41,7 @@ func newScreen() (tcell.Screen, error) {
 func (a *app) newDesk(s session, screen tcell.Screen, flags watchFlags) *desk {
 	return &desk{
 		app: a, session: s, screen: screen, every: time.Duration(flags.every),
-		model:    model{style: a.style(), look: flags.look, verbs: verbs(flags.by), by: flags.by},
+		model:    model{style: a.style(), look: flags.look, verbs: verbs(flags.by), reports: reports(), by: flags.by},
 		answers:  make(chan any),
 		stopLook: func() {},
 	}
@@ -53,8 +57,7 @@ func (d *desk) run(ctx context.Context) error {
 	defer stop()
 	d.next = time.NewTimer(d.every)
 	defer d.next.Stop()
-	width, height := d.screen.Size()
-	var event any = windowSize{width: width, height: height}
+	var event any = d.size()
 	for {
 		var deed deed
 		d.model, deed = d.model.update(event)
@@ -67,8 +70,12 @@ func (d *desk) run(ctx context.Context) error {
 		if deed.change {
 			d.change(working)
 		}
+		if deed.report {
+			d.report(working)
+		}
 		if deed.look {
 			d.look(working)
+			d.count(working)
 		}
 		d.draw()
 		var err error
@@ -82,14 +89,20 @@ func (d *desk) run(ctx context.Context) error {
 func (d *desk) left(reason error) error {
 	switch {
 	case d.model.changing && reason == nil:
-		return fmt.Errorf("watch: %s %s: %w", d.model.verb.name, d.model.wish.lock.Object, applock.ErrOutcomeUnknown)
+		return fmt.Errorf("watch: %s %s: %w", d.model.verb.name, d.model.wish.what(), applock.ErrOutcomeUnknown)
 	case d.model.changing:
-		return fmt.Errorf("watch: %s %s: %w: %w", d.model.verb.name, d.model.wish.lock.Object, applock.ErrOutcomeUnknown, reason)
+		return fmt.Errorf("watch: %s %s: %w: %w", d.model.verb.name, d.model.wish.what(), applock.ErrOutcomeUnknown, reason)
 	case reason == nil:
 		return nil
 	default:
 		return fmt.Errorf("watch: %w", reason)
 	}
+}
+
+// size returns the size that the driver of the terminal tells. Each draw asks it again.
+func (d *desk) size() windowSize {
+	width, height := d.screen.Size()
+	return windowSize{width: width, height: height}
 }
 
 // event waits for the next event.
@@ -111,8 +124,7 @@ func (d *desk) event(ctx context.Context) (any, error) {
 		case event := <-d.screen.EventQ():
 			switch event := event.(type) {
 			case *tcell.EventResize:
-				width, height := event.Size()
-				return windowSize{width: width, height: height}, nil
+				return d.size(), nil // not the event's: tmux before 3.4 answers with columns and lines swapped
 			case *tcell.EventKey:
 				return keyOfTerminal(event), nil
 			case *tcell.EventError:
@@ -134,18 +146,70 @@ func (d *desk) look(ctx context.Context) {
 	})
 }
 
-// change does what has been confirmed. Whoever leaves meanwhile breaks it off.
+// countEvery is how often the locks are counted, which reads all of them.
+const countEvery = time.Minute
+
+// count counts the locks, unless they have been just now. Who may not, or waits for a slow database, has a table without the number.
+func (d *desk) count(ctx context.Context) {
+	if time.Since(d.counted) < countEvery || d.model.look.request.Operator != "" { // which is not counted by
+		return
+	}
+	d.counted = time.Now()
+	wanted := d.model.look
+	d.beside(ctx, func() any {
+		var found counted
+		_ = d.app.limited(ctx, d.session, "watch", func(ctx context.Context, s session) error {
+			var err error
+			found.locks, err = wanted.count(ctx, s)
+			return err
+		})
+		return found
+	})
+}
+
+// report reads what fills the page.
+func (d *desk) report(ctx context.Context) {
+	wanted, style := d.model.page, d.model.style
+	d.beside(ctx, func() any {
+		found := reported{title: wanted.title}
+		found.err = d.app.limited(ctx, d.session, wanted.report.name, func(ctx context.Context, s session) error {
+			var err error
+			found.texts, err = wanted.report.read(ctx, s, style, wanted.lock)
+			return err
+		})
+		return found
+	})
+}
+
+// change does what has been confirmed, lock by lock. Whoever leaves meanwhile breaks it off. A refusal concerns one lock; behind a call
+// that had no answer, none is begun.
 func (d *desk) change(ctx context.Context) {
 	verb, wish := d.model.verb, d.model.wish
 	d.beside(ctx, func() any {
 		var done changed
-		done.err = d.app.limited(ctx, d.session, verb.name, func(ctx context.Context, s session) error {
-			var err error
-			done.answer, err = verb.do(ctx, s, wish)
-			return err
-		})
+		for _, lock := range wish.locks {
+			err := d.app.limited(ctx, d.session, verb.name, func(ctx context.Context, s session) error {
+				answer, err := verb.do(ctx, s, lock, wish)
+				if err == nil {
+					done.done, done.answers = append(done.done, lock), append(done.answers, answer)
+				}
+				return err
+			})
+			if err != nil {
+				done.errs = append(done.errs, err)
+			}
+			if unanswered(err) {
+				break
+			}
+		}
 		return done
 	})
+}
+
+// unanswered reports whether a call had no answer, as the next would have none.
+func unanswered(err error) bool {
+	var late *timeoutError
+	return errors.As(err, &late) || errors.Is(err, applock.ErrOutcomeUnknown) || errors.Is(err, applock.ErrUnreachable)
 }
 
 // fault is a panic beside the table.
@@ -173,29 +237,32 @@ func (d *desk) beside(ctx context.Context, work func() any) {
 func (d *desk) draw() {
 	d.screen.Clear()
 	for y, line := range d.model.view() {
-		d.screen.PutStrStyled(0, y, line.text, styleOf(line.shade))
+		d.screen.PutStrStyled(0, y, line.text, styleOf(line))
 	}
 	d.screen.Show()
 }
 
-// styleOf uses no colours: a terminal has its own.
-func styleOf(s shade) tcell.Style {
-	switch s {
+// styleOf uses one colour, the terminal's own red.
+func styleOf(line shadedLine) tcell.Style {
+	style := tcell.StyleDefault
+	switch line.shade {
 	case strong:
-		return tcell.StyleDefault.Bold(true)
+		style = style.Bold(true)
 	case faint:
-		return tcell.StyleDefault.Dim(true)
+		style = style.Dim(true)
 	case marked:
-		return tcell.StyleDefault.Reverse(true)
-	default:
-		return tcell.StyleDefault
+		style = style.Reverse(true)
 	}
+	if line.soon {
+		style = style.Foreground(color.Maroon)
+	}
+	return style
 }
 
 func keyOfTerminal(event *tcell.EventKey) keyPress {
 	keys := map[tcell.Key]pressed{
 		tcell.KeyUp: keyUp, tcell.KeyDown: keyDown, tcell.KeyPgUp: keyPageUp, tcell.KeyPgDn: keyPageDown,
-		tcell.KeyHome: keyHome, tcell.KeyEnter: keyEnter, tcell.KeyEscape: keyEscape,
+		tcell.KeyHome: keyHome, tcell.KeyTab: keyTab, tcell.KeyEnter: keyEnter, tcell.KeyEscape: keyEscape,
 		tcell.KeyBackspace: keyErase, tcell.KeyDEL: keyErase, tcell.KeyCtrlU: keyEraseAll, tcell.KeyCtrlC: keyInterrupt,
 	}
 	if key, known := keys[event.Key()]; known {

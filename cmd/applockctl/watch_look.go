@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/applock/applock/applock"
 )
@@ -23,21 +26,27 @@ func (l look) byKey() bool { return l.order.listed() == applock.ByObject }
 
 // sight is what a look has found.
 type sight struct {
-	// locks are those of the window in the order of objects, and the first 1000 in any other.
+	// locks are those of the window in the order of objects, and the first 1000 or those of the filter in any other.
 	locks []applock.Lock
 	// waiters are those who wait for these locks, and for what nobody holds at the moment.
 	waiters []applock.Waiter
-	// more is true where locks come behind the window.
+	// more is true where locks come behind these.
 	more bool
 }
 
-// read reads no more locks than the window has if the order is the database's, but for those that the filter leaves out.
+// read reads no more locks than the window has in the order of objects, but for those that the filter leaves out. In any other order
+// the database sorts the first 1000; a filter could find others behind them, so it is given all.
 func (l look) read(ctx context.Context, s session) (sight, error) {
 	var found sight
-	request := l.request
-	request.Order = l.order.listed()
-	if l.byKey() && l.filter == "" && l.rows > 0 {
+	request, most := l.request, l.rows
+	switch {
+	case l.byKey() && l.filter == "" && l.rows > 0:
 		request.PageSize = min(l.rows+1, applock.MaxPageSize)
+	case !l.byKey() && l.filter == "":
+		most = applock.DefaultPageSize
+		request.Order, request.PageSize = l.order.listed(), most+1
+	case !l.byKey():
+		most = 0
 	}
 	for lock, err := range s.List(ctx, request) {
 		if err != nil {
@@ -47,15 +56,58 @@ func (l look) read(ctx context.Context, s session) (sight, error) {
 		if !l.shows(lock) {
 			continue
 		}
-		if l.byKey() && l.rows > 0 && len(found.locks) == l.rows {
+		if most > 0 && len(found.locks) == most {
 			found.more = true
 			break
 		}
 		found.locks = append(found.locks, lock)
 	}
 	var err error
-	found.waiters, err = l.readWaiters(ctx, s, found)
-	return found, err
+	if found.waiters, err = l.readWaiters(ctx, s, found); err != nil {
+		return sight{}, err
+	}
+	if !l.byKey() && l.filter != "" {
+		found.sort(l.order)
+	}
+	return found, nil
+}
+
+// sort sorts locks, which are in the order of objects, as the database does.
+func (f *sight) sort(by order) {
+	since := map[applock.Object]time.Time{}
+	for _, waiter := range f.waiters {
+		if first, known := since[waiter.Object]; !known || waiter.Since.Before(first) {
+			since[waiter.Object] = waiter.Since
+		}
+	}
+	key := func(lock applock.Lock) time.Time { return since[lock.Object] }
+	switch by {
+	case byWaiters:
+		f.locks = slices.DeleteFunc(f.locks, func(lock applock.Lock) bool { return key(lock).IsZero() })
+	case byLeft:
+		key = func(lock applock.Lock) time.Time { return lock.ExpiresAt }
+	default:
+		key = func(lock applock.Lock) time.Time { return lock.AcquiredAt }
+	}
+	slices.SortStableFunc(f.locks, func(a, b applock.Lock) int { return key(a).Compare(key(b)) })
+}
+
+// count returns how many locks there are of the type and department, whatever the filter.
+func (l look) count(ctx context.Context, s session) (int64, error) {
+	all, err := s.Stats(ctx, applock.StatsRequest{ObjectType: l.request.ObjectType, Department: l.request.Department})
+	if err != nil {
+		return 0, fmt.Errorf("watch: %w", err)
+	}
+	var locks int64
+	for _, stats := range all {
+		locks += stats.Live
+	}
+	return locks, nil
+}
+
+// counted reports whether the look is for all that count counts.
+func (l look) counted() bool {
+	return l.request.Operator == "" && l.filter == "" && l.order != byWaiters
 }
 
 // readWaiters reads who waits between the first and the last lock of the window.
@@ -71,7 +123,7 @@ func (l look) readWaiters(ctx context.Context, s session, found sight) ([]apploc
 			return nil, err
 		}
 		s.restart()
-		if found.more && before(found.locks[len(found.locks)-1].Object, waiter.Object) {
+		if l.byKey() && found.more && before(found.locks[len(found.locks)-1].Object, waiter.Object) {
 			break
 		}
 		if held[waiter.Object] || l.showsAll() {

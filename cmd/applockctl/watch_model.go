@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,6 +19,7 @@ const (
 	filtering
 	asking
 	confirming
+	reading
 )
 
 // model is the table at one time.
@@ -31,22 +33,29 @@ type model struct {
 	// index is the selected line of found.locks, and selected its object, by which it is found again.
 	index    int
 	selected applock.Object
+	// picked are the grants that are marked, on whatever page. A verb concerns them, or the selected one where there are none.
+	picked []applock.Lock
 	// top is the first line of found.locks in the window; always zero in the order of objects.
 	top int
-	// starts are the objects behind which the pages before this one begin, in the order of objects.
-	starts []applock.Object
+	// starts are where the pages before this one begin, in the order of objects, and before how many locks they have.
+	starts []pageStart
+	before int
+	// total is how many locks there were when they were counted, zero if that is not known.
+	total int
 	// turn numbers what is looked for: an answer to an earlier question is of no use. shown is that of the found ones.
 	turn, shown int
 
 	mode mode
 	// text is what has been typed.
-	text  string
-	verbs []verb
+	text    string
+	verbs   []verb
+	reports []report
 	// by is who sits at the table, empty if that is not known.
 	by   string
 	verb verb
 	wish wish
 	step int
+	page page
 	// changing is true while the database has not answered the last change.
 	changing bool
 
@@ -54,8 +63,8 @@ type model struct {
 	said, trouble string
 }
 
-// The events of the table: the keys that are pressed, the window that has another size, what a look and a change came
-// to, and the time for the next look.
+// The events of the table: the keys that are pressed, the window that has another size, what a look, a change, a
+// report and a count came to, and the time for the next look.
 type (
 	keyPress struct {
 		key pressed
@@ -68,12 +77,26 @@ type (
 		found sight
 		err   error
 	}
+	// changed has the locks that it was done with and their answers, and the errors of others. What is in neither was not begun.
 	changed struct {
-		answer string
-		err    error
+		done    []applock.Lock
+		answers []string
+		errs    []error
 	}
+	reported struct {
+		title string
+		texts []string
+		err   error
+	}
+	counted    struct{ locks int64 }
 	timeToLook struct{}
 )
+
+// pageStart is where a page of the list begins: behind an object, before which there are some more locks.
+type pageStart struct {
+	after  applock.Object
+	before int
+}
 
 // pressed is a key that types nothing.
 type pressed int
@@ -87,6 +110,7 @@ const (
 	keyHome
 	keyEnter
 	keyEscape
+	keyTab
 	keyErase
 	keyEraseAll
 	keyInterrupt
@@ -97,13 +121,18 @@ type deed struct {
 	look bool
 	// change is a wish to be done by verb.
 	change bool
+	// report is that of the page.
+	report bool
 	leave  bool
 	// interrupted is the end by Ctrl-C.
 	interrupted bool
 }
 
-// aroundRows is how many lines of the window are no locks: two above them, two on the selected one, and two below.
-const aroundRows = 6
+// aroundRows is how many lines of the window are no locks as a rule: two above them, three on the selected one, and two below.
+const (
+	aboveRows  = 2
+	aroundRows = aboveRows + 5
+)
 
 func (m model) rows() int { return max(1, m.height-aroundRows) }
 
@@ -120,11 +149,16 @@ func (m model) update(event any) (model, deed) {
 	case looked:
 		return m.arrived(event)
 	case changed:
-		m.changing, m.said = false, event.answer
-		if event.err != nil {
-			m.said = problem(event.err)
+		m.changing, m.said = false, m.outcome(event)
+		for _, lock := range event.done {
+			m = m.unpicked(lock)
 		}
 		return m.again()
+	case reported:
+		return m.filled(event), deed{}
+	case counted:
+		m.total = int(event.locks)
+		return m, deed{}
 	case timeToLook:
 		return m, deed{look: true}
 	case keyPress:
@@ -146,6 +180,18 @@ func (m model) again() (model, deed) {
 // problem is the text of an error, for one line.
 func problem(err error) string { return oneLine(redactText(inFlags(err))) }
 
+// outcome tells what has become of a change.
+func (m model) outcome(event changed) string {
+	texts := event.answers
+	if all := len(m.wish.locks); all > 1 {
+		texts = []string{fmt.Sprintf("%s: %d of %d locks", m.verb.name, len(event.answers), all)}
+	}
+	for _, err := range event.errs {
+		texts = append(slices.Clip(texts), problem(err))
+	}
+	return strings.Join(texts, "; ")
+}
+
 // arrived takes what a look has found.
 func (m model) arrived(event looked) (model, deed) {
 	if event.turn != m.turn {
@@ -156,6 +202,7 @@ func (m model) arrived(event looked) (model, deed) {
 		return m, deed{}
 	}
 	m.found, m.shown, m.trouble = event.found, event.turn, ""
+	m.picked = slices.DeleteFunc(slices.Clone(m.picked), m.hasEnded)
 	if len(m.found.locks) == 0 && len(m.starts) > 0 {
 		return m.pageBefore() // the last page has become empty
 	}
@@ -164,6 +211,16 @@ func (m model) arrived(event looked) (model, deed) {
 		at = m.index // the next one moves up
 	}
 	return m.selecting(at), deed{}
+}
+
+// hasEnded reports whether the table shows that a grant is over: another one is in its place, or nothing is between its neighbours.
+func (m model) hasEnded(lock applock.Lock) bool {
+	locks := m.found.locks
+	if at := slices.IndexFunc(locks, func(found applock.Lock) bool { return found.Object == lock.Object }); at >= 0 {
+		return locks[at].Fence != lock.Fence
+	}
+	behind := m.found.more && before(locks[len(locks)-1].Object, lock.Object)
+	return m.look.byKey() && m.look.filter == "" && before(m.look.request.After, lock.Object) && !behind
 }
 
 // selecting selects a line that there is.
@@ -197,11 +254,13 @@ func (m model) keyed(key keyPress) (model, deed) {
 	case confirming:
 		m.mode = browsing
 		if key.text == "y" {
-			m.changing, m.said = true, m.verb.name+" "+m.wish.lock.Object.String()+" ..."
+			m.changing, m.said = true, m.verb.name+" "+m.wish.what()+" ..."
 			return m, deed{change: true}
 		}
 		m.said = "nothing was done"
 		return m, deed{}
+	case reading:
+		return m.leaf(key), deed{}
 	default:
 		return m.browse(key)
 	}
@@ -221,33 +280,72 @@ func (m model) browse(key keyPress) (model, deed) {
 	case keyHome:
 		return m.first()
 	case keyEscape:
+		if m.look.filter == "" {
+			m.picked = nil
+		}
 		m.look.filter, m.said = "", ""
 		return m.first()
 	}
 	switch key.text {
 	case "q":
 		return m, deed{leave: true}
+	case "?":
+		return m.read("The keys of applockctl watch", append(strings.Split(watchKeys, "\n"), "", watchColour)...), deed{}
 	case " ":
 		return m.again()
 	case "/":
 		m.mode, m.text = filtering, m.look.filter
 		return m, deed{}
+	case "m":
+		return m.pick()
 	case "s":
 		all := orders()
 		m.look.order = order(all[(slices.Index(all, string(m.look.order))+1)%len(all)])
 		return m.fromTheTop()
 	}
+	if at := slices.IndexFunc(m.reports, func(r report) bool { return r.key == key.text }); at >= 0 {
+		if lock, there := m.chosen(); there {
+			return m.ask(m.reports[at], lock)
+		}
+	}
 	return m.begin(key.text)
 }
 
-// begin begins what is done by a key with the selected lock.
-func (m model) begin(key string) (model, deed) {
+// isPicked reports whether a grant is marked.
+func (m model) isPicked(lock applock.Lock) bool {
+	return slices.ContainsFunc(m.picked, func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
+}
+
+func (m model) unpicked(lock applock.Lock) model {
+	m.picked = slices.DeleteFunc(slices.Clone(m.picked), func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
+	return m
+}
+
+// pick marks the selected lock, or takes its mark away, and goes on to the next.
+func (m model) pick() (model, deed) {
 	lock, there := m.chosen()
+	switch {
+	case !there:
+		return m, deed{}
+	case m.isPicked(lock):
+		m = m.unpicked(lock)
+	default:
+		m.picked = append(slices.Clone(m.picked), lock)
+	}
+	return m.move(1)
+}
+
+// begin begins what is done by a key with the marked locks, or with the selected one.
+func (m model) begin(key string) (model, deed) {
+	locks := m.picked
+	if lock, there := m.chosen(); there && len(locks) == 0 {
+		locks = []applock.Lock{lock}
+	}
 	at := slices.IndexFunc(m.verbs, func(v verb) bool { return v.key == key })
-	if at < 0 || !there || m.changing {
+	if at < 0 || len(locks) == 0 || m.changing {
 		return m, deed{}
 	}
-	m.verb, m.wish, m.said = m.verbs[at], wish{lock: lock, by: m.by}, ""
+	m.verb, m.wish, m.said = m.verbs[at], wish{locks: locks, by: m.by}, ""
 	m.mode, m.step, m.text = asking, 0, ""
 	if len(m.verb.asks) == 0 {
 		m.mode = confirming
@@ -265,6 +363,10 @@ func (m model) typing(key keyPress) (model, deed) {
 		m.text = string(runes[:max(0, len(runes)-1)])
 	case keyEraseAll:
 		m.text = ""
+	case keyTab:
+		if names := m.offered(); len(names) > 0 {
+			m.text = names[0]
+		}
 	case keyEnter:
 		return m.entered()
 	case typed:
@@ -276,6 +378,29 @@ func (m model) typing(key keyPress) (model, deed) {
 		}, key.text)
 	}
 	return m, deed{}
+}
+
+// offered returns the names on the screen that answer the question and begin with what has been typed, in any case of letters.
+func (m model) offered() []string {
+	if m.mode != asking || m.verb.asks[m.step].name == nil {
+		return nil
+	}
+	var owners []applock.Owner
+	for _, lock := range m.found.locks {
+		owners = append(owners, lock.Owner)
+	}
+	for _, waiter := range m.found.waiters {
+		owners = append(owners, waiter.Owner)
+	}
+	var names []string
+	for _, owner := range owners {
+		name := m.verb.asks[m.step].name(owner)
+		if name != "" && strings.HasPrefix(strings.ToLower(name), strings.ToLower(m.text)) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // entered takes the text that has been typed.
@@ -303,7 +428,7 @@ func (m model) move(lines int) (model, deed) {
 	switch last := len(m.found.locks) - 1; {
 	case (target > last || target < 0) && m.shown != m.turn:
 		return m, deed{} // another page is on its way, and behind that one nothing is known yet
-	case target > last && m.found.more:
+	case target > last && m.found.more && m.look.byKey():
 		return m.pageBehind()
 	case target < 0 && len(m.starts) > 0:
 		return m.pageBefore()
@@ -313,7 +438,8 @@ func (m model) move(lines int) (model, deed) {
 
 // pageBehind goes on behind the last lock of the page.
 func (m model) pageBehind() (model, deed) {
-	m.starts = append(slices.Clone(m.starts), m.look.request.After)
+	m.starts = append(slices.Clone(m.starts), pageStart{m.look.request.After, m.before})
+	m.before += len(m.found.locks)
 	m.look.request.After = m.found.locks[len(m.found.locks)-1].Object
 	m.index, m.selected = 0, applock.Object{}
 	return m.again()
@@ -322,7 +448,8 @@ func (m model) pageBehind() (model, deed) {
 // pageBefore goes back, with the last line selected.
 func (m model) pageBefore() (model, deed) {
 	last := len(m.starts) - 1
-	m.look.request.After, m.starts = m.starts[last], m.starts[:last]
+	start := m.starts[last]
+	m.look.request.After, m.before, m.starts = start.after, start.before, m.starts[:last]
 	m.index, m.selected = m.rows()-1, applock.Object{}
 	return m.again()
 }
@@ -330,7 +457,7 @@ func (m model) pageBefore() (model, deed) {
 // fromTheTop looks for something else, in which the selected lock stays selected if it is there.
 func (m model) fromTheTop() (model, deed) {
 	m.starts, m.look.request.After = nil, applock.Object{}
-	m.index, m.top = 0, 0
+	m.before, m.index, m.top = 0, 0, 0
 	return m.again()
 }
 

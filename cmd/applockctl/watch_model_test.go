@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
+	"github.com/gdamore/tcell/v3/color"
+
 	"github.com/applock/applock/applock"
 )
 
 // newModel returns a table of some lines whose window shows three locks.
 func newModel() model {
-	m := model{style: style{zone: time.UTC}, look: look{order: byObject}, verbs: verbs("boss"), by: "boss"}
+	m := model{style: style{zone: time.UTC}, look: look{order: byObject}, verbs: verbs("boss"), reports: reports(), by: "boss"}
 	m, _ = m.update(windowSize{width: 100, height: aroundRows + 3})
 	return m
 }
@@ -21,7 +24,7 @@ func newModel() model {
 // press presses keys, of which some have names, and returns what the last one asks for.
 func (m model) press(keys ...string) (model, deed) {
 	named := map[string]pressed{
-		"up": keyUp, "down": keyDown, "pgup": keyPageUp, "pgdn": keyPageDown, "home": keyHome, "enter": keyEnter,
+		"up": keyUp, "down": keyDown, "pgup": keyPageUp, "pgdn": keyPageDown, "home": keyHome, "enter": keyEnter, "tab": keyTab,
 		"esc": keyEscape, "erase": keyErase, "eraseall": keyEraseAll, "^c": keyInterrupt,
 	}
 	var last deed
@@ -120,7 +123,7 @@ func TestPagesByKey(t *testing.T) {
 	m, _ = m.press("down", "down", "down")
 	m = m.sees(false, "7")
 	m.mustSelect(t, "7")
-	if m.look.request.After.ID != "6" || !strings.Contains(m.screen(), "page 3") {
+	if m.look.request.After.ID != "6" || !strings.Contains(m.screen(), "7 of 7 locks") {
 		t.Errorf("behind %s: %s", m.look.request.After, m.screen())
 	}
 	m, got = m.update(looked{turn: m.turn})
@@ -143,6 +146,49 @@ func TestPagesByKey(t *testing.T) {
 		t.Errorf("home is behind %s", m.look.request.After)
 	}
 	m.sees(true, "1", "2", "3").mustSelect(t, "1")
+}
+
+// Goal: the headline says which lock of how many is selected, and no number that is not known. Method: pages forth and back, with the
+// number of all and without, by object and in another order.
+func TestPositionIsTold(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	expect := func(want string) {
+		t.Helper()
+		if got, _, _ := strings.Cut(m.view()[0].text, " |"); got != want {
+			t.Errorf("the headline is %q, want %q", got, want)
+		}
+	}
+	expect("0 of 0 locks by object")
+	m = m.sees(true, "1", "2", "3")
+	expect("1 of more than 3 locks by object")
+	m, _ = m.update(counted{locks: 5009})
+	expect("1 of 5,009 locks by object")
+	m, _ = m.press("down", "pgdn")
+	m = m.sees(true, "4", "5", "6")
+	expect("4 of 5,009 locks by object")
+	m, _ = m.press("pgdn")
+	m = m.sees(false, "7", "8")
+	m, _ = m.press("down")
+	expect("8 of 8 locks by object")
+	m, _ = m.press("pgup")
+	m = m.sees(true, "4", "5", "6")
+	expect("6 of 5,009 locks by object")
+	m, _ = m.update(counted{locks: 4})
+	expect("6 of more than 6 locks by object")
+	m, _ = m.update(counted{locks: 1234567})
+	m, _ = m.press("/", "x", "enter")
+	m = m.sees(true, "4", "5", "6")
+	expect("3 of more than 3 locks by object")
+	m, _ = m.press("esc", "s")
+	m = m.sees(true, "1", "2", "3", "4")
+	m, _ = m.press("down", "down", "down", "down", "down")
+	expect("4 of 1,234,567 locks by left")
+	m, _ = m.press("s", "s")
+	m = m.sees(true, "1", "2", "3", "4")
+	expect("4 of more than 4 locks by waiters")
+	m.look.request.Operator, m.look.order = "jdoe", byObject
+	expect("4 of more than 4 locks by object")
 }
 
 // Goal: in any other order the window goes with the selection, and that with its lock. Method: more locks than fit, sorted
@@ -222,13 +268,13 @@ func TestChangesAreConfirmed(t *testing.T) {
 		}
 	}
 	m, got = m.press("y")
-	if got != (deed{change: true}) || m.wish.lock.Fence != 7 || m.verb.name != "transfer" {
+	if got != (deed{change: true}) || m.wish.locks[0].Fence != 7 || m.verb.name != "transfer" {
 		t.Errorf("y does %+v with %+v", got, m.wish)
 	}
 	if m, got := m.press("r"); m.mode != browsing || got != (deed{}) {
 		t.Error("a second change before the first is answered")
 	}
-	m, got = m.update(changed{err: fmt.Errorf("transfer customer:1: %w", &applock.HeldError{Holder: applock.Holder{Owner: applock.Owner{Operator: "a\x1bb"}}})})
+	m, got = m.update(changed{errs: []error{fmt.Errorf("transfer customer:1: %w", &applock.HeldError{Holder: applock.Holder{Owner: applock.Owner{Operator: "a\x1bb"}}})}})
 	if !got.look || !strings.Contains(m.screen(), "transfer customer:1: held by a\ufffdb") {
 		t.Errorf("%+v: %s", got, m.screen())
 	}
@@ -251,6 +297,123 @@ func TestChangesAreConfirmed(t *testing.T) {
 	}
 	if _, got := newModel().press("q"); got != (deed{leave: true}) {
 		t.Errorf("q: %+v", got)
+	}
+}
+
+// Goal: a dialog says what its answer is for, which keys there are, and offers the names on the screen; the whole answer stays in
+// sight. Method: each question of a verb, with tab, and an answer longer than a line.
+func TestDialogsHaveHints(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	m.by, m.verbs = "", verbs("")
+	locks := []applock.Lock{lockOf("1", "mlee", 7, time.Hour), lockOf("2", "Moore", 7, time.Hour), lockOf("3", "asmith", 7, time.Hour), lockOf("4", "mlee", 7, time.Hour)}
+	locks[0].Owner.Department = "sales"
+	waiting := applock.Waiter{Object: locks[0].Object, Owner: applock.Owner{Operator: "mwong", Department: "CS"}}
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: locks, waiters: []applock.Waiter{waiting}}})
+	expect := func(want ...string) {
+		t.Helper()
+		m.mustFit(t)
+		if !inOrder(m.screen(), want...) {
+			t.Errorf("%q are not on the screen:\n%s", want, m.screen())
+		}
+	}
+	m, _ = m.press("/")
+	expect("Any part of an object, operator, department or note", "only what has this text: _", "enter finds  esc gives up")
+	m, _ = m.press("tab", "esc", "t")
+	expect("different operators.  tab: Moore  asmith  mlee  mwong", "transfer customer:1: To which operator? _", "tab completes  enter goes on  esc gives up")
+	m, _ = m.press("m", "w")
+	expect("tab: mwong", "To which operator? mw_")
+	m, _ = m.press("tab", "enter")
+	expect("tab: CS  sales", "That one's department? _", "(may be empty)")
+	m, _ = m.press("x", "tab")
+	expect("That one's department? x_", "enter goes on")
+	m, _ = m.press("enter")
+	expect("The history keeps it, and the former holder reads it", "Why? _", "(may be empty)")
+	for range 50 {
+		m, _ = m.press("long ")
+	}
+	expect("Why? long", "long _", "enter goes on")
+	m, _ = m.press("enter")
+	expect("$APPLOCK_OPERATOR", "Who are you? _", "enter goes on")
+	if m.wish.to != (applock.Owner{Operator: "mwong", Department: "x"}) {
+		t.Errorf("it is for %v", m.wish.to)
+	}
+}
+
+// Goal: marked locks have one plan, which names each with its holder, on whatever page it is; a lock that is somebody else's by now is
+// not marked any more; and what is done loses its mark. Method: marks on two pages, and another grant of one.
+func TestMarkedLocksHaveOnePlan(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(true, "1", "2", "3")
+	m, _ = m.press("m", "m", "up", "m") // 1 and 2, and 2 not any more
+	m.mustSelect(t, "3")
+	if text := m.screen(); !inOrder(text, "1 marked", "\n* customer:1 ", "\n  customer:2 ", "\n  customer:3 ") {
+		t.Errorf("the marks are not to be seen:\n%s", text)
+	}
+	m, _ = m.press("pgdn")
+	m = m.sees(false, "4", "5")
+	m, _ = m.press("m", "m")
+	if !strings.Contains(m.screen(), "3 marked") {
+		t.Errorf("the marks are not counted:\n%s", m.screen())
+	}
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{lockOf("4", "jdoe", 7, time.Hour), lockOf("5", "asmith", 8, time.Hour)}}})
+	m, got := m.press("t", "m", "l", "e", "e", "enter", "enter", "i", "l", "l", "enter")
+	want := `Transfer 2 locks to mlee. Each ends: who goes on with it is refused. In the history: by boss, "ill".` +
+		" They are customer:1 of jdoe, fence 7; customer:4 of jdoe, fence 7."
+	if got != (deed{}) || !strings.Contains(strings.ReplaceAll(m.screen(), "\n", " "), want) {
+		t.Errorf("%+v, and the plan is:\n%s", got, m.screen())
+	}
+	m, got = m.press("y")
+	if got != (deed{change: true}) || len(m.wish.locks) != 2 || !strings.Contains(m.screen(), "transfer 2 locks ...") {
+		t.Errorf("y does %+v with %+v", got, m.wish)
+	}
+	m, _ = m.update(changed{done: m.wish.locks[:1], answers: []string{"done"}, errs: []error{errors.New("transfer customer:4: no answer")}})
+	if text := m.screen(); !inOrder(text, "1 marked", "* customer:4", "transfer: 1 of 2 locks; transfer customer:4: no answer") {
+		t.Errorf("the outcome is not told, or what is not done not marked:\n%s", text)
+	}
+	m, _ = m.press("esc")
+	m, _ = m.press("home", "m", "/", "x", "enter")
+	m = m.sees(false, "1", "2")
+	if m, _ = m.press("esc"); !strings.Contains(m.screen(), "1 marked") || m.look.filter != "" {
+		t.Errorf("esc behind a filter does not end that alone:\n%s", m.screen())
+	}
+	m, _ = m.press("esc")
+	if strings.Contains(m.screen(), "marked") {
+		t.Errorf("esc leaves marks:\n%s", m.screen())
+	}
+	m = newModel().sees(true, "1", "2", "3")
+	m, _ = m.press("m", "m", "m") // and on to the next page
+	if m = m.sees(false, "5"); len(m.picked) != 3 {
+		t.Errorf("marks on the page before are gone: %v", m.picked)
+	}
+	m, _ = m.press("up")
+	if m = m.sees(true, "1", "3", "4"); len(m.picked) != 2 {
+		t.Errorf("a lock that has ended is marked: %v", m.picked)
+	}
+	m, _ = m.press("/", "x", "enter")
+	if m = m.sees(false, "1"); len(m.picked) != 2 {
+		t.Errorf("a mark of what the filter hides is gone: %v", m.picked)
+	}
+	if m, got := newModel().press("m"); got != (deed{}) || len(m.picked) > 0 {
+		t.Errorf("nothing is marked: %+v", got)
+	}
+}
+
+// Goal: a plan for more locks than the window can name still asks for y. Method: a hundred in a small one.
+func TestPlanFitsIntoTheWindow(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1")
+	for i := range 100 {
+		m.picked = append(m.picked, lockOf(strings.Repeat("x", i), "jdoe", 7, time.Hour))
+	}
+	m, _ = m.update(windowSize{width: 80, height: 12})
+	m, _ = m.press("r", "enter")
+	m.mustFit(t)
+	if text := m.screen(); !inOrder(text, "Release 100 locks. ", "In the history: by boss", "…\n", "y  does it") {
+		t.Errorf("the plan is:\n%s", text)
+	}
+	if cut := m.wrapped(1, plain, strings.Repeat("x", 200)); len(cut) != 1 || cut[0].text != strings.Repeat("x", 79)+"…" {
+		t.Errorf("a line that is full ends as %v", cut)
 	}
 }
 
@@ -296,15 +459,193 @@ func TestWatchView(t *testing.T) {
 	for _, width := range []int{70, 20} {
 		m, _ = m.update(windowSize{width: width, height: 9})
 		text.WriteString(m.screen() + "----\n")
-		for _, line := range m.view() {
-			if len([]rune(strings.TrimRight(line.text, " "))) > width {
-				t.Errorf("wider than %d: %s", width, line.text)
-			}
-		}
+		m.mustFit(t)
 	}
 	golden(t, "watch.golden", text.String())
 	if at := strings.IndexFunc(text.String(), func(r rune) bool { return r != '\n' && (r < ' ' || r == 0x7f || r == 0x85 || r == 0x202e) }); at >= 0 {
 		t.Errorf("a terminal would obey %q", text.String()[at:])
+	}
+}
+
+// Goal: whoever looks after locks reads all of the selected one, however long its names are and in whatever script, and still sees
+// its line in the table. Method: the longest names and note, in windows of several sizes.
+func TestSelectedLockIsToldInFull(t *testing.T) {
+	t.Parallel()
+	long := lockOf(strings.Repeat("x", 196)+"end!", "jürgen.müller@example.com", 7, time.Hour)
+	long.Object.Type, long.Owner.Department = "doc", "顧客サービス部"
+	long.AcquiredAt = time.Unix(7, 0)
+	long.Note = strings.Repeat("書類待ち ", 30) + "ok"
+	wide := lockOf("顧客番号の例", "山田太郎", 8, time.Hour)
+	m := newModel()
+	m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{
+		lockOf("1", "jdoe", 6, time.Hour), lockOf("2", "jdoe", 6, time.Hour), lockOf("3", "jdoe", 6, time.Hour), wide, long,
+	}, waiters: []applock.Waiter{{Object: long.Object, Owner: applock.Owner{Operator: "mlee"}, Since: time.Unix(1.3e9, 0)}}}})
+	for _, window := range []windowSize{{80, 24}, {200, 50}, {81, 24}, {30, 40}} {
+		m, _ := m.update(window)
+		m, _ = m.press("down", "down", "down", "down")
+		text := strings.ReplaceAll(m.screen(), "\n", "")
+		whole := strings.ReplaceAll(text, " ", "")
+		for _, want := range []string{
+			long.Object.String(), "jürgen.müller@example.com(顧客サービス部)", "fence7", "until1970-01-0101:00:07UTC", "since1970-01-0100:00:07UTC",
+			strings.ReplaceAll(long.Note, " ", ""), "mleesince2011-03-1307:06UTC",
+		} {
+			if !strings.Contains(whole, want) {
+				t.Errorf("%+v does not tell %s:\n%s", window, want, m.screen())
+			}
+		}
+		m.mustFit(t)
+		marks := 0
+		for _, line := range m.view() {
+			if line.shade == marked {
+				marks++
+				if got := displaywidth.String(line.text); got != window.width || !strings.HasPrefix(line.text, "doc:xxx") {
+					t.Errorf("the marked line is %d cells wide: %s", got, line.text)
+				}
+			}
+		}
+		if marks != 1 {
+			t.Errorf("%+v: %d lines are marked:\n%s", window, marks, m.screen())
+		}
+	}
+}
+
+// mustFit checks that the screen fits into its window.
+func (m model) mustFit(t *testing.T) {
+	t.Helper()
+	lines := m.view()
+	if len(lines) > m.height {
+		t.Errorf("%d lines in a window of %d", len(lines), m.height)
+	}
+	for _, line := range lines {
+		if displaywidth.String(line.text) > m.style.width {
+			t.Errorf("wider than %d cells: %s", m.style.width, line.text)
+		}
+	}
+}
+
+// Goal: the keys can be looked up at the table, also in a small window, and any key goes back to it. Method: the page as a whole,
+// line by line through it, and back.
+func TestHelpOfTheTable(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1", "2")
+	m, _ = m.update(windowSize{width: 80, height: 24})
+	m, got := m.press("?")
+	if !strings.Contains(m.screen(), watchKeys+"\n\n"+watchColour+"\n") || got != (deed{}) {
+		t.Errorf("%+v: %s", got, m.screen())
+	}
+	for _, key := range []string{"q", "esc", "enter", "?", " ", "r"} {
+		if m, got := m.press(key); m.mode != browsing || got != (deed{}) || !strings.Contains(m.screen(), "customer:1") {
+			t.Errorf("%s does %+v: %s", key, got, m.screen())
+		}
+	}
+	if _, got := m.press("^c"); got != (deed{interrupted: true}) {
+		t.Errorf("Ctrl-C does %+v", got)
+	}
+	m, _ = m.update(windowSize{width: 30, height: 6})
+	m.mustFit(t)
+	read := ""
+	for m.mode == reading {
+		read += m.view()[2].text + " "
+		before := m.page.top
+		if m, _ = m.press("down"); m.page.top == before {
+			read += m.view()[3].text + " " + m.view()[4].text
+			m, _ = m.press("up", "pgdn", "pgup", "home", "q")
+		}
+	}
+	if !inOrder(strings.Join(strings.Fields(read), " "), "select a lock", "take the lock, which needs a reason", "q quit", "A red lock ends") {
+		t.Errorf("in a small window: %s", read)
+	}
+	if m.page.top != 0 || m.mode != browsing {
+		t.Errorf("home is line %d", m.page.top)
+	}
+}
+
+// Goal: a lock that ends soon stands out, also when it is selected, and a lease that is renewed in time does not. Method: what is left
+// of locks of several lengths.
+func TestEndingSoonHasAColour(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		ttl, left time.Duration
+		soon      bool
+	}{
+		{7 * 24 * time.Hour, time.Hour, true},
+		{7 * 24 * time.Hour, time.Hour + time.Second, false},
+		{time.Hour, 15 * time.Minute, true},
+		{time.Hour, 16 * time.Minute, false},
+		{time.Minute, 40 * time.Second, false}, // a lease just before it is renewed
+		{time.Minute, 15 * time.Second, true},
+	} {
+		lock := lockOf("1", "jdoe", 7, test.left)
+		lock.TTL = test.ttl
+		m := newModel()
+		m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{lock, lock}}})
+		for _, line := range m.view()[aboveRows : aboveRows+2] {
+			if line.soon != test.soon {
+				t.Errorf("%s of %s are left, soon: %t: %s", test.left, test.ttl, line.soon, line.text)
+			}
+			if fore := styleOf(line).GetForeground(); (fore == color.Maroon) != test.soon {
+				t.Errorf("%s has the colour %s", line.text, fore)
+			}
+		}
+	}
+}
+
+// Goal: a page of the database is that of the selected lock, tells an error or that there is nothing, and an answer that comes when
+// another page is open changes nothing. Method: answers in time and too late.
+func TestReportsArrive(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1", "2")
+	m, _ = m.press("down")
+	m, got := m.press("h")
+	if got != (deed{report: true}) || m.page.lock.Object.ID != "2" || !inOrder(m.screen(), "The history of customer:2", "reading ...") {
+		t.Errorf("%+v:\n%s", got, m.screen())
+	}
+	history := reported{title: "The history of customer:2", texts: []string{"it was\x1b taken"}}
+	if m, _ := m.update(history); !strings.Contains(m.screen(), "it was\ufffd taken") {
+		t.Errorf("the history is not shown:\n%s", m.screen())
+	}
+	history.texts = nil
+	if m, _ := m.update(history); !strings.Contains(m.screen(), "There is nothing to tell.") {
+		t.Errorf("that there is nothing is not told:\n%s", m.screen())
+	}
+	history.err = errors.New("history: no right")
+	if m, _ := m.update(history); !strings.Contains(m.screen(), "history: no right") {
+		t.Errorf("the error is not told:\n%s", m.screen())
+	}
+	for _, keys := range [][]string{{"q"}, {"q", "i"}, {"q", "?"}} {
+		m, _ := m.press(keys...)
+		before := m.screen()
+		if m, got := m.update(history); m.screen() != before || got != (deed{}) {
+			t.Errorf("behind %q: %+v\n%s", keys, got, m.screen())
+		}
+	}
+	if m, got := newModel().press("i"); got != (deed{}) || m.mode != browsing {
+		t.Errorf("the inbox of nobody: %+v", got)
+	}
+}
+
+// Goal: a text is wrapped at blanks where there are any, and into cells, and nothing of it is lost. Method: texts and widths.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 5, []string{""}},
+		{"ab cd ef", 8, []string{"ab cd ef"}},
+		{"ab cd ef", 5, []string{"ab cd", "ef"}},
+		{"ab cd ef", 4, []string{"ab", "cd", "ef"}},
+		{"abcdefgh ij", 3, []string{"abc", "def", "gh", "ij"}},
+		{"ab  cd", 6, []string{"ab  cd"}},
+		{"日本語 ab", 4, []string{"日本", "語", "ab"}},
+		{"日本語", 3, []string{"日", "本", "語"}},
+		{"日a", 1, []string{"日", "a"}},
+		{"ab", 0, []string{"a", "b"}},
+	} {
+		if got := wrap(test.text, test.width); !slices.Equal(got, test.want) {
+			t.Errorf("%q in %d cells is %q, want %q", test.text, test.width, got, test.want)
+		}
 	}
 }
 
@@ -325,13 +666,19 @@ func TestNobodyIsAsked(t *testing.T) {
 // Goal: another verb is another entry. Method: each has a key of its own that nothing else has, asks, and tells its plan.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
-	keys := []string{"/", "s", " ", "q"}
+	keys := []string{"/", "s", " ", "q", "?", "m"}
+	for _, report := range reports() {
+		if slices.Contains(keys, report.key) {
+			t.Errorf("%s: %+v", report.name, report)
+		}
+		keys = append(keys, report.key)
+	}
 	for _, verb := range verbs("boss") {
 		if slices.Contains(keys, verb.key) || verb.do == nil {
 			t.Errorf("%s: %+v", verb.name, verb)
 		}
 		keys = append(keys, verb.key)
-		plan := verb.plan(wish{lock: lockOf("1", "jdoe", 7, time.Hour), to: applock.Owner{Operator: "mlee"}})
+		plan := verb.plan(wish{locks: []applock.Lock{lockOf("1", "jdoe", 7, time.Hour)}, to: applock.Owner{Operator: "mlee"}})
 		if !strings.Contains(plan, "customer:1") || !strings.Contains(plan, "jdoe") || !strings.Contains(plan, "fence 7") {
 			t.Errorf("%s: %s", verb.name, plan)
 		}

@@ -188,7 +188,7 @@ func playWatch(t *testing.T, b binary) {
 	b.run(t.Context(), "transfer", "customer:42", "--from", "jdoe", "--to", "jdoe", "--to-department", "sales", "--by", "boss").check(t, exitYes)
 	w.press(t, "y")
 	w.seeText(t, "is not that of the operator's grant")
-	w.seeText(t, "fence "+fenceOf(t, userOf(b.dsn), "customer:42")+"  until") // the table has the new grant
+	w.seeText(t, "fence "+fenceOf(t, userOf(b.dsn), "customer:42")+"\n") // the table has the new grant
 	w.press(t, "rill today\r")
 	w.seeText(t, "Release customer:42.")
 	w.press(t, "y")
@@ -207,7 +207,7 @@ func playWatch(t *testing.T, b binary) {
 	get("customer:41", "--operator", "mlee")
 	w.press(t, "y")
 	w.seeText(t, "take customer:41: held by mlee until")
-	w.seeText(t, "fence "+fenceOf(t, userOf(b.dsn), "customer:41")+"  until")
+	w.seeText(t, "fence "+fenceOf(t, userOf(b.dsn), "customer:41")+"\n")
 	w.press(t, "kservice\rurgent\r")
 	w.seeText(t, "Take customer:41 for boss (service). The lock of mlee")
 	w.press(t, "y")

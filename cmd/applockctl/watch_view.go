@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/clipperhouse/displaywidth"
 
 	"github.com/applock/applock/applock"
 )
@@ -22,11 +25,14 @@ const (
 type shadedLine struct {
 	text  string
 	shade shade
+	// soon is true of a lock that ends soon.
+	soon bool
 }
 
 // watchedLock is a line of the table.
 type watchedLock struct {
 	lock    applock.Lock
+	since   string
 	waiting int
 }
 
@@ -35,29 +41,48 @@ func (w watchedLock) fields() []field {
 		{title: "OBJECT", value: w.lock.Object.String()},
 		{title: "OPERATOR", value: w.lock.Owner.Operator},
 		{title: "DEPARTMENT", value: w.lock.Owner.Department},
-		{title: "SINCE", value: timestamp(w.lock.AcquiredAt)},
-		{title: "EXPIRES-IN", value: lasting(wholeSeconds(w.lock.Left))},
-		{title: "NOTE", value: w.lock.Note},
+		{title: "SINCE", value: word(w.since)},
+		{title: "LEFT", value: lasting(wholeSeconds(w.lock.Left))},
 		{title: "WAITERS", value: int64(w.waiting)},
+		{title: "NOTE", value: w.lock.Note},
 	}
 }
 
-// view returns the screen: two lines above the table, then the table, then what belongs to the selected line and what is
-// to be said.
-func (m model) view() []shadedLine {
-	below := m.below()
-	lines := []shadedLine{{m.headline(), faint}}
-	lines = append(lines, m.table()...)
-	room := max(0, m.height-len(below))
-	lines = lines[:min(len(lines), room)]
-	for len(lines) < room {
-		lines = append(lines, shadedLine{})
+// since returns when a grant began: the time of a lock of today, the day of an older one. Today is when the database answered.
+func (s style) since(lock applock.Lock) string {
+	const day = "2006-01-02"
+	today, began := lock.ExpiresAt.Add(-lock.Left).In(s.zone).Format(day), lock.AcquiredAt.In(s.zone)
+	switch {
+	case lock.AcquiredAt.IsZero():
+		return ""
+	case began.Format(day) == today:
+		return began.Format("15:04")
+	default:
+		return began.Format(day)
 	}
-	lines = append(lines, below...)
+}
+
+// view returns the screen.
+func (m model) view() []shadedLine {
+	lines := m.tableView()
+	if m.mode == reading {
+		lines = m.pageView()
+	}
 	for i := range lines {
 		lines[i].text = shorten(harmless(lines[i].text), max(1, m.style.width))
 	}
-	return lines
+	return lines[:min(len(lines), max(1, m.height))]
+}
+
+// tableView returns two lines above the table, then the table, then what is to be said and what belongs to the selected line.
+func (m model) tableView() []shadedLine {
+	below := m.below()
+	lines := []shadedLine{{text: m.headline(), shade: faint}}
+	lines = append(lines, m.table(m.height-aboveRows-len(below))...)
+	for len(lines) < m.height-len(below) {
+		lines = append(lines, shadedLine{})
+	}
+	return append(lines, below...)
 }
 
 // harmless replaces what a terminal would obey: names, and answers about them, may contain it.
@@ -71,7 +96,7 @@ func harmless(text string) string {
 }
 
 func (m model) headline() string {
-	parts := []string{"locks by " + string(m.look.order)}
+	parts := []string{m.position() + " locks by " + string(m.look.order)}
 	request := m.look.request
 	for _, selection := range []struct{ name, value string }{
 		{"type", request.ObjectType}, {"operator", request.Operator}, {"department", request.Department}, {"with", m.look.filter},
@@ -80,71 +105,146 @@ func (m model) headline() string {
 			parts = append(parts, selection.name+" "+printable(selection.value))
 		}
 	}
-	switch {
-	case !m.look.byKey():
-		parts = append(parts, count(len(m.found.locks), "lock"))
-	case m.found.more || len(m.starts) > 0:
-		parts = append(parts, fmt.Sprintf("page %d", len(m.starts)+1))
+	if len(m.picked) > 0 {
+		parts = append(parts, thousands(len(m.picked))+" marked")
 	}
 	return strings.Join(parts, " | ")
 }
 
-// table returns the titles and the locks of the window.
-func (m model) table() []shadedLine {
+// position says which lock is selected, and of how many, as far as that is known.
+func (m model) position() string {
+	seen := m.before + len(m.found.locks)
+	at := min(seen, m.before+m.index+1)
+	switch {
+	case !m.found.more:
+		return thousands(at) + " of " + thousands(seen)
+	case m.look.counted() && m.total > seen:
+		return thousands(at) + " of " + thousands(m.total)
+	default:
+		return thousands(at) + " of more than " + thousands(seen)
+	}
+}
+
+// thousands writes a number that is not negative with a comma behind each thousand.
+func thousands(number int) string {
+	if number < 1000 {
+		return strconv.Itoa(number)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(number/1000), number%1000)
+}
+
+// What is before a lock where some are marked.
+const (
+	pickedMark    = "* "
+	notPickedMark = "  "
+)
+
+// table returns the titles, and so many locks of the window around the selected one.
+func (m model) table(rows int) []shadedLine {
 	waiting := map[applock.Object]int{}
 	for _, waiter := range m.found.waiters {
 		waiting[waiter.Object]++
 	}
-	table := newTable(m.style, watchedLock{}.fields())
-	end := min(len(m.found.locks), m.top+m.rows())
-	for _, lock := range m.found.locks[m.top:end] {
-		table.add(watchedLock{lock: lock, waiting: waiting[lock.Object]}.fields())
+	style, margin := m.style, ""
+	if len(m.picked) > 0 {
+		margin = notPickedMark
+		style.width -= len(margin)
+	}
+	table := newTable(style, watchedLock{}.fields())
+	top := max(m.top, m.index-max(1, rows)+1)
+	end := min(len(m.found.locks), top+max(1, rows))
+	for _, lock := range m.found.locks[top:end] {
+		table.add(watchedLock{lock: lock, since: m.style.since(lock), waiting: waiting[lock.Object]}.fields())
 	}
 	var lines []shadedLine
 	for i, text := range strings.Split(strings.TrimSuffix(table.align(), "\n"), "\n") {
-		line := shadedLine{text: text}
-		switch i {
-		case 0:
-			line.shade = strong
-		case m.index - m.top + 1:
-			line = shadedLine{text: fmt.Sprintf("%-*s", m.style.width, text), shade: marked}
+		if i == 0 {
+			lines = append(lines, shadedLine{text: margin + text, shade: strong})
+			continue
+		}
+		lock := m.found.locks[top+i-1]
+		line := shadedLine{text: margin + text, soon: endsSoon(lock)}
+		if m.isPicked(lock) {
+			line.text = pickedMark + text
+		}
+		if top+i-1 == m.index {
+			line.shade, line.text = marked, padded(line.text, m.style.width)
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// below returns the lines below the table. A plan has as many as it needs.
+// endsSoon reports whether a lock ends within the hour and in the last quarter of its time: a lease that is renewed never does.
+func endsSoon(lock applock.Lock) bool {
+	return lock.Left <= min(expiringSoon, lock.TTL/4)
+}
+
+// mostSaid is how many lines an answer may have.
+const mostSaid = 4
+
+// below returns the lines below the table, as many as they need.
 func (m model) below() []shadedLine {
 	switch m.mode {
 	case filtering:
-		return []shadedLine{{}, {text: "only what has this text: " + m.text + "_", shade: strong}, {text: "enter  esc"}}
+		return m.dialog("Any part of an object, operator, department or note, in upper or lower case; nothing shows all locks again.",
+			"only what has this text: ", "enter finds  esc gives up  ctrl-u empties")
 	case asking:
-		object := m.verb.name + " " + m.wish.lock.Object.String()
-		return []shadedLine{{}, {text: object + ": " + m.verb.asks[m.step].text + " " + m.text + "_", shade: strong}, {text: "enter  esc"}}
-	case confirming:
-		var lines []shadedLine
-		for _, text := range wrap(m.verb.plan(m.wish), m.style.width) {
-			lines = append(lines, shadedLine{text: text, shade: strong})
+		ask := m.verb.asks[m.step]
+		hint, keys := ask.hint, "enter goes on  esc gives up  ctrl-u empties"
+		if names := m.offered(); len(names) > 0 {
+			hint, keys = hint+"  tab: "+strings.Join(names, "  "), "tab completes  "+keys
 		}
+		if ask.optional {
+			keys += "  (may be empty)"
+		}
+		return m.dialog(strings.TrimSpace(hint), m.verb.name+" "+m.wish.what()+": "+ask.text+" ", keys)
+	case confirming:
+		lines := m.wrapped(m.height-aboveRows-2, strong, m.verb.plan(m.wish))
 		return append(lines, shadedLine{text: "y  does it; any other key leaves it"})
 	default:
-		return append(m.aboutChosen(), m.status(), shadedLine{text: m.keys(), shade: faint})
+		lines := m.wrapped(mostSaid, strong, m.status())
+		lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-2, plain, m.aboutChosen()...)...)
+		return append(lines, shadedLine{text: m.keys(), shade: faint})
 	}
 }
 
+// dialog asks for a text, with a hint above it and the keys below.
+func (m model) dialog(hint, question, keys string) []shadedLine {
+	lines := append([]shadedLine{{}}, m.wrapped(2, faint, hint)...)
+	lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-2, strong, question+m.text+"_")...)
+	return append(lines, shadedLine{text: keys, shade: faint})
+}
+
+// wrapped returns texts in as many lines as they need, but not in more than most: then the last one says that it is cut.
+func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
+	var lines []shadedLine
+	for _, text := range texts {
+		for _, line := range wrap(harmless(text), m.style.width) {
+			lines = append(lines, shadedLine{text: line, shade: shade})
+		}
+	}
+	if most = max(1, most); len(lines) > most {
+		lines = lines[:most]
+		lines[most-1].text = shorten(lines[most-1].text+"…", m.style.width)
+	}
+	return lines
+}
+
 // aboutChosen tells the selected lock in full, and who waits for it.
-func (m model) aboutChosen() []shadedLine {
+func (m model) aboutChosen() []string {
 	lock, there := m.chosen()
 	if !there {
-		return []shadedLine{{}, {text: "no locks"}}
+		return []string{"", "no locks"}
 	}
 	style := m.style
 	style.wide = true
-	about := fmt.Sprintf("%s  %s  fence %d  until %s", lock.Object, lock.Owner, lock.Fence,
-		style.time(lock.ExpiresAt))
+	about := []string{
+		fmt.Sprintf("%s  %s  fence %d", lock.Object, lock.Owner, lock.Fence),
+		fmt.Sprintf("since %s  until %s  %s left", style.time(lock.AcquiredAt), style.time(lock.ExpiresAt), lasting(wholeSeconds(lock.Left)).short()),
+	}
 	if lock.Note != "" {
-		about += "  " + lock.Note
+		about = append(about, "note: "+lock.Note)
 	}
 	var waiting []string
 	for _, waiter := range m.found.waiters {
@@ -152,48 +252,55 @@ func (m model) aboutChosen() []shadedLine {
 			waiting = append(waiting, waiter.Owner.String()+" since "+m.style.time(waiter.Since))
 		}
 	}
-	text := "nobody waits"
-	if len(waiting) > 0 {
-		text = "waiting: " + strings.Join(waiting, ", ")
+	if len(waiting) == 0 {
+		return append(about, "nobody waits")
 	}
-	return []shadedLine{{text: about}, {text: text}}
+	return append(about, "waiting: "+strings.Join(waiting, ", "))
 }
 
 // status is the answer to the last change, unless the table itself is not of now.
-func (m model) status() shadedLine {
+func (m model) status() string {
 	if m.trouble != "" {
-		return shadedLine{text: "not up to date: " + m.trouble, shade: strong}
+		return "not up to date: " + m.trouble
 	}
-	return shadedLine{text: m.said, shade: strong}
+	return m.said
 }
 
+// keys names the keys that the window has room for, the most wanted first.
 func (m model) keys() string {
-	keys := "/ filter  s sort  "
+	all := []string{"? help", "q quit", "/ find", "s sort", "m mark"}
 	for _, verb := range m.verbs {
-		keys += verb.key + " " + verb.name + "  "
+		all = append(all, verb.key+" "+verb.name)
 	}
-	return keys + "space look  q leave"
+	for _, report := range m.reports {
+		all = append(all, report.key+" "+report.name)
+	}
+	keys := all[0]
+	for _, key := range append(all[1:], "space look") {
+		longer := keys + gap + key
+		if displaywidth.String(longer) > m.style.width {
+			break
+		}
+		keys = longer
+	}
+	return keys
 }
 
-// wrap breaks a text into lines of at most width characters, at blanks where there are any.
+// wrap breaks a text into lines of at most width cells, at blanks where there are any.
 func wrap(text string, width int) []string {
-	width = max(1, width)
 	var lines []string
-	line := []rune{}
-	for _, word := range strings.Fields(text) {
-		runes := []rune(word)
-		if len(line) > 0 && len(line)+1+len(runes) > width {
-			lines = append(lines, string(line))
-			line = nil
+	for displaywidth.String(text) > max(1, width) {
+		line := displaywidth.TruncateString(text, max(1, width), "")
+		if line == "" { // one character is wider
+			characters := displaywidth.StringGraphemes(text)
+			characters.Next()
+			line = characters.Value()
 		}
-		if len(line) > 0 {
-			line = append(line, ' ')
+		if blank := strings.LastIndex(text[:min(len(text), len(line)+1)], " "); blank > 0 {
+			line = text[:blank]
 		}
-		line = append(line, runes...)
-		for len(line) > width {
-			lines = append(lines, string(line[:width]))
-			line = line[width:]
-		}
+		lines = append(lines, line)
+		text = strings.TrimLeft(text[len(line):], " ")
 	}
-	return append(lines, string(line))
+	return append(lines, text)
 }

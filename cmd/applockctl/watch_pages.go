@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/applock/applock/applock"
+)
+
+// A page is text over the whole window, in the place of the table, until a key closes it.
+
+// watchKeys are the keys of the table, for its page and for the help of the command. They fit into 80 columns.
+const watchKeys = `  up down pgup pgdn home   select a lock
+  /                        show only locks with this text in any part of the
+                           object, operator, department or note
+  s                        sort by object, left, age, waiters
+  m                        mark the lock, or unmark it; t, k and r then act on
+                           all marked locks, on any page
+  esc                      show all locks again; then unmark them
+  t                        transfer the lock to another operator
+  k                        take the lock, which needs a reason
+  r                        release the lock
+  h                        show the history of the object, newest first
+  i                        show the inbox of the lock's holder, newest first
+  space                    look at once
+  ?                        show these keys
+  q                        quit`
+
+// watchColour says what the colour of a line means.
+const watchColour = `A red lock ends within the hour, and is in the last quarter of its time.`
+
+// report is a page that the database fills. Another one is another entry in reports.
+type report struct {
+	key, name string
+	title     func(applock.Lock) string
+	// read returns a text for each thing that there is to tell, the newest first.
+	read func(context.Context, session, style, applock.Lock) ([]string, error)
+}
+
+func reports() []report {
+	return []report{
+		{key: "h", name: "history", title: titleHistory, read: readHistory},
+		{key: "i", name: "inbox", title: titleInbox, read: readInboxOf},
+	}
+}
+
+// mostTold is how many things a report tells.
+const mostTold = 200
+
+func titleHistory(lock applock.Lock) string { return "The history of " + lock.Object.String() }
+
+func readHistory(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
+	request := applock.HistoryRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID, NewestFirst: true, PageSize: mostTold}
+	var texts []string
+	for event, err := range s.History(ctx, request) {
+		if err != nil {
+			return nil, err
+		}
+		if len(texts) == mostTold {
+			return append(texts, "... and older events"), nil
+		}
+		texts = append(texts, eventText(style, event))
+	}
+	return texts, nil
+}
+
+// eventText is an event in one text.
+func eventText(style style, event applock.Event) string {
+	text := fmt.Sprintf("%s  %s", style.time(event.At), event.Kind)
+	if event.From.Operator != "" {
+		text += "  from " + event.From.String()
+	}
+	if event.To.Operator != "" {
+		text += "  to " + event.To.String()
+	}
+	if event.Actor != "" {
+		text += "  by " + event.Actor
+	}
+	if event.Reason != "" {
+		text += "  why: " + event.Reason
+	}
+	return text
+}
+
+func titleInbox(lock applock.Lock) string { return "The inbox of " + lock.Owner.Operator }
+
+// readInboxOf reads the inbox to its end, which has the newest.
+func readInboxOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
+	request := applock.InboxRequest{Operator: lock.Owner.Operator, PageSize: applock.DefaultPageSize}
+	isEvent := func(notice applock.Notice) bool { return notice.Event != 0 }
+	var notices []applock.Notice
+	for full := true; full; {
+		page, next, err := readInbox(ctx, s, request)
+		if err != nil {
+			return nil, err
+		}
+		s.restart()
+		notices = slices.DeleteFunc(notices, func(notice applock.Notice) bool { return !isEvent(notice) }) // this page has them again
+		notices = append(notices, page...)
+		request.Position, full = next, len(page) == request.PageSize && slices.ContainsFunc(page, isEvent)
+	}
+	slices.Reverse(notices)
+	var texts []string
+	for _, notice := range notices[:min(len(notices), mostTold)] {
+		texts = append(texts, noticeText(style, notice))
+	}
+	return texts, nil
+}
+
+// noticeText is a notice in one text.
+func noticeText(style style, notice applock.Notice) string {
+	text := fmt.Sprintf("%s  %s  %s", style.time(notice.At), notice.Kind, notice.Object)
+	switch {
+	case notice.Kind == applock.NoticeHanded:
+		text += "  from " + notice.Other.String()
+	case notice.Other.Operator != "":
+		text += "  by " + notice.Other.String()
+	}
+	if notice.Reason != "" {
+		text += "  why: " + notice.Reason
+	}
+	return text
+}
+
+// page is what somebody reads.
+type page struct {
+	title string
+	texts []string
+	// report is what fills it, of a lock; empty for what is known already.
+	report report
+	lock   applock.Lock
+	// top is the first line in the window.
+	top int
+}
+
+// pageRows is how many lines of a page the window has, between its title and the keys.
+func (m model) pageRows() int { return max(1, m.height-3) }
+
+// pageLines returns the whole page in lines. What a text has behind its first line is indented.
+func (m model) pageLines() []string {
+	const indent = "  "
+	var lines []string
+	for _, text := range m.page.texts {
+		wrapped := wrap(harmless(text), m.style.width-len(indent))
+		lines = append(lines, wrapped[0])
+		for _, line := range wrapped[1:] {
+			lines = append(lines, indent+line)
+		}
+	}
+	return lines
+}
+
+// read shows a page.
+func (m model) read(title string, texts ...string) model {
+	m.mode, m.page = reading, page{title: title, texts: texts}
+	return m
+}
+
+// ask shows the page of a report, and asks for it.
+func (m model) ask(report report, lock applock.Lock) (model, deed) {
+	m = m.read(report.title(lock), "reading ...")
+	m.page.report, m.page.lock = report, lock
+	return m, deed{report: true}
+}
+
+// filled takes what a report tells, unless another page is read by now.
+func (m model) filled(event reported) model {
+	if m.mode != reading || m.page.title != event.title {
+		return m
+	}
+	m.page.texts = event.texts
+	switch {
+	case event.err != nil:
+		m.page.texts = []string{problem(event.err)}
+	case len(event.texts) == 0:
+		m.page.texts = []string{"There is nothing to tell."}
+	}
+	return m
+}
+
+// leaf moves through the page. Any key that does not closes it.
+func (m model) leaf(key keyPress) model {
+	moves := map[pressed]int{keyUp: -1, keyDown: 1, keyPageUp: -m.pageRows(), keyPageDown: m.pageRows(), keyHome: -m.page.top}
+	lines, moved := moves[key.key]
+	if !moved {
+		m.mode = browsing
+		return m
+	}
+	m.page.top = max(0, min(m.page.top+lines, len(m.pageLines())-m.pageRows()))
+	return m
+}
+
+// pageView returns the screen with the page.
+func (m model) pageView() []shadedLine {
+	lines := []shadedLine{{text: m.page.title, shade: strong}, {}}
+	all := m.pageLines()
+	top := min(m.page.top, len(all)-1)
+	for _, line := range all[top:min(len(all), top+m.pageRows())] {
+		lines = append(lines, shadedLine{text: line})
+	}
+	for len(lines) < m.height-1 {
+		lines = append(lines, shadedLine{})
+	}
+	keys := "any key goes back"
+	if len(all) > m.pageRows() {
+		keys = "up down pgup pgdn home  any other key goes back"
+	}
+	return append(lines, shadedLine{text: keys, shade: faint})
+}

@@ -33,7 +33,7 @@ func executions() []execution {
 		{"README.md", "For cron and scripts", "crontab", 2, "docs/cron TestReadmeCrontab"},
 		{"README.md", "applock", "go", 1, "internal/testing/readme TestReadmeGo"},
 		{"README.md", "For Go programs", "go", 1, "applock/open ExampleByDSN"},
-		{"docs/choosing.md", "*", "go", 15, "docs/choosing TestReadmeChoosingShowsTestedCode"},
+		{"docs/choosing.md", "*", "go", 17, "docs/choosing TestReadmeChoosingShowsTestedCode"},
 		{"docs/console.md", "In an application", "go", 1, "applock/console TestPageShowsTheExample"},
 		{"docs/cron.md", "cron", "crontab", 1, "docs/cron TestCrontab"},
 		{"docs/cron.md", "cron", "crontab", 2, "docs/cron TestPurges"},

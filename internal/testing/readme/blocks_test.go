@@ -61,6 +61,7 @@ func executions() []execution {
 		{"docs/developers.md", "*", "go", 3, "docs/developers TestDevelopersShowsTestedCode"},
 		{"docs/from-the-article.md", "Install", "sh", 2, "docs/from-the-article TestInstallByShell"},
 		{"docs/from-the-article.md", "Install", "sh", 1, nobody},
+		{"docs/from-the-article.md", "When a lock ends", "sql", 1, "docs/from-the-article testRights"},
 		{"docs/from-the-article.md", "Rights on PRODUCT", "sql", 3, "docs/from-the-article testRights"},
 		{"docs/from-the-article.md", "Copy on PRODUCT", "sql", 3, "docs/from-the-article testCopy"},
 		{"docs/from-the-article.md", "Copy on MySQL and MariaDB", "sh", 1, "docs/from-the-article testCopy"},

@@ -89,7 +89,7 @@ test-postgres-%:
 
 test-mariadb-%:
 	APPLOCK_TEST_MARIADB_VERSION=$* APPLOCK_TEST_REQUIRE=mariadb go run ./internal/testing/testserver --only mariadb -- \
-		$(REPORT) -timeout=10m -run='^TestContract$$/^mariadb$$' -- ./internal/db/mysql
+		$(REPORT) -timeout=10m -run='^TestContract$$/^mariadb$$' -- ./internal/db/mysql ./applock/lease/getlock
 
 # Those that are tested, such as python,php; empty is all.
 LANGUAGES :=

@@ -44,6 +44,7 @@ func openShop(ctx context.Context) (*sql.DB, *applock.Client, func()) {
 		"CREATE TABLE counter (name TEXT PRIMARY KEY, n INTEGER NOT NULL)",
 		"INSERT INTO counter (name, n) VALUES ('invoice', 0)",
 		"CREATE TABLE webhook (id TEXT PRIMARY KEY, outcome TEXT NOT NULL)",
+		"CREATE TABLE result (id TEXT PRIMARY KEY, content TEXT NOT NULL)",
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			log.Fatal(err)
@@ -322,6 +323,102 @@ func Example_charge() {
 	// charging for evt_2
 	// evt_2 no answer
 	// evt_2 it has been begun, and whoever did is gone: ask the provider, do not repeat it
+}
+
+// result returns what compute makes of a key. The first caller computes and stores it; the others wait for the lease, look
+// again, and find it.
+func result(ctx context.Context, db *sql.DB, locks lease.Locker, key string, compute func(ctx context.Context) (string, error)) (string, error) {
+	content, err := stored(ctx, db, key)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return content, err
+	}
+	err = locks.Do(ctx, applock.AcquireRequest{
+		Object:  applock.Object{Type: "result", ID: key},
+		MaxHold: 10 * time.Minute,
+		TTL:     30 * time.Second,
+	}, func(ctx context.Context, _ applock.Lease) error {
+		if content, err = stored(ctx, db, key); !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if content, err = compute(ctx); err != nil {
+			return err
+		}
+		_, err = db.ExecContext(ctx, "INSERT INTO result (id, content) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING", key, content)
+		return err
+	})
+	return content, err
+}
+
+// stored returns a result that somebody has computed, or sql.ErrNoRows.
+func stored(ctx context.Context, db *sql.DB, key string) (content string, err error) {
+	err = db.QueryRowContext(ctx, "SELECT content FROM result WHERE id = $1", key).Scan(&content)
+	return content, err
+}
+
+// announced tells when somebody asks for a lease.
+type announced struct {
+	lease.Locker
+	asked chan struct{}
+}
+
+func (a announced) Do(ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error) error {
+	close(a.asked)
+	return a.Locker.Do(ctx, request, work)
+}
+
+// A second caller, in another program, wants the same PDF while the first one is making it.
+func Example_result() {
+	ctx := context.Background()
+	db, one, remove := openShop(ctx)
+	defer remove()
+	client, err := sqlite.New(db, sqlite.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	other := announced{Locker: client, asked: make(chan struct{})}
+
+	const key = "invoice-7.pdf, template 3"
+	second := make(chan string)
+	first, err := result(ctx, db, one, key, func(context.Context) (string, error) {
+		fmt.Println("the first makes it")
+		go func() {
+			content, err := result(ctx, db, other, key, func(context.Context) (string, error) {
+				fmt.Println("the second makes it, too")
+				return "", nil
+			})
+			second <- fmt.Sprintf("the second has %q, %v", content, err)
+		}()
+		<-other.asked // it has found nothing, and waits
+		return "%PDF", nil
+	})
+	fmt.Printf("the first has %q, %v\n", first, err)
+	fmt.Println(<-second)
+	third, err := result(ctx, db, other, key, nil)
+	fmt.Printf("the third has %q, %v\n", third, err)
+	// Output:
+	// the first makes it
+	// the first has "%PDF", <nil>
+	// the second has "%PDF", <nil>
+	// the third has "%PDF", <nil>
+}
+
+// An error is not shared: the next caller computes.
+func Example_result_failure() {
+	ctx := context.Background()
+	db, locks, remove := openShop(ctx)
+	defer remove()
+
+	busy := func(context.Context) (string, error) { return "", errors.New("the model is busy") }
+	idle := func(context.Context) (string, error) { return "short", nil }
+	for _, compute := range []func(ctx context.Context) (string, error){busy, idle, busy} {
+		content, err := result(ctx, db, locks, "summary of 7", compute)
+		fmt.Printf("%q, %v\n", content, err)
+	}
+	// Output:
+	// "", the model is busy
+	// "short", <nil>
+	// "short", <nil>
 }
 
 // number gives an invoice the next number, in the transaction that needs it: if that is rolled back, the number is the next

@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/readme"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -93,6 +94,7 @@ func testRights(t *testing.T, s site) {
 		"supervisor": {"crm_supervisor"},
 		"both":       {"crm_operator", "crm_supervisor"},
 	} {
+		_ = s.full(t, "get", []string{"42", "JDOE", "CS"})
 		t.Run(name, func(t *testing.T) { // one after the other: two grants at once are an error on PostgreSQL
 			account, handle := s.account(t)
 			s.grant(t, account, roles...)
@@ -111,6 +113,7 @@ var denied = regexp.MustCompile(`^error (42501 (permission denied|user lacks pri
 func (s site) checkRights(t *testing.T, handle *sql.DB, allowed map[string]bool) {
 	t.Helper()
 	session := s.session(t, handle)
+	s.checkEnd(t, session, allowed["get"])
 	for verb, signature := range article() {
 		arguments := append([]any{7}, "JDOE", "JDOE", "CS")[:len(signature.in)]
 		got := answer(s.call(t.Context(), session, verb, arguments...))
@@ -130,6 +133,45 @@ func (s site) checkRights(t *testing.T, handle *sql.DB, allowed map[string]bool)
 		if got := answer(nil, err); err == nil || !denied.MatchString(got) {
 			t.Errorf("%s: %v", statement, err)
 		}
+	}
+}
+
+// almostSevenDays is a time and the seconds until then.
+var almostSevenDays = regexp.MustCompile(`\|604[78]\d\d$`)
+
+// checkEnd asks, as the page says, when the lock of customer 42 ends.
+func (s site) checkEnd(t *testing.T, session querier, isAllowed bool) {
+	t.Helper()
+	asking := readme.Statements(readme.Under(read(t, "../from-the-article.md"), "When a lock ends"), "'42'")
+	if len(asking) != 1 {
+		t.Fatalf("the page asks by %q", asking)
+	}
+	got := answer(row(t.Context(), session, s.named(asking[0], "")))
+	if isAllowed != almostSevenDays.MatchString(got) || isAllowed == denied.MatchString(got) {
+		t.Errorf("when the lock ends: %s, allowed is %t", got, isAllowed)
+	}
+}
+
+// Goal: the history has a transfer by the wrapper, without an actor and a reason, and the inbox of the operator who has lost the lock tells it,
+// as the page says. Method: the full API reads both.
+func testHistory(t *testing.T, s site) {
+	t.Helper()
+	session := s.session(t, s.handle)
+	s.play(t, session, "get 42 JDOE CS -> Y||")
+	s.play(t, session, "transfer 42 JDOE ASMITH SALES -> Y||")
+	events := 0
+	for event, err := range s.client.History(t.Context(), applock.HistoryRequest{ObjectType: "customer", ObjectID: "42"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events++
+		if event.Actor != "" || event.Reason != "" || event.From.Operator != "JDOE" || event.To.Operator != "ASMITH" {
+			t.Errorf("the history has %+v", event)
+		}
+	}
+	notices, _, err := s.client.Inbox(t.Context(), applock.InboxRequest{Operator: "JDOE"})
+	if err != nil || events != 1 || len(notices) != 1 || notices[0].Other.Operator != "ASMITH" {
+		t.Errorf("%d events, and the inbox has %+v, %v", events, notices, err)
 	}
 }
 

@@ -160,6 +160,7 @@ func tests(product string) map[string]func(t *testing.T, s site) {
 		"rights":         testRights,
 		"install again":  testInstallAgain,
 		"copy":           testCopy,
+		"history":        testHistory,
 		"seven days":     testSevenDays,
 		"blanks":         testBlanks,
 		"transactions":   testTransactions,

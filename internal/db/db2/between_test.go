@@ -19,7 +19,7 @@ const (
 	twoHours  = "LOCALTIMESTAMP + INTERVAL '2' HOUR"
 )
 
-// Goal: what a procedure has read may have changed when it decides: then it reads again, three times at most.
+// Goal: what a procedure has read may have changed when it decides: then it reads again, thirty times at most.
 // Method: another caller's change is made by a procedure that is called between the first statement and the second;
 // HSQLDB itself would run the whole call again.
 func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {

@@ -324,8 +324,10 @@ func run(
 		if err != nil {
 			return err
 		}
-		rights = dialect.rights
 		err = shown(command(ctx, target))
+		if db.KindOf(err) == db.KindPrivilege {
+			rights = wanting(ctx, dialect, target)
+		}
 		var ahead *NewerError
 		if errors.As(err, &ahead) {
 			ahead.Contract = contractOf(ctx, client)
@@ -336,6 +338,18 @@ func run(
 		err = fmt.Errorf("%w; %s", err, rights)
 	}
 	return err
+}
+
+// wanting says what an account needs that may not do something: to be the owner, or the rights of one that migrates.
+func wanting(ctx context.Context, dialect dialect, target migrate.Target) string {
+	if target.Denied == nil {
+		return dialect.rights
+	}
+	told, err := target.Denied(ctx)
+	if err != nil {
+		return dialect.rights
+	}
+	return cmp.Or(told, dialect.rights)
 }
 
 // ScriptRequest says which script Script returns.

@@ -75,6 +75,36 @@ func TestRestoreWithoutPrivileges(t *testing.T) {
 	into.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
 }
 
+// Goal: an account that migrates what another one owns, as after a restore by a superuser, is told whose it is and what to do, and that leads
+// out of it. Method: a superuser installs; an account that may migrate tries each command; then the superuser does what is said. The same
+// where the superuser has made the schema alone.
+func TestMigratingWhatBelongsToAnother(t *testing.T) {
+	t.Parallel()
+	s := postgresServer
+	dsn := s.newDatabase(t)
+	s.exec(t, dsn, "CREATE SCHEMA applock")
+	migrator := s.newOwner(t, dsn)
+	name, admin := userName(t, migrator), s.query(t, dsn, "SELECT current_user::text")
+	alter := "ALTER SCHEMA applock OWNER TO " + name
+	userOf(migrator).run(t, "migrate", "up").check(t, exitError, "; schema applock belongs to "+admin+": migrate as that account, or mend it with the SQL: "+alter+"\n")
+	userOf(dsn).must(t, "migrate", "up")
+	for _, command := range []string{"up", "status", "repair", "uninstall --yes"} {
+		refused := userOf(migrator).run(t, append([]string{"migrate"}, strings.Fields(command)...)...)
+		refused.check(t, exitError, "; what is installed in schema applock belongs to "+admin+
+			": migrate as that account, or let a superuser give it to one NAME that can migrate and no more: applockctl migrate repair --owner NAME\n")
+	}
+	userOf(dsn).must(t, "migrate", "repair", "--owner", name)
+	for _, command := range []string{"up", "status --exit-code", "repair", "uninstall --yes"} {
+		userOf(migrator).must(t, append([]string{"migrate"}, strings.Fields(command)...)...)
+	}
+	other := s.newSchema(t, dsn)
+	userOf(dsn).must(t, "migrate", "up", "--schema", other)
+	userOf(migrator).run(t, "migrate", "repair", "--schema", other).check(t, exitError, "applockctl --schema "+other+" migrate repair --owner NAME\n")
+	s.exec(t, dsn, "CREATE SCHEMA applock")
+	s.exec(t, dsn, alter)
+	userOf(migrator).must(t, "migrate", "up")
+}
+
 // rightsOfAMigrator are those of docs/dba.md on MySQL and MariaDB.
 const rightsOfAMigrator = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE"
 

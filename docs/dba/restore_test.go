@@ -147,6 +147,11 @@ func TestApplicationAfterARestore(t *testing.T) {
 			other = s.account(t, s.words.Replace("applock_dba")+"2")
 		}
 		s.must(t, s.blocks(t, s.chapter+": install")[0], migrator...)
+		business := "customer"
+		if s.chapter == "PostgreSQL" {
+			business = "public.customer" // the administrator of the tests is called applock, as the schema is
+		}
+		execute(t, s.open(s.dsn), "CREATE TABLE "+business+" (id INT PRIMARY KEY)", "INSERT INTO "+business+" VALUES (42)")
 		if app != "" {
 			s.must(t, "applockctl grant --to "+app+" --as operator")
 		}
@@ -157,10 +162,24 @@ func TestApplicationAfterARestore(t *testing.T) {
 			t.Run(r.name, func(t *testing.T) {
 				s.restore(t, r)
 				s.lets(t, r.into, app, stranger)
+				if rows := s.count(t, r.into, business); rows != 1 {
+					t.Errorf("%s has %d rows, want 1", business, rows)
+				}
 				s.must(t, "applockctl migrate status", "APPLOCK_DSN="+r.into)
 			})
 		}
 	})
+}
+
+// count counts the rows of a table.
+func (s site) count(t *testing.T, dsn, table string) (rows int) {
+	t.Helper()
+	handle := s.open(dsn)
+	defer func() { _ = handle.Close() }()
+	if err := handle.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&rows); err != nil {
+		t.Error(err)
+	}
+	return rows
 }
 
 // restore goes the way, and removes what it has restored when the test ends, unless that is in the place of the original.
@@ -192,7 +211,7 @@ func (s site) remove(t *testing.T) {
 	}
 }
 
-// lets checks that a database lets the application in, with the lock that it held and another one, and not the stranger.
+// lets checks that a database lets the application in, with the lock that it held and another one, but not to purge, and not the stranger.
 func (s site) lets(t *testing.T, dsn, app, stranger string) {
 	t.Helper()
 	for _, call := range []struct{ command, want string }{
@@ -206,8 +225,10 @@ func (s site) lets(t *testing.T, dsn, app, stranger string) {
 	if stranger == "" {
 		return // there are no accounts
 	}
-	output, code := s.shell(t, "applockctl get customer:44 --operator eve", "APPLOCK_DSN="+as(t, dsn, stranger))
-	if code != 4 || !strings.Contains(output, "privilege") {
-		t.Errorf("get by an account without grants: exit code %d\n%s", code, output)
+	for _, call := range []struct{ account, command string }{{stranger, "get customer:44 --operator eve"}, {app, "purge"}} {
+		output, code := s.shell(t, "applockctl "+call.command, "APPLOCK_DSN="+as(t, dsn, call.account))
+		if code != 4 || !strings.Contains(output, "privilege") {
+			t.Errorf("%s by %s: exit code %d\n%s", call.command, call.account, code, output)
+		}
 	}
 }

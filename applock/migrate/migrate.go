@@ -325,9 +325,7 @@ func run(
 			return err
 		}
 		err = shown(command(ctx, target))
-		if db.KindOf(err) == db.KindPrivilege {
-			rights = wanting(ctx, dialect, target)
-		}
+		rights = cmp.Or(belongs(ctx, target, err), dialect.rights)
 		var ahead *NewerError
 		if errors.As(err, &ahead) {
 			ahead.Contract = contractOf(ctx, client)
@@ -340,16 +338,16 @@ func run(
 	return err
 }
 
-// wanting says what an account needs that may not do something: to be the owner, or the rights of one that migrates.
-func wanting(ctx context.Context, dialect dialect, target migrate.Target) string {
-	if target.Denied == nil {
-		return dialect.rights
+// belongs says whose the installation is, to an account that may not do something because it is another one's; else it is empty.
+func belongs(ctx context.Context, target migrate.Target, err error) string {
+	if target.Denied == nil || db.KindOf(err) != db.KindPrivilege {
+		return ""
 	}
-	told, err := target.Denied(ctx)
-	if err != nil {
-		return dialect.rights
+	told, unknown := target.Denied(ctx)
+	if unknown != nil {
+		return ""
 	}
-	return cmp.Or(told, dialect.rights)
+	return told
 }
 
 // ScriptRequest says which script Script returns.

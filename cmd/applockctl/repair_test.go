@@ -86,12 +86,14 @@ func TestMigratingWhatBelongsToAnother(t *testing.T) {
 	migrator := s.newOwner(t, dsn)
 	name, admin := userName(t, migrator), s.query(t, dsn, "SELECT current_user::text")
 	alter := "ALTER SCHEMA applock OWNER TO " + name
-	userOf(migrator).run(t, "migrate", "up").check(t, exitError, "; schema applock belongs to "+admin+": migrate as that account, or mend it with the SQL: "+alter+"\n")
+	userOf(migrator).run(t, "migrate", "up").check(t, exitError, "; schema applock belongs to "+admin+": do this as that account, or mend it with the SQL: "+alter+"\n")
 	userOf(dsn).must(t, "migrate", "up")
-	for _, command := range []string{"up", "status", "repair", "uninstall --yes"} {
-		refused := userOf(migrator).run(t, append([]string{"migrate"}, strings.Fields(command)...)...)
+	for _, command := range []string{
+		"migrate up", "migrate status", "migrate repair", "migrate uninstall --yes", "grant --to " + name + " --as operator", "revoke --from " + name,
+	} {
+		refused := userOf(migrator).run(t, strings.Fields(command)...)
 		refused.check(t, exitError, "; what is installed in schema applock belongs to "+admin+
-			": migrate as that account, or let a superuser give it to one NAME that can migrate and no more: applockctl migrate repair --owner NAME\n")
+			": do this as that account, or let a superuser give it to one NAME that can migrate and no more: applockctl migrate repair --owner NAME\n")
 	}
 	userOf(dsn).must(t, "migrate", "repair", "--owner", name)
 	for _, command := range []string{"up", "status --exit-code", "repair", "uninstall --yes"} {

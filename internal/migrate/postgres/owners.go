@@ -44,7 +44,7 @@ func (s site) denied(ctx context.Context) (string, error) {
 	}
 	for _, owner := range slices.Sorted(maps.Keys(others)) {
 		if slices.Contains(others[owner], "table") {
-			return fmt.Sprintf("what is installed in schema %s belongs to %s: migrate as that account, or let a superuser give it to one NAME"+
+			return fmt.Sprintf("what is installed in schema %s belongs to %s: do this as that account, or let a superuser give it to one NAME"+
 				" that can migrate and no more: %s --owner NAME", s.Schema, owner, s.repair()), nil
 		}
 	}
@@ -53,7 +53,7 @@ func (s site) denied(ctx context.Context) (string, error) {
 		if err := s.DB.QueryRowContext(ctx, "SELECT current_user::text").Scan(&account); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("schema %[1]s belongs to %[2]s: migrate as that account, or mend it with the SQL: ALTER SCHEMA %[1]s OWNER TO %[3]s",
+		return fmt.Sprintf("schema %[1]s belongs to %[2]s: do this as that account, or mend it with the SQL: ALTER SCHEMA %[1]s OWNER TO %[3]s",
 			s.Schema, owner, roleName(account)), nil
 	}
 	return "", nil

@@ -137,6 +137,32 @@ func TestRepairKeepsGrants(t *testing.T) {
 	})
 }
 
+// Goal: an account that may migrate and no more repairs an installation without procedures whose owner is gone, as after a restore on another
+// server. Servers deny such an account the access to the views, in the words that they have for a wrong password. Method: the procedures and the
+// account that has migrated are dropped; another one repairs; an application's get and list.
+func TestRepairWithoutOwnerByAPlainAccount(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		operator, migrator := migratedBy(t, s, dsn, "s3cret")
+		dump := testdb.DumpMySQL(t, string(s), dsn)
+		s.exec(t, dsn, "DROP USER "+migrator)
+		copied := s.newDatabase(t)
+		s.run(t, copied, dump)
+		name := s.newUser(t, dsn, "0wner")
+		s.exec(t, copied, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, copied)+".* TO "+name)
+		plain := userOf(withUser(t, copied, name, "0wner"))
+		plain.run(t, "migrate", "status").check(t, exitNo, "view appl_lock_live", "mend it with: applockctl migrate repair")
+		plain.must(t, "migrate", "repair")
+		userOf(copied).must(t, "migrate", "status")
+		app := userName(t, operator.environment[dsnVariable])
+		userOf(copied).must(t, "grant", "--to", app, "--as", "operator")
+		restored := userOf(withUser(t, copied, app, "s3cret"))
+		restored.must(t, "get", "customer:42", "--operator", "jdoe")
+		restored.must(t, "list")
+	})
+}
+
 // Goal: an owner that may do nothing in the database, as after a restore into another one, is told, with what mends it. Method: the account that has
 // migrated loses its rights there; an administrator looks, and does what is said.
 func TestOwnerWithoutRightsIsTold(t *testing.T) {

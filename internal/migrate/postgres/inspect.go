@@ -130,7 +130,8 @@ func (s site) inspectView(
 }
 
 // viewDiffers has the server read the text, and compares what it makes of it: a temporary view in a subtransaction that is always
-// undone. A dump has the server's words, and after a restore it may word them differently: so it reads its own, too. Where the server does not do that, as on a replica, nothing differs.
+// undone. A view that comes from a dump was read from the server's words, and may differ from one that was read from ours: the server reads
+// both. Where it does not do that, as on a replica, nothing differs.
 func (s site) viewDiffers(ctx context.Context, client database.DBTxConn, view *migrate.RoutineText) (bool, error) {
 	const differs = "LK998"
 	wanted := strings.NewReplacer(

@@ -44,9 +44,17 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 			return err
 		}
 		result.Statements, err = execute(ctx, handle, target, statements)
-		return missingAccount("To", request.To, err)
+		return byOwner(ctx, target, missingAccount("To", request.To, err))
 	})
 	return result, err
+}
+
+// byOwner adds to an error whose the installation is, where that is the reason.
+func byOwner(ctx context.Context, target migrate.Target, err error) error {
+	if told := belongs(ctx, target, err); told != "" {
+		return fmt.Errorf("%w; %s", err, told)
+	}
+	return err
 }
 
 // missingAccount says of a statement that has failed because nobody has a name what to do.

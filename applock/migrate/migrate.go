@@ -324,8 +324,8 @@ func run(
 		if err != nil {
 			return err
 		}
-		rights = dialect.rights
 		err = shown(command(ctx, target))
+		rights = cmp.Or(belongs(ctx, target, err), dialect.rights)
 		var ahead *NewerError
 		if errors.As(err, &ahead) {
 			ahead.Contract = contractOf(ctx, client)
@@ -336,6 +336,18 @@ func run(
 		err = fmt.Errorf("%w; %s", err, rights)
 	}
 	return err
+}
+
+// belongs says whose the installation is, to an account that may not do something because it is another one's; else it is empty.
+func belongs(ctx context.Context, target migrate.Target, err error) string {
+	if target.Denied == nil || db.KindOf(err) != db.KindPrivilege {
+		return ""
+	}
+	told, unknown := target.Denied(ctx)
+	if unknown != nil {
+		return ""
+	}
+	return told
 }
 
 // ScriptRequest says which script Script returns.

@@ -54,7 +54,7 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 			return nil
 		}
 		result.Statements, err = execute(ctx, handle, target, statements)
-		return missingAccount("From", request.From, err)
+		return byOwner(ctx, target, missingAccount("From", request.From, err))
 	})
 	return result, err
 }

@@ -75,6 +75,38 @@ func TestRestoreWithoutPrivileges(t *testing.T) {
 	into.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
 }
 
+// Goal: an account that migrates what another one owns, as after a restore by a superuser, is told whose it is and what to do, and that leads
+// out of it. Method: a superuser installs; an account that may migrate tries each command; then the superuser does what is said. The same
+// where the superuser has made the schema alone.
+func TestMigratingWhatBelongsToAnother(t *testing.T) {
+	t.Parallel()
+	s := postgresServer
+	dsn := s.newDatabase(t)
+	s.exec(t, dsn, "CREATE SCHEMA applock")
+	migrator := s.newOwner(t, dsn)
+	name, admin := userName(t, migrator), s.query(t, dsn, "SELECT current_user::text")
+	alter := "ALTER SCHEMA applock OWNER TO " + name
+	userOf(migrator).run(t, "migrate", "up").check(t, exitError, "; schema applock belongs to "+admin+": do this as that account, or mend it with the SQL: "+alter+"\n")
+	userOf(dsn).must(t, "migrate", "up")
+	for _, command := range []string{
+		"migrate up", "migrate status", "migrate repair", "migrate uninstall --yes", "grant --to " + name + " --as operator", "revoke --from " + name,
+	} {
+		refused := userOf(migrator).run(t, strings.Fields(command)...)
+		refused.check(t, exitError, "; what is installed in schema applock belongs to "+admin+
+			": do this as that account, or let a superuser give it to one NAME that can migrate and no more: applockctl migrate repair --owner NAME\n")
+	}
+	userOf(dsn).must(t, "migrate", "repair", "--owner", name)
+	for _, command := range []string{"up", "status --exit-code", "repair", "uninstall --yes"} {
+		userOf(migrator).must(t, append([]string{"migrate"}, strings.Fields(command)...)...)
+	}
+	other := s.newSchema(t, dsn)
+	userOf(dsn).must(t, "migrate", "up", "--schema", other)
+	userOf(migrator).run(t, "migrate", "repair", "--schema", other).check(t, exitError, "applockctl --schema "+other+" migrate repair --owner NAME\n")
+	s.exec(t, dsn, "CREATE SCHEMA applock")
+	s.exec(t, dsn, alter)
+	userOf(migrator).must(t, "migrate", "up")
+}
+
 // rightsOfAMigrator are those of docs/dba.md on MySQL and MariaDB.
 const rightsOfAMigrator = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE"
 
@@ -102,6 +134,32 @@ func TestRepairKeepsGrants(t *testing.T) {
 		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "the account is gone by whose rights the procedures run: applockctl migrate repair: Error 1449")
 		userOf(dsn).run(t, "migrate", "repair").check(t, exitNo, "account root@% is the owner of 84 of the procedures and views")
 		operator.must(t, "get", "customer:43", "--operator", "jdoe")
+	})
+}
+
+// Goal: an account that may migrate and no more repairs an installation without procedures whose owner is gone, as after a restore on another
+// server. Servers deny such an account the access to the views, in the words that they have for a wrong password. Method: the procedures and the
+// account that has migrated are dropped; another one repairs; an application's get and list.
+func TestRepairWithoutOwnerByAPlainAccount(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		operator, migrator := migratedBy(t, s, dsn, "s3cret")
+		dump := testdb.DumpMySQL(t, string(s), dsn)
+		s.exec(t, dsn, "DROP USER "+migrator)
+		copied := s.newDatabase(t)
+		s.run(t, copied, dump)
+		name := s.newUser(t, dsn, "0wner")
+		s.exec(t, copied, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, copied)+".* TO "+name)
+		plain := userOf(withUser(t, copied, name, "0wner"))
+		plain.run(t, "migrate", "status").check(t, exitNo, "view appl_lock_live", "mend it with: applockctl migrate repair")
+		plain.must(t, "migrate", "repair")
+		userOf(copied).must(t, "migrate", "status")
+		app := userName(t, operator.environment[dsnVariable])
+		userOf(copied).must(t, "grant", "--to", app, "--as", "operator")
+		restored := userOf(withUser(t, copied, app, "s3cret"))
+		restored.must(t, "get", "customer:42", "--operator", "jdoe")
+		restored.must(t, "list")
 	})
 }
 

@@ -57,7 +57,6 @@ func (s site) grants(t *testing.T, line string) {
 	account := s.words.Replace("shop_app")
 	create, drop := "CREATE ROLE "+account, "DROP OWNED BY "+account+"; DROP ROLE "+account
 	if s.chapter != "PostgreSQL" {
-		account = account[len("applock_"):] // a name of up to 32 characters, which begins with a letter: 5e3 is a number
 		create, drop = "CREATE USER "+account, "DROP USER "+account
 	}
 	execute(t, s.open(s.dsn), create)

@@ -224,6 +224,9 @@ func inspectViews(ctx context.Context, target Target, client database.DBTxConn, 
 	var findings []Finding
 	for _, view := range views {
 		problem, err := problemOf(ctx, target, client, Table{Name: view.Name, Columns: columnsOf(view.Name)})
+		if db.KindOf(err) == db.KindAuthentication { // the tables could be read, so it is not about the login
+			problem, err = "cannot be read, as if the account were gone whose rights it has", nil
+		}
 		if err != nil {
 			return nil, err
 		}

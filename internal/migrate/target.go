@@ -42,6 +42,9 @@ type Target struct {
 	SessionLocker lock.SessionLocker
 	// Rights returns who may call which routine and read which view; nil where nobody is granted anything, or the catalogue is not read.
 	Rights func(ctx context.Context) ([]Right, error)
+	// Denied tells an account that lacks a right that the installation is another one's, and how to go on. It is empty where that is not
+	// the reason, and nil where no account owns anything.
+	Denied func(ctx context.Context) (string, error)
 	// Interpret gives an error of DB its kind.
 	Interpret func(ctx context.Context, err error) error
 	// Qualify puts what the dialect needs before the name of a table.

@@ -35,27 +35,18 @@ const given = `WITH a AS (SELECT ? AS user, ? AS host, COALESCE(NULLIF(?, ''), D
 	CROSS JOIN (SELECT 'SELECT' AS privilege_type UNION SELECT 'INSERT' UNION SELECT 'UPDATE' UNION SELECT 'DELETE') AS n`
 
 // inspectLacking finds the accounts by whose rights procedures and views run, and which have not got enough: as where a dump was loaded
-// into a database of another name. Who may not read the database mysql finds none.
+// into a database of another name. Of a repair for another owner that one alone counts. Who may not read the database mysql finds none.
 func (s site) inspectLacking(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
-	procedures, err := s.procedures(ctx, client)
+	definers, err := s.definers(ctx, client, want)
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
-	views, err := s.views(ctx, client)
-	if err != nil {
-		return nil, s.Interpret(ctx, err)
-	}
-	definers := map[string]bool{}
-	for _, text := range slices.Concat(want.Views, want.Routines) {
-		definers[views[text.Name].definer], definers[procedures[text.Name].definer] = true, true
-	}
-	delete(definers, "") // of what is missing
 	var place string
 	if err := client.QueryRowContext(ctx, "SELECT COALESCE(NULLIF(?, ''), DATABASE())", s.Schema).Scan(&place); err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
 	var findings []migrate.Finding
-	for _, definer := range slices.Sorted(maps.Keys(definers)) {
+	for _, definer := range definers {
 		lacks, err := s.lacks(ctx, client, definer)
 		switch {
 		case db.KindOf(s.Interpret(ctx, err)) == db.KindPrivilege:
@@ -73,6 +64,28 @@ func (s site) inspectLacking(ctx context.Context, client database.DBTxConn, want
 		})
 	}
 	return findings, nil
+}
+
+// definers returns the accounts by whose rights procedures and views run, or shall run.
+func (s site) definers(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]string, error) {
+	if want.Owner != "" {
+		owner, err := s.owner(ctx, client, want.Owner)
+		return []string{owner}, err
+	}
+	procedures, err := s.procedures(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.views(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	definers := map[string]bool{}
+	for _, text := range slices.Concat(want.Views, want.Routines) {
+		definers[views[text.Name].definer], definers[procedures[text.Name].definer] = true, true
+	}
+	delete(definers, "") // of what is missing
+	return slices.Sorted(maps.Keys(definers)), nil
 }
 
 // lacks returns which of the rights an account has not got. One that does not exist is found elsewhere, and of one with roles nothing is said.

@@ -130,7 +130,8 @@ func (s site) inspectView(
 }
 
 // viewDiffers has the server read the text, and compares what it makes of it: a temporary view in a subtransaction that is always
-// undone. Where the server does not do that, as on a replica, nothing differs.
+// undone. A view that comes from a dump was read from the server's words, and may differ from one that was read from ours: the server reads
+// both. Where it does not do that, as on a replica, nothing differs.
 func (s site) viewDiffers(ctx context.Context, client database.DBTxConn, view *migrate.RoutineText) (bool, error) {
 	const differs = "LK998"
 	wanted := strings.NewReplacer(
@@ -140,17 +141,21 @@ func (s site) viewDiffers(ctx context.Context, client database.DBTxConn, view *m
 	_, err := client.ExecContext(ctx, fmt.Sprintf(`DO $compare$
 DECLARE
     v_same boolean;
+    v_text text;
 BEGIN
     BEGIN
-        %s
-        v_same := pg_get_viewdef('pg_temp.%s'::regclass) = pg_get_viewdef('%s'::regclass);
+        %[1]s
+        v_text := pg_get_viewdef('pg_temp.%[2]s'::regclass);
+        v_same := v_text = pg_get_viewdef('%[3]s'::regclass);
+        EXECUTE 'CREATE OR REPLACE TEMPORARY VIEW %[2]s AS ' || v_text;
+        v_same := v_same OR pg_get_viewdef('pg_temp.%[2]s'::regclass) = pg_get_viewdef('%[3]s'::regclass);
         RAISE EXCEPTION USING ERRCODE = 'LK999';
     EXCEPTION
         WHEN SQLSTATE 'LK999' THEN
             NULL;
     END;
     IF NOT v_same THEN
-        RAISE EXCEPTION USING ERRCODE = '%s';
+        RAISE EXCEPTION USING ERRCODE = '%[4]s';
     END IF;
 END
 $compare$`, wanted, view.Name, s.qualify(view.Name), differs))

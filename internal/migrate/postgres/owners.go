@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3/database"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
@@ -27,6 +28,44 @@ const beside = `SELECT pg_get_userbyid(n.nspowner), 'schema ' || quote_ident(n.n
 	SELECT pg_get_userbyid(c.relowner), format('type %s.%I', c.relnamespace::regnamespace, c.relname)
 	FROM pg_class AS c
 	WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'c'`
+
+// ofOthers asks which parts of an installation belong to accounts whose rights the session has not got.
+const ofOthers = `SELECT pg_get_userbyid(n.nspowner), 'schema' FROM pg_namespace AS n
+	WHERE n.nspname = $1 AND NOT pg_has_role(n.nspowner, 'USAGE')
+	UNION ALL
+	SELECT pg_get_userbyid(c.relowner), 'table' FROM pg_class AS c
+	WHERE c.relnamespace = to_regnamespace($1) AND c.relname = 'appl_lock' AND NOT pg_has_role(c.relowner, 'USAGE')`
+
+// denied tells an account that lacks a right whose the installation is, and how to go on; nothing where it is the account's own.
+func (s site) denied(ctx context.Context) (string, error) {
+	others, err := s.owned(ctx, s.DB, ofOthers)
+	if err != nil {
+		return "", err
+	}
+	for _, owner := range slices.Sorted(maps.Keys(others)) {
+		if slices.Contains(others[owner], "table") {
+			return fmt.Sprintf("what is installed in schema %s belongs to %s: do this as that account, or let a superuser give it to one NAME"+
+				" that can migrate and no more: %s --owner NAME", s.Schema, owner, s.repair()), nil
+		}
+	}
+	for owner := range others {
+		var account string
+		if err := s.DB.QueryRowContext(ctx, "SELECT current_user::text").Scan(&account); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("schema %[1]s belongs to %[2]s: do this as that account, or mend it with the SQL: ALTER SCHEMA %[1]s OWNER TO %[3]s",
+			s.Schema, owner, roleName(account)), nil
+	}
+	return "", nil
+}
+
+// repair is the command that repairs.
+func (s site) repair() string {
+	if s.Schema == db.DefaultSchema {
+		return "applockctl migrate repair"
+	}
+	return "applockctl --schema " + s.Schema + " migrate repair"
+}
 
 // inspectOwners finds the superusers whose rights routines of the schema have and, where the owner was named, whose the schema and its
 // types are otherwise. An owner that is no superuser may take their place: a repair gives it what is ours, and leaves other routines to

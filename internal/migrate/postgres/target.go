@@ -55,6 +55,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:        s.remove,
 		Rights:        s.rights,
+		Denied:        s.denied,
 		SessionLocker: migrationLock{s},
 		Interpret:     s.Interpret,
 		Qualify:       s.qualify,

@@ -110,9 +110,9 @@ func TestRolesOfPeople(t *testing.T) {
 		statistics    int
 	}{
 		"supervisors":                 {"transfer take release note transfer-desk release-desk", "supervisors", http.StatusOK},
-		"operators":                   {"release note", "operators", http.StatusForbidden},
+		"operators":                   {"release note release-desk", "operators", http.StatusForbidden},
 		"auditors":                    {"", "auditors", http.StatusOK},
-		"others, auditors ,operators": {"release note", "operators", http.StatusForbidden},
+		"others, auditors ,operators": {"release note release-desk", "operators", http.StatusForbidden},
 		"Supervisors":                 {"", "", http.StatusOK}, // the owner's, who may look only
 		"":                            {"", "", http.StatusOK},
 	} {

@@ -156,27 +156,28 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 	return opened, nil
 }
 
-// prepare refuses a pooler, a standby, and what only looks like PostgreSQL, before it changes anything.
+// prepare refuses a pooler, and what only looks like PostgreSQL, before it changes anything, and a standby.
 func (s *server) prepare(ctx context.Context, opened *session, grace time.Duration) error {
 	if err := s.refusePooler(ctx, opened); err != nil {
 		return err
 	}
-	if opened.isStandby {
+	const set = "SELECT pg_is_in_recovery(), set_config('idle_session_timeout', $1, false)"
+	isStandby, isSet := false, ""
+	if err := opened.conn.QueryRow(ctx, set, strconv.FormatInt(grace.Milliseconds(), 10)).Scan(&isStandby, &isSet); err != nil {
+		return err
+	}
+	if isStandby { // until it is restarted or promoted
 		return fmt.Errorf("%w: %w", applock.ErrReadOnly, errStandby)
 	}
-	const set = "SELECT set_config('idle_session_timeout', $1, false)"
-	_, err := opened.conn.Exec(ctx, set, strconv.FormatInt(grace.Milliseconds(), 10))
-	return err
+	return nil
 }
 
 // refusePooler finds out with whom the session is. A server tells its clients the process id of their session, for cancelling;
-// what a pooler tells is its own. In the same answer the server says what it is, and whether it is a standby, which it is until it is
-// restarted or promoted.
+// what a pooler tells is its own. In the same answer the server says what it is.
 func (s *server) refusePooler(ctx context.Context, opened *session) error {
-	const ask = "SELECT version(), pg_backend_pid(), pg_is_in_recovery()"
+	const ask = "SELECT version(), pg_backend_pid()"
 	var version string
-	answer := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol)
-	if err := answer.Scan(&version, &opened.pid, &opened.isStandby); err != nil {
+	if err := opened.conn.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol).Scan(&version, &opened.pid); err != nil {
 		return err
 	}
 	if err := pgproduct.Check(version); err != nil {
@@ -193,8 +194,6 @@ type session struct {
 	server *server
 	conn   *pgx.Conn
 	pid    uint32
-	// isStandby is true where the server was in recovery when the session began.
-	isStandby bool
 	// hints are those that the session shows.
 	hints map[int32]bool
 	// holders are who had which key at holdersAsked, and finding them took holdersTook.

@@ -57,7 +57,7 @@ func turnsOf(t *testing.T, workers []int, messages bool) []int {
 		defer func() { _ = leases.Close() }()
 		for worker := range number {
 			group.Go(func() {
-				taken := takeTurnsOf(ctx, leases, fmt.Sprintf("program%d/1/%d", i, worker), holds)
+				taken := takeTurns(ctx, t, leases, fmt.Sprintf("program%d/1/%d", i, worker), holds, time.Hour)
 				mutex.Lock()
 				defer mutex.Unlock()
 				turns[i] += taken
@@ -66,18 +66,4 @@ func turnsOf(t *testing.T, workers []int, messages bool) []int {
 	}
 	group.Wait()
 	return turns
-}
-
-// takeTurnsOf holds the nightly job again and again until ctx ends, and returns how often, by names that are like those of a process of its own.
-func takeTurnsOf(ctx context.Context, leases *lease.Leases, name string, holds time.Duration) (turns int) {
-	request := anHour(nightly)
-	for ; ; turns++ {
-		request.Owner.Operator = fmt.Sprintf("%s-%d", name, turns)
-		lease, err := leases.Acquire(ctx, request)
-		if err != nil {
-			return turns
-		}
-		time.Sleep(holds)
-		_ = lease.Release(context.WithoutCancel(ctx))
-	}
 }

@@ -135,12 +135,7 @@ func (l *lateTakes) releaseAtClose() {
 // unanswered releases takes, a few at a time, and returns those whose release had no answer.
 func (l *lateTakes) unanswered(takes []lateTake) (left []lateTake) {
 	for some := range slices.Chunk(takes, lateCalls) {
-		failures := make([]error, len(some))
-		var group sync.WaitGroup
-		for i, take := range some {
-			group.Go(func() { failures[i] = l.leases.releaseOnce(l.leases.shutdownCtx, take.grant) })
-		}
-		group.Wait()
+		failures := together(some, func(take lateTake) error { return l.leases.releaseOnce(l.leases.shutdownCtx, take.grant) })
 		for i, err := range failures {
 			if err != nil && !isGone(err) {
 				left = append(left, some[i])
@@ -152,13 +147,18 @@ func (l *lateTakes) unanswered(takes []lateTake) (left []lateTake) {
 
 // releaseSome releases a few at the same time, and reports whether each had an answer.
 func (l *lateTakes) releaseSome(some []lateTake) bool {
+	return !slices.ContainsFunc(together(some, l.releaseOne), func(err error) bool { return err != nil })
+}
+
+// together makes a call for each of a few takes at the same time, and returns what became of each.
+func together(some []lateTake, call func(take lateTake) error) []error {
 	failures := make([]error, len(some))
 	var group sync.WaitGroup
 	for i, take := range some {
-		group.Go(func() { failures[i] = l.releaseOne(take) })
+		group.Go(func() { failures[i] = call(take) })
 	}
 	group.Wait()
-	return !slices.ContainsFunc(failures, func(err error) bool { return err != nil })
+	return failures
 }
 
 // releaseOne releases a take, and puts it back unless this was the last time. It returns why there was no answer. Who waits here may have

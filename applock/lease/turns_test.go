@@ -56,23 +56,24 @@ func TestFairTurns(t *testing.T) {
 	}
 }
 
-// takeTurns holds the nightly job again and again until ctx ends, by names that are like those of a process of its own.
-func takeTurns(ctx context.Context, t *testing.T, leases *lease.Leases, name string, holds, longest time.Duration) {
+// takeTurns holds the nightly job again and again until ctx ends, by names that are like those of a process of its own, and returns how often.
+func takeTurns(ctx context.Context, t *testing.T, leases *lease.Leases, name string, holds, longest time.Duration) (turns int) {
 	t.Helper()
 	request := anHour(nightly)
-	for turn := 0; ctx.Err() == nil; turn++ {
-		request.Owner.Operator = fmt.Sprintf("%s-%d", name, turn)
+	for ; ctx.Err() == nil; turns++ {
+		request.Owner.Operator = fmt.Sprintf("%s-%d", name, turns)
 		began := time.Now()
 		lease, err := leases.Acquire(ctx, request)
 		if waited := time.Since(began); waited > longest {
 			t.Errorf("waited for %s, want at most %s", waited, longest)
 		}
 		if err != nil {
-			return
+			return turns
 		}
 		time.Sleep(holds)
 		_ = lease.Release(context.WithoutCancel(ctx))
 	}
+	return turns
 }
 
 // Goal: where two programs want an object and nobody else, neither is held back for the sake of others: a release is followed by

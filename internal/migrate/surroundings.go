@@ -3,6 +3,8 @@ package migrate
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -87,22 +89,11 @@ func Schemas(ctx context.Context, target Target) ([]string, error) {
 	if target.Schemas == "" {
 		return nil, nil
 	}
-	return readTexts(ctx, target, target.Schemas)
+	return sortedNames(ctx, target, target.Schemas)
 }
 
-// readTexts returns the rows of a query of one column.
-func readTexts(ctx context.Context, target Target, query string) (texts []string, err error) {
-	rows, err := target.DB.QueryContext(ctx, query)
-	if err != nil {
-		return nil, target.Interpret(ctx, err)
-	}
-	defer func() { _ = rows.Close() }() // Err tells
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return texts, target.Interpret(ctx, rows.Err())
+// sortedNames returns the texts that a query answers, in their order.
+func sortedNames(ctx context.Context, target Target, query string) ([]string, error) {
+	names, err := ReadNames(ctx, target.DB, query)
+	return slices.Sorted(maps.Keys(names)), target.Interpret(ctx, err)
 }

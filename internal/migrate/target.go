@@ -243,7 +243,7 @@ func refuseDependents(ctx context.Context, target Target) error {
 	if target.Dependents == "" {
 		return nil
 	}
-	dependents, err := readTexts(ctx, target, target.Dependents)
+	dependents, err := sortedNames(ctx, target, target.Dependents)
 	if err != nil || len(dependents) == 0 {
 		return err
 	}

@@ -144,13 +144,19 @@ func (s site) ask(ctx context.Context, client database.DBTxConn, account string,
 	return err
 }
 
+// parted returns user and host of an account as the catalogue has it. The last @ ends the user, which may have others.
+func parted(account string) (user, host string) {
+	at := strings.LastIndex(account, "@")
+	return account[:max(at, 0)], account[at+1:]
+}
+
 // isAlive reports whether an account exists, as far as this user may know.
 func (s site) isAlive(ctx context.Context, client database.DBTxConn, account string) (bool, error) {
-	at := strings.LastIndex(account, "@")
+	user, host := parted(account)
 	var exists bool
 	row := client.QueryRowContext(ctx,
 		"SELECT CURRENT_USER() = ? OR EXISTS (SELECT 1 FROM mysql.user WHERE user = ? AND host = ?)",
-		account, account[:max(at, 0)], account[at+1:])
+		account, user, host)
 	err := s.Interpret(ctx, row.Scan(&exists))
 	if db.KindOf(err) == db.KindPrivilege {
 		return true, nil

@@ -90,8 +90,7 @@ func (s site) definers(ctx context.Context, client database.DBTxConn, want migra
 
 // lacks returns which of the rights an account has not got. One that does not exist is found elsewhere, and of one with roles nothing is said.
 func (s site) lacks(ctx context.Context, client database.DBTxConn, definer string) ([]string, error) {
-	at := strings.LastIndex(definer, "@")
-	user, host := definer[:max(at, 0)], definer[at+1:]
+	user, host := parted(definer)
 	exists, err := s.isAlive(ctx, client, definer)
 	if err != nil || !exists {
 		return nil, err

@@ -35,8 +35,7 @@ const rolePowers = `WITH RECURSIVE active (user, host) AS (
 
 // powersOf returns what an account has that is too much, as far as this user may know.
 func (s site) powersOf(ctx context.Context, client database.DBTxConn, account string) ([]string, error) {
-	at := strings.LastIndex(account, "@")
-	user, host := account[:max(at, 0)], account[at+1:]
+	user, host := parted(account)
 	found, err := migrate.ReadNames(ctx, client, ownPowers, user, host)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package db2_test
 
 import (
+	"database/sql"
 	"fmt"
 	"regexp"
 	"strings"
@@ -43,7 +44,8 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		insertWaiter = "INSERT INTO applock.appl_lock_waiter VALUES ('a', '1', 'JDOE', '', 'p', " +
 			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + anHourAgo + ", '')"
 	)
-	for i, test := range []struct{ before, meanwhile, call, want string }{
+	b := newBetween(t, bridge, "between")
+	for _, test := range []struct{ before, meanwhile, call, want string }{
 		{"", insert("QUICK", inAnHour), get, "N HELD QUICK"},
 		{insert("OLD", anHourAgo), change("operator_id = 'QUICK', fence = 6, expires_ts = " + inAnHour), get, "N HELD QUICK"},
 		{insert("OLD", anHourAgo), change("operator_id = 'QUICK', expires_ts = " + inAnHour), get, "N HELD QUICK"},
@@ -79,25 +81,25 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), renew, "no row"},
 		{"", insertWaiter, announce, "Y"},
 	} {
-		if got, _ := callBetween(t, bridge, fmt.Sprintf("between%d", i), 1, test.before, test.meanwhile, test.call); got != test.want {
+		if got, _ := b.call(t, 1, test.before, test.meanwhile, test.call); got != test.want {
 			t.Errorf("%s, meanwhile %s: %s, want %s", test.call, test.meanwhile, got, test.want)
 		}
 	}
 	// What a renewal does not tell it has not done, and a purge leaves a waiter that has come back.
 	ended := change("released_ts = TIMESTAMP '2026-01-02 00:00:00'")
-	if _, left := callBetween(t, bridge, "ended", 1, insert("JDOE", inAnHour), ended, renew); left != "1 of 1 ended" {
+	if _, left := b.call(t, 1, insert("JDOE", inAnHour), ended, renew); left != "1 of 1 ended" {
 		t.Errorf("a release meanwhile was undone by a renewal: %s", left)
 	}
 	back := "UPDATE applock.appl_lock_waiter SET expires_ts = " + inAnHour
-	if _, left := callBetween(t, bridge, "back", 1, insertWaiter, back, purge); left != "0 of 1 ended" {
+	if _, left := b.call(t, 1, insertWaiter, back, purge); left != "0 of 1 ended" {
 		t.Errorf("a purge removed a waiter that came back: %s", left)
 	}
-	for i, call := range []string{get, release, transfer, takeAny, note} {
+	for _, call := range []string{get, release, transfer, takeAny, note} {
 		restless := change("fence = fence + 1")
-		if got, _ := callBetween(t, bridge, fmt.Sprintf("restless%d", i), 30, insert("JDOE", inAnHour), restless, call); got != "LK003" {
+		if got, _ := b.call(t, 30, insert("JDOE", inAnHour), restless, call); got != "LK003" {
 			t.Errorf("%s with thirty changes: %s, want LK003", call, got)
 		}
-		if got, _ := callBetween(t, bridge, fmt.Sprintf("restful%d", i), 29, insert("JDOE", inAnHour), restless, call); got[0] != 'Y' {
+		if got, _ := b.call(t, 29, insert("JDOE", inAnHour), restless, call); got[0] != 'Y' {
 			t.Errorf("%s with 29 changes: %s, want yes in the thirtieth round", call, got)
 		}
 	}
@@ -117,7 +119,8 @@ func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 		longer   = "ttl_seconds = 3600, lock_ts = TIMESTAMP '2026-01-01 01:00:00'"
 		ends     = "expires_ts = TIMESTAMP '2026-01-02 00:00:00'"
 	)
-	for i, test := range []struct{ before, meanwhile, call, want string }{
+	b := newBetween(t, bridge, "null")
+	for _, test := range []struct{ before, meanwhile, call, want string }{
 		{insert("JDOE", "CS", "60"), change("department_id = 'HQ', lock_ts = TIMESTAMP '2026-01-01 01:00:00'"), get, "JDOE HQ 60 "},
 		{insert("JDOE", "CS", "60"), change("note = 'why'"), get, "JDOE CS 60 why"},
 		{insert("JDOE", "CS", "60"), change(longer), get, "JDOE CS 3600 "},
@@ -126,11 +129,8 @@ func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 		{insert("JDOE", "CS", "60"), change("note = 'why', " + longer), transfer, "ASMITH HQ 3600 "},
 		{insert("JDOE", "CS", "60"), change("note = 'why', " + longer), take, "BOSS HQ 3600 "},
 	} {
-		database := fmt.Sprintf("null%d", i)
-		callBetween(t, bridge, database, 1, test.before, test.meanwhile, test.call)
-		handle := bridge.Again(database)
-		defer func() { _ = handle.Close() }()
-		rows, err := query(t.Context(), handle, "SELECT operator_id, department_id, ttl_seconds, note FROM applock.appl_lock")
+		b.call(t, 1, test.before, test.meanwhile, test.call)
+		rows, err := query(t.Context(), b.DB, "SELECT operator_id, department_id, ttl_seconds, note FROM applock.appl_lock")
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%v, %v, want one row", rows, err)
 		}
@@ -141,40 +141,59 @@ func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
-// callBetween installs into a new database, in which the change is made so many times, and returns the answer, and how
-// many of the rows that there are then have ended.
-func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int, before, meanwhile, call string) (answer, left string) {
+// between is a database in which another caller's change is made between the statements of a call.
+type between struct {
+	*sql.DB
+	bridge       *hsqldb.Bridge
+	database     string
+	instrumented map[string]bool
+}
+
+// newBetween installs into a new database; it is closed when the test ends.
+func newBetween(t *testing.T, bridge *hsqldb.Bridge, database string) *between {
 	t.Helper()
-	ctx := t.Context()
-	handle, err := bridge.Open(ctx, database, hsqldb.MVCC)
+	handle, err := bridge.Open(t.Context(), database, hsqldb.MVCC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = handle.Close() }()
-	if _, err := migrate.Up(ctx, testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
+	t.Cleanup(func() { _ = handle.Close() })
+	if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{
+	b := &between{DB: handle, bridge: bridge, database: database, instrumented: map[string]bool{}}
+	b.exec(t,
 		"CREATE TABLE applock.changes (times INTEGER NOT NULL)",
+		"CREATE PROCEDURE applock.between_s1_and_s2 () MODIFIES SQL DATA SPECIFIC between_s1_and_s2 BEGIN ATOMIC DECLARE changed INTEGER; SET changed = 0; END")
+	return b
+}
+
+func (b *between) exec(t *testing.T, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := b.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// call makes the change so many times during a call on the rows of before alone, and returns the answer, and how many of
+// the rows that there are then have ended.
+func (b *between) call(t *testing.T, times int, before, meanwhile, call string) (answer, left string) {
+	t.Helper()
+	b.instrument(t, call)
+	b.exec(t, "DELETE FROM applock.appl_lock", "DELETE FROM applock.appl_lock_waiter", "DELETE FROM applock.appl_lock_event",
+		"DELETE FROM applock.appl_lock_fence", "DELETE FROM applock.changes",
 		fmt.Sprintf("INSERT INTO applock.changes VALUES (%d)", times),
-		"CREATE PROCEDURE applock.between_s1_and_s2 () MODIFIES SQL DATA BEGIN ATOMIC " +
-			"DECLARE changed INTEGER DEFAULT 0; " +
-			"UPDATE applock.changes SET times = times - 1 WHERE times > 0; " +
-			"GET DIAGNOSTICS changed = ROW_COUNT; " +
-			"IF changed = 1 THEN " + meanwhile + "; END IF; END",
-	} {
-		if _, err := handle.ExecContext(ctx, statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	instrument(t, bridge, database, call)
+		"ALTER SPECIFIC ROUTINE applock.between_s1_and_s2 BODY BEGIN ATOMIC "+
+			"DECLARE changed INTEGER DEFAULT 0; "+
+			"UPDATE applock.changes SET times = times - 1 WHERE times > 0; "+
+			"GET DIAGNOSTICS changed = ROW_COUNT; "+
+			"IF changed = 1 THEN "+meanwhile+"; END IF; END")
 	if before != "" {
-		if _, err := handle.ExecContext(ctx, before); err != nil {
-			t.Fatal(err)
-		}
+		b.exec(t, before)
 	}
-	rows, err := query(ctx, handle, call)
-	counted, countErr := query(ctx, handle, "SELECT COUNT(*) AS there, SUM(CASE WHEN expires_ts < LOCALTIMESTAMP THEN 1 ELSE 0 END) AS ended "+
+	rows, err := query(t.Context(), b.DB, call)
+	counted, countErr := query(t.Context(), b.DB, "SELECT COUNT(*) AS there, SUM(CASE WHEN expires_ts < LOCALTIMESTAMP THEN 1 ELSE 0 END) AS ended "+
 		"FROM (SELECT COALESCE(released_ts, expires_ts) AS expires_ts FROM applock.appl_lock UNION ALL SELECT expires_ts FROM applock.appl_lock_waiter)")
 	if countErr != nil {
 		t.Fatal(countErr)
@@ -196,18 +215,22 @@ func callBetween(t *testing.T, bridge *hsqldb.Bridge, database string, times int
 	return strings.Join(words, " "), left
 }
 
-// instrument replaces what a call calls with the same text that has the change in it.
-func instrument(t *testing.T, bridge *hsqldb.Bridge, database, call string) {
+// instrument replaces what a call calls, once, with the same text that has the change in it.
+func (b *between) instrument(t *testing.T, call string) {
 	t.Helper()
 	operation := regexp.MustCompile(`applock\.(\w+?)(?:_row)?\(`).FindStringSubmatch(call)[1]
 	if operation == "take_appl_lock" || operation == "transfer_appl_lock" {
 		operation = "appl_lock_move"
 	}
+	if b.instrumented[operation] {
+		return
+	}
+	b.instrumented[operation] = true
 	text, err := render.File("db2/" + operation + ".sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	handle := bridge.Between(database, "applock.between_s1_and_s2")
+	handle := b.bridge.Between(b.database, "applock.between_s1_and_s2")
 	defer func() { _ = handle.Close() }()
 	handle.SetMaxOpenConns(1)
 	_, statements, _ := strings.Cut(text, terminatorLine)

@@ -242,6 +242,9 @@ var countsTime = regexp.MustCompile(`\b(days|midnight_seconds|microsecond)\(`)
 // timeIsCountedInBigint: a day has more microseconds than an INTEGER holds, and 69 years more seconds.
 func timeIsCountedInBigint(r sqlRoutine, i int) string {
 	rest := r.steps[i].String()
+	if !countsTime.MatchString(rest) {
+		return ""
+	}
 	for _, time := range permittedTimes() {
 		rest = strings.ReplaceAll(rest, tokenize(time, 0).String(), "")
 	}

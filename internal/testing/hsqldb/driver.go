@@ -38,8 +38,7 @@ func (e *Error) SQLCode() int {
 type connector struct {
 	address  string
 	database string
-	// rewritings are empty for what is HSQLDB's own SQL.
-	rewritings []rewriting
+	rewrite  func(statement string) string
 }
 
 // Connect implements driver.Connector.
@@ -49,7 +48,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	session := &session{rewritings: c.rewritings, socket: socket, in: bufio.NewReader(socket), out: bufio.NewWriter(socket)}
+	session := &session{rewrite: c.rewrite, socket: socket, in: bufio.NewReader(socket), out: bufio.NewWriter(socket)}
 	session.writeText(c.database)
 	return session, nil
 }
@@ -59,10 +58,10 @@ func (c connector) Driver() driver.Driver { return nil }
 
 // session is one JDBC connection. Like go_ibm_db it looks at no context while the server works.
 type session struct {
-	socket     net.Conn
-	in         *bufio.Reader
-	out        *bufio.Writer
-	rewritings []rewriting
+	socket  net.Conn
+	in      *bufio.Reader
+	out     *bufio.Writer
+	rewrite func(statement string) string
 }
 
 var (
@@ -134,7 +133,7 @@ func (s *session) QueryContext(_ context.Context, query string, args []driver.Na
 }
 
 func (s *session) run(query string, args []driver.NamedValue) (*answer, error) {
-	query = rewrite(query, s.rewritings)
+	query = s.rewrite(query)
 	if query == "" {
 		return &answer{}, nil
 	}

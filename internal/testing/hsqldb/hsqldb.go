@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -26,7 +27,8 @@ var prelude string
 
 // Bridge is a Java process that serves databases in its memory.
 type Bridge struct {
-	address string
+	address   string
+	rewritten sync.Map // what Again's pools have rewritten, by the text for Db2
 }
 
 // Start compiles and starts a bridge with HSQLDB's jar, and stops it when the test ends. The time zone is that
@@ -41,7 +43,8 @@ func Start(t testing.TB, jar, timeZone string) *Bridge {
 	if output, err := exec.CommandContext(t.Context(), "javac", "-d", folder, source).CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v\n%s", err, output)
 	}
-	command := exec.CommandContext(context.Background(), "java", "-Duser.timezone="+timeZone,
+	// A process of a minute pays more for the second compiler and for threads that collect than it gets back.
+	command := exec.CommandContext(context.Background(), "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Duser.timezone="+timeZone,
 		"-cp", jar+string(os.PathListSeparator)+folder, "Bridge")
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
@@ -82,7 +85,7 @@ const (
 
 // Open makes a database with what Db2 has and HSQLDB has not, and returns a pool on it.
 func (b *Bridge) Open(ctx context.Context, database string, control Control) (*sql.DB, error) {
-	plain := b.pool(database, nil)
+	plain := b.pool(database, func(statement string) string { return statement })
 	defer func() { _ = plain.Close() }() // nothing to tell
 	statements := append([]string{"SET DATABASE TRANSACTION CONTROL " + string(control)}, strings.Split(prelude, "\n\n")[1:]...)
 	for _, statement := range statements {
@@ -94,21 +97,32 @@ func (b *Bridge) Open(ctx context.Context, database string, control Control) (*s
 }
 
 // Again returns another pool on a database that Open has made.
-func (b *Bridge) Again(database string) *sql.DB { return b.pool(database, rewritings()) }
+func (b *Bridge) Again(database string) *sql.DB { return b.pool(database, b.rewrite) }
 
-func (b *Bridge) pool(database string, rewritings []rewriting) *sql.DB {
+func (b *Bridge) pool(database string, rewrite func(string) string) *sql.DB {
 	return sql.OpenDB(connector{
-		address:    b.address,
-		database:   database + ";sql.syntax_db2=true",
-		rewritings: rewritings,
+		address:  b.address,
+		database: database + ";sql.syntax_db2=true",
+		rewrite:  rewrite,
 	})
+}
+
+// rewrite rewrites a text once, since the steps are installed into many databases.
+func (b *Bridge) rewrite(statement string) string {
+	if known, found := b.rewritten.Load(statement); found {
+		return known.(string)
+	}
+	rewritten := rewrite(statement, rewritings())
+	b.rewritten.Store(statement, rewritten)
+	return rewritten
 }
 
 // Between returns a pool on a database that Open has made, which calls a procedure before each statement of a Db2 text
 // installed through it that decides on what the one before has read: what another caller could do at that moment, the
 // procedure does.
 func (b *Bridge) Between(database, procedure string) *sql.DB {
-	return b.pool(database, append(rewritings(), rewriting{
+	rewritings := append(rewritings(), rewriting{
 		regexp.MustCompile(`-- S([24]):`), "CALL " + procedure + "();\n-- S$1:", "",
-	}))
+	})
+	return b.pool(database, func(statement string) string { return rewrite(statement, rewritings) })
 }

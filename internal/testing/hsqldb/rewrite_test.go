@@ -24,7 +24,7 @@ func TestRewritingsAreMinimal(t *testing.T) {
 		if _, err := bridge.Open(t.Context(), name, MVCC); err != nil {
 			t.Fatal(err)
 		}
-		handle := bridge.pool(name, rewritings)
+		handle := bridge.pool(name, func(statement string) string { return rewrite(statement, rewritings) })
 		defer func() { _ = handle.Close() }() // nothing to tell
 		if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
 			return err

@@ -40,8 +40,9 @@ type model struct {
 	// starts are where the pages before this one begin, in the order of objects, and before how many locks they have.
 	starts []pageStart
 	before int
-	// total is how many locks there were when they were counted, zero if that is not known.
+	// total is how many locks there were when they were counted, zero if that is not known. isOld is true if that may be long ago.
 	total int
+	isOld bool
 	// turn numbers what is looked for: an answer to an earlier question is of no use. shown is that of the found ones.
 	turn, shown int
 
@@ -88,7 +89,8 @@ type (
 		texts []string
 		err   error
 	}
-	counted    struct{ locks int64 }
+	// counted has how many locks there are, zero if that is not known, and how many rows were read for it.
+	counted    struct{ locks, rows int64 }
 	timeToLook struct{}
 )
 
@@ -157,7 +159,7 @@ func (m model) update(event any) (model, deed) {
 	case reported:
 		return m.filled(event), deed{}
 	case counted:
-		m.total = int(event.locks)
+		m.total, m.isOld = int(event.locks), !event.isCheap()
 		return m, deed{}
 	case timeToLook:
 		return m, deed{look: true}
@@ -170,6 +172,9 @@ func (m model) update(event any) (model, deed) {
 		return m, deed{}
 	}
 }
+
+// isCheap reports whether so little was read that the locks can be counted with each look.
+func (c counted) isCheap() bool { return 0 < c.rows && c.rows <= 10_000 }
 
 // again asks for a new sight, in place of one that is under way.
 func (m model) again() (model, deed) {
@@ -266,8 +271,14 @@ func (m model) keyed(key keyPress) (model, deed) {
 	}
 }
 
+// noSuchKey is said where a key does nothing.
+const noSuchKey = "There is no such key: ? shows the keys."
+
 // browse moves the selection, or begins something.
 func (m model) browse(key keyPress) (model, deed) {
+	if m.said == noSuchKey {
+		m.said = ""
+	}
 	switch key.key {
 	case keyUp:
 		return m.move(-1)
@@ -301,12 +312,14 @@ func (m model) browse(key keyPress) (model, deed) {
 	case "s":
 		all := orders()
 		m.look.order = order(all[(slices.Index(all, string(m.look.order))+1)%len(all)])
-		return m.fromTheTop()
+		return m.first()
 	}
 	if at := slices.IndexFunc(m.reports, func(r report) bool { return r.key == key.text }); at >= 0 {
-		if lock, there := m.chosen(); there {
-			return m.ask(m.reports[at], lock)
+		lock, there := m.chosen()
+		if !there {
+			return m, deed{}
 		}
+		return m.ask(m.reports[at], lock)
 	}
 	return m.begin(key.text)
 }
@@ -342,7 +355,13 @@ func (m model) begin(key string) (model, deed) {
 		locks = []applock.Lock{lock}
 	}
 	at := slices.IndexFunc(m.verbs, func(v verb) bool { return v.key == key })
-	if at < 0 || len(locks) == 0 || m.changing {
+	switch {
+	case m.changing:
+		return m, deed{}
+	case at < 0:
+		m.said = noSuchKey
+		return m, deed{}
+	case len(locks) == 0:
 		return m, deed{}
 	}
 	m.verb, m.wish, m.said = m.verbs[at], wish{locks: locks, by: m.by}, ""
@@ -415,10 +434,13 @@ func (m model) entered() (model, deed) {
 		return m, deed{}
 	}
 	*ask.answer(&m.wish) = answer
+	m.by = m.wish.by // who has said it once need not type it again
 	m.step, m.text = m.step+1, ""
 	if m.step == len(m.verb.asks) {
 		m.mode = confirming
+		return m, deed{}
 	}
+	m.text = *m.verb.asks[m.step].answer(&m.wish)
 	return m, deed{}
 }
 

@@ -168,7 +168,7 @@ const countEvery = time.Minute
 
 // count counts the locks, unless they have been just now. Who may not, or waits for a slow database, has a table without the number.
 func (d *desk) count(ctx context.Context) {
-	isDue := time.Since(d.counted) >= countEvery || d.model.total > 0 && !d.model.isOld
+	isDue := time.Since(d.counted) >= countEvery || !d.model.isOld
 	if !isDue || d.counting || d.model.look.request.Operator != "" { // which is not counted by
 		return
 	}
@@ -176,11 +176,12 @@ func (d *desk) count(ctx context.Context) {
 	wanted := d.model.look
 	d.beside(ctx, func() any {
 		var found counted
-		_ = d.app.limited(ctx, d.session, "watch", func(ctx context.Context, s session) error {
+		err := d.app.limited(ctx, d.session, "watch", func(ctx context.Context, s session) error {
 			var err error
 			found, err = wanted.count(ctx, s)
 			return err
 		})
+		found.err = err
 		return found
 	})
 }

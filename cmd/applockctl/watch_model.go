@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,8 +90,11 @@ type (
 		texts []string
 		err   error
 	}
-	// counted has how many locks there are, zero if that is not known, and how many rows were read for it.
-	counted    struct{ locks, rows int64 }
+	// counted has how many locks there are, and how many rows were read for it.
+	counted struct {
+		locks, rows int64
+		err         error
+	}
 	timeToLook struct{}
 )
 
@@ -173,8 +177,13 @@ func (m model) update(event any) (model, deed) {
 	}
 }
 
-// isCheap reports whether so little was read that the locks can be counted with each look.
-func (c counted) isCheap() bool { return 0 < c.rows && c.rows <= 10_000 }
+// isCheap reports whether the locks can be counted with each look.
+func (c counted) isCheap() bool {
+	if c.err != nil {
+		return errors.Is(c.err, applock.ErrUnreachable) // nothing was read
+	}
+	return c.rows <= 10_000
+}
 
 // again asks for a new sight, in place of one that is under way.
 func (m model) again() (model, deed) {

@@ -200,6 +200,27 @@ func TestPositionIsTold(t *testing.T) {
 	expect("1 of more than 4 locks by object")
 }
 
+// Goal: few locks are counted with each look, also where there were none and where the database was away; many are not, nor where that is
+// refused. Method: what counts come to.
+func TestFewLocksAreCountedWithEachLook(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		counted counted
+		isOld   bool
+	}{
+		{counted{}, false},
+		{counted{locks: 9_000, rows: 10_000}, false},
+		{counted{locks: 9_000, rows: 10_001}, true},
+		{counted{err: fmt.Errorf("watch: %w", applock.ErrUnreachable)}, false},
+		{counted{err: errors.New("no right")}, true},
+	} {
+		m, got := newModel().update(test.counted)
+		if m.isOld != test.isOld || m.total != int(test.counted.locks) || got != (deed{}) {
+			t.Errorf("%+v makes %d, old: %t, and %+v", test.counted, m.total, m.isOld, got)
+		}
+	}
+}
+
 // Goal: in any other order the window goes with the selection, and that with its lock. Method: more locks than fit, sorted
 // by the database's answer, and a smaller window.
 func TestWindowFollowsTheSelection(t *testing.T) {

@@ -37,7 +37,7 @@ func superviseLocks(t *testing.T, u user) {
 	withFile(t, u, func(exec func(statement string)) {
 		exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
 			INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)
-			SELECT 'customer', printf('%05d', i), 'user' || i % 250, iif(i % 3, 'sales', ''), 1,
+			SELECT 'customer', printf('%05d', i), 'user' || (i % 250), iif(i % 3, 'sales', ''), 1,
 				(unixepoch() - i * 60) * 1000000, unixepoch() * 1000000, 604800, (unixepoch() + 600000 - i) * 1000000 FROM n`)
 		exec("UPDATE appl_lock SET ttl_seconds = 4 * 3600 WHERE object_type = 'job'") // it ends soon
 		// Thirty wait for one lock, and the one who has waited longest for another.
@@ -73,7 +73,7 @@ func testWatchTmux(t *testing.T, b binary) {
 // look plays what changes nothing.
 func (m *tmux) look() {
 	m.t.Helper()
-	m.see("1 of 5,009 locks by object\n", "\ncustomer:00001 ")
+	m.see("1 of 5,009 locks by object\n", "\ncustomer:00001  user1 ")
 	m.fits()
 	m.press("?")
 	m.see("The keys of applockctl watch\n", "show these keys\n", "any key goes back")

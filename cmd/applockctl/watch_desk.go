@@ -158,8 +158,9 @@ func (d *desk) look(ctx context.Context) {
 	ctx, d.stopLook = context.WithCancel(ctx)
 	turn, wanted := d.model.turn, d.model.look
 	d.beside(ctx, func() any {
+		began := time.Now()
 		found, err := d.app.lookOnce(ctx, d.session, wanted)
-		return looked{turn: turn, found: found, err: err}
+		return looked{turn: turn, at: began, found: found, err: err}
 	})
 }
 

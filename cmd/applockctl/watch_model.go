@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/applock/applock/applock"
@@ -61,8 +62,9 @@ type model struct {
 	// changing is true while the database has not answered the last change.
 	changing bool
 
-	// said is the answer to the last change, and trouble why there is no new sight.
+	// said is the answer to the last change, and trouble why there is no new sight since seen.
 	said, trouble string
+	seen          time.Time
 }
 
 // The events of the table: the keys that are pressed, the window that has another size, what a look, a change, a
@@ -75,7 +77,9 @@ type (
 	}
 	windowSize struct{ width, height int }
 	looked     struct {
-		turn  int
+		turn int
+		// at is when the look began.
+		at    time.Time
 		found sight
 		err   error
 	}
@@ -215,7 +219,7 @@ func (m model) arrived(event looked) (model, deed) {
 		m.trouble = problem(event.err)
 		return m, deed{}
 	}
-	m.found, m.shown, m.trouble = event.found, event.turn, ""
+	m.found, m.shown, m.trouble, m.seen = event.found, event.turn, "", event.at
 	m.picked = slices.DeleteFunc(slices.Clone(m.picked), m.hasEnded)
 	if len(m.found.locks) == 0 && len(m.starts) > 0 {
 		return m.pageBefore() // the last page has become empty

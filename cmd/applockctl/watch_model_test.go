@@ -447,12 +447,17 @@ func TestPlanFitsIntoTheWindow(t *testing.T) {
 	}
 }
 
-// Goal: an outage is told, the table stays and goes on after it. Method: a look that fails, and one that does not.
+// Goal: an outage is told, with the time of the last sight; the table stays and goes on after it. Method: a look that fails, and one that does not.
 func TestTroubleIsTold(t *testing.T) {
 	t.Parallel()
-	m := newModel().sees(false, "1")
+	m := newModel()
+	m, _ = m.update(looked{turn: m.turn, err: errors.New("list: it is away")})
+	if text := m.screen(); !strings.Contains(text, "not up to date: list: it is away") {
+		t.Error(text)
+	}
+	m, _ = m.update(looked{turn: m.turn, at: time.Unix(1e9, 0), found: sight{locks: []applock.Lock{lockOf("1", "jdoe", 7, time.Hour)}}})
 	m, _ = m.update(looked{turn: m.turn, err: errors.New("list: postgres://jdoe:secret@db/crm\nis away")})
-	if text := m.screen(); !strings.Contains(text, "not up to date: list: ") || !strings.Contains(text, "customer:1") || strings.Contains(text, "secret") {
+	if text := m.screen(); !strings.Contains(text, "not up to date since 2001-09-09 01:46:40 UTC: list: ") || !strings.Contains(text, "customer:1") || strings.Contains(text, "secret") {
 		t.Error(text)
 	}
 	if m = m.sees(false, "2"); strings.Contains(m.screen(), "not up to date") {

@@ -295,10 +295,16 @@ func (m model) aboutWaiting() string {
 
 // status is the answer to the last change, unless the table itself is not of now.
 func (m model) status() string {
-	if m.trouble != "" {
+	style := m.style
+	style.wide = true
+	switch {
+	case m.trouble == "":
+		return m.said
+	case m.seen.IsZero():
 		return "not up to date: " + m.trouble
+	default:
+		return "not up to date since " + style.time(m.seen) + ": " + m.trouble
 	}
-	return m.said
 }
 
 // keys names the keys that the window has room for, the most wanted first.

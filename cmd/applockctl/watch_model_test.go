@@ -350,7 +350,7 @@ func TestDialogsHaveHints(t *testing.T) {
 	m, _ = m.press("/")
 	expect("Any part of an object, operator, department or note", "only what has this text: _", "enter finds  esc gives up")
 	m, _ = m.press("tab", "esc", "t")
-	expect("different operators.  tab: Moore  asmith  mlee  mwong", "transfer customer:1: To which operator? _", "tab completes  enter goes on  esc gives up")
+	expect("different operators.  tab: Moore  asmith  mlee  mwong", "transfer customer:1: To which operator? _", "tab completes  enter goes on  esc gives up", "(needed)")
 	m, _ = m.press("m", "w")
 	expect("tab: mwong", "To which operator? mw_")
 	m, _ = m.press("tab", "enter")

@@ -211,12 +211,12 @@ func (m model) below() []shadedLine {
 			"only what has this text: ", "enter finds  esc gives up  ctrl-u empties")
 	case asking:
 		ask := m.verb.asks[m.step]
-		hint, keys := ask.hint, "enter goes on  esc gives up  ctrl-u empties"
+		hint, keys := ask.hint, "enter goes on  esc gives up  ctrl-u empties  (needed)"
+		if ask.optional {
+			keys = "enter goes on  esc gives up  ctrl-u empties  (may be empty)"
+		}
 		if names := m.offered(); len(names) > 0 {
 			hint, keys = hint+"  tab: "+strings.Join(names, "  "), "tab completes  "+keys
-		}
-		if ask.optional {
-			keys += "  (may be empty)"
 		}
 		return m.dialog(strings.TrimSpace(hint), m.verb.name+" "+m.wish.what()+": "+ask.text+" ", keys)
 	case confirming:

@@ -39,7 +39,7 @@ func newTmux(t *testing.T, b binary, width, height int) *tmux {
 	if output, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("tmux: %v: %s", err, output)
 	}
-	t.Cleanup(func() { _ = exec.Command(m.path, "-S", m.socket, "kill-server").Run() }) //nolint:noctx // the test's is over
+	t.Cleanup(func() { _ = exec.Command(m.path, "-S", m.socket, "kill-server").Run() })
 	m.see("ready$")
 	return m
 }

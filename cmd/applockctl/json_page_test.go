@@ -459,4 +459,14 @@ func TestExitCodesAreTold(t *testing.T) {
 	if !slices.Equal(page, want) || !slices.Equal(told, want) {
 		t.Errorf("the program has %v, the page %v, the help %v", want, page, told)
 	}
+	job, _, err := newTree().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"page": jsonPage(t), "help": help, "help of run": job.Long} {
+		line := regexp.MustCompile(fmt.Sprintf(`(?m)^[| ]+%d[| ]+.*`, exitLost)).FindString(strings.ReplaceAll(text, "`", ""))
+		if !strings.Contains(line, "--max-hold was over or the lock was lost") {
+			t.Errorf("the %s does not tell both reasons of exit code %d: %s", name, exitLost, line)
+		}
+	}
 }

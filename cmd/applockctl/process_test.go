@@ -100,6 +100,7 @@ func TestProcess(t *testing.T) {
 		"Terminal":              testProcessTerminal,
 		"WatchTerminal":         testWatchTerminal,
 		"WatchEnds":             testWatchEnds,
+		"WatchTmux":             testWatchTmux,
 		"WatchReaderLeaves":     testWatchReaderLeaves,
 		"TimeZone":              testProcessTimeZone,
 		"Version":               testProcessVersion,

@@ -80,13 +80,14 @@ in the one that --schema names.
 
 Results go to stdout, everything else to stderr. A table has the times of this host's zone and fits into the
 terminal: --utc and --wide change that. JSON always has everything, in UTC. With --quiet, for cron, the
-answer yes is the exit code alone; refusals, errors and what a list finds are still printed. Exit codes:
+answer yes is the exit code alone; refusals, errors and what a list finds are still printed. A "run" exits
+with the code of its command. Exit codes:
   0  yes
   1  no: somebody else holds the object, or nobody does
   2  the command line is wrong
   3  the outcome is unknown: the call was sent and no answer came back; repeat it
   4  any other error
-  5  the lock of "run" was lost; otherwise that exits with the code of its command
+  5  "run": the command was ended, because --max-hold was over or the lock was lost
   75  somebody else holds the object of "run"
   130  interrupted, as by Ctrl-C`
 

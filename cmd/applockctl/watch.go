@@ -25,8 +25,8 @@ func (a *app) watchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "watch [--type T] [--operator O] [--department D] [--every 2s] [--by O]",
 		Short: "Show the live locks and who waits, as they come and go",
-		Long: `Shows the live locks and how many wait for each, and looks again every two seconds. The selected line
-stays with its lock. The keys:
+		Long: `Shows the live locks, with how many wait for each and how long the first has. It looks again every two
+seconds. The selected line stays with its lock. The keys:
 
 ` + watchKeys + `
 
@@ -34,12 +34,14 @@ stays with its lock. The keys:
 
 To transfer, take or release you are asked why, and who you are unless --by says it: the history keeps both.
 Then the plan is shown, and y does it. It concerns the grant that was shown: if somebody else has the
-object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits.
+object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits,
+the longest wait first.
 
 By object, a look reads only the locks in the window, and with a filter those before the last of them. In
-any other order it reads the first 1000, and with a filter all. How many locks there are is counted once a
-minute, for a role that may see appl_lock_stats. When the database does not answer, the line below the
-table says so, and the table goes on when it does.
+any other order it reads the first 1000, and with a filter all. A role that may see appl_lock_stats is told
+how many locks there are. They are counted with each look up to 10,000 rows; more are counted once a minute,
+and the number is "about" then. When the database does not answer, the line below the table says so, and the
+table goes on when it does.
 
 With --output json no terminal is needed: a line for each lock and each waiter that is there, and then
 one for each change between two looks.`,

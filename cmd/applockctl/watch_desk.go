@@ -24,8 +24,11 @@ type desk struct {
 	answers chan any
 	// next is when to look again.
 	next *time.Timer
-	// counted is when the locks were counted last.
-	counted time.Time
+	// ahead is a key that was pressed, and not heeded yet.
+	ahead *keyPress
+	// counted is when the locks were counted last, and counting true while they are.
+	counted  time.Time
+	counting bool
 	// stopLook breaks off a look whose answer is of no use.
 	stopLook context.CancelFunc
 }
@@ -107,6 +110,10 @@ func (d *desk) size() windowSize {
 
 // event waits for the next event.
 func (d *desk) event(ctx context.Context) (any, error) {
+	if key := d.ahead; key != nil {
+		d.ahead = nil
+		return *key, nil
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -117,8 +124,13 @@ func (d *desk) event(ctx context.Context) (any, error) {
 			if fault, crashed := answer.(fault); crashed {
 				panic(fault.text) // here, where the terminal is put back
 			}
-			if found, ok := answer.(looked); ok && found.turn == d.model.turn {
-				d.next.Reset(d.every)
+			switch answer := answer.(type) {
+			case looked:
+				if answer.turn == d.model.turn {
+					d.next.Reset(d.every)
+				}
+			case counted:
+				d.counting = false
 			}
 			return answer, nil
 		case event := <-d.screen.EventQ():
@@ -126,7 +138,12 @@ func (d *desk) event(ctx context.Context) (any, error) {
 			case *tcell.EventResize:
 				return d.size(), nil // not the event's: tmux before 3.4 answers with columns and lines swapped
 			case *tcell.EventKey:
-				return keyOfTerminal(event), nil
+				key := keyOfTerminal(event)
+				if event.Modifiers()&tcell.ModAlt == 0 {
+					return key, nil
+				}
+				d.ahead = &key // Escape and a key right behind it come as one with Alt
+				return keyPress{key: keyEscape}, nil
 			case *tcell.EventError:
 				return nil, fmt.Errorf("read the terminal: %w", event)
 			}
@@ -141,28 +158,31 @@ func (d *desk) look(ctx context.Context) {
 	ctx, d.stopLook = context.WithCancel(ctx)
 	turn, wanted := d.model.turn, d.model.look
 	d.beside(ctx, func() any {
+		began := time.Now()
 		found, err := d.app.lookOnce(ctx, d.session, wanted)
-		return looked{turn: turn, found: found, err: err}
+		return looked{turn: turn, at: began, found: found, err: err}
 	})
 }
 
-// countEvery is how often the locks are counted, which reads all of them.
+// countEvery is how often many locks are counted, which reads all of them. Few are counted with each look.
 const countEvery = time.Minute
 
 // count counts the locks, unless they have been just now. Who may not, or waits for a slow database, has a table without the number.
 func (d *desk) count(ctx context.Context) {
-	if time.Since(d.counted) < countEvery || d.model.look.request.Operator != "" { // which is not counted by
+	isDue := time.Since(d.counted) >= countEvery || !d.model.isOld
+	if !isDue || d.counting || d.model.look.request.Operator != "" { // which is not counted by
 		return
 	}
-	d.counted = time.Now()
+	d.counted, d.counting = time.Now(), true
 	wanted := d.model.look
 	d.beside(ctx, func() any {
 		var found counted
-		_ = d.app.limited(ctx, d.session, "watch", func(ctx context.Context, s session) error {
+		err := d.app.limited(ctx, d.session, "watch", func(ctx context.Context, s session) error {
 			var err error
-			found.locks, err = wanted.count(ctx, s)
+			found, err = wanted.count(ctx, s)
 			return err
 		})
+		found.err = err
 		return found
 	})
 }

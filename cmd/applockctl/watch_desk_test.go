@@ -190,6 +190,29 @@ func TestSizeIsThatOfTheDriver(t *testing.T) {
 	}
 }
 
+// Goal: a key right behind Escape is a key, and Escape is heeded first: a dialog is left, and nothing is typed into it or confirmed by it.
+// Method: both at once, as tmux passes them on.
+func TestEscapeAndAKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	d, p := newTestDesk(t, u)
+	d.model.by, d.model.verbs = "boss", verbs("boss")
+	ends := d.begin(t.Context())
+	p.await(t, "1 of 1 locks by object")
+	p.SendRaw([]byte("r\r"))
+	p.await(t, "y  does it")
+	p.SendRaw([]byte("\x1by"))
+	p.await(t, noSuchKey)
+	u.must(t, "inquire", "customer:42")
+	p.SendRaw([]byte("/x\x1bs"))
+	p.await(t, "1 of 1 locks by left ")
+	p.SendRaw([]byte("q"))
+	if end := <-ends; end != (deskEnd{}) {
+		t.Errorf("the end is %+v", end)
+	}
+}
+
 // Goal: what is done with marked locks is done with each, and a refusal of one stops no other; behind a call without an answer none
 // is begun. Method: three locks of which one is another operator's meanwhile, and a deed that has no answer.
 func TestChangeOfMarkedLocks(t *testing.T) {
@@ -292,6 +315,9 @@ func TestDeskCountsTheLocks(t *testing.T) {
 	p.await(t, "1 of 41 locks by object")
 	p.SendRaw([]byte("\x1b[6~\x1b[B")) // page down, down
 	p.await(t, "15 of 41 locks by object")
+	u.must(t, "release", "order:7", "--operator", "mlee")
+	p.await(t, "15 of 40 locks by object") // counted again with the next look
+	u.must(t, "get", "order:7", "--operator", "mlee")
 	p.SendRaw([]byte("/lee\r"))
 	p.await(t, "1 of 1 locks by object | with lee")
 	p.SendRaw([]byte("q"))

@@ -72,15 +72,31 @@ func (l look) read(ctx context.Context, s session) (sight, error) {
 	return found, nil
 }
 
+// waiting returns who waits for each object, the longest wait first.
+func (f sight) waiting() map[applock.Object][]applock.Waiter {
+	waiting := map[applock.Object][]applock.Waiter{}
+	for _, waiter := range f.waiters {
+		waiting[waiter.Object] = append(waiting[waiter.Object], waiter)
+	}
+	for _, waiters := range waiting {
+		longestFirst(waiters)
+	}
+	return waiting
+}
+
+func longestFirst(waiters []applock.Waiter) {
+	slices.SortStableFunc(waiters, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
+}
+
 // sort sorts locks, which are in the order of objects, as the database does.
 func (f *sight) sort(by order) {
-	since := map[applock.Object]time.Time{}
-	for _, waiter := range f.waiters {
-		if first, known := since[waiter.Object]; !known || waiter.Since.Before(first) {
-			since[waiter.Object] = waiter.Since
+	waiting := f.waiting()
+	key := func(lock applock.Lock) time.Time {
+		if waiters := waiting[lock.Object]; len(waiters) > 0 {
+			return waiters[0].Since
 		}
+		return time.Time{}
 	}
-	key := func(lock applock.Lock) time.Time { return since[lock.Object] }
 	switch by {
 	case byWaiters:
 		f.locks = slices.DeleteFunc(f.locks, func(lock applock.Lock) bool { return key(lock).IsZero() })
@@ -92,17 +108,18 @@ func (f *sight) sort(by order) {
 	slices.SortStableFunc(f.locks, func(a, b applock.Lock) int { return key(a).Compare(key(b)) })
 }
 
-// count returns how many locks there are of the type and department, whatever the filter.
-func (l look) count(ctx context.Context, s session) (int64, error) {
+// count counts the locks of the type and department, whatever the filter.
+func (l look) count(ctx context.Context, s session) (counted, error) {
 	all, err := s.Stats(ctx, applock.StatsRequest{ObjectType: l.request.ObjectType, Department: l.request.Department})
 	if err != nil {
-		return 0, fmt.Errorf("watch: %w", err)
+		return counted{}, fmt.Errorf("watch: %w", err)
 	}
-	var locks int64
+	var found counted
 	for _, stats := range all {
-		locks += stats.Live
+		found.locks += stats.Live
+		found.rows += stats.Live + stats.Expired
 	}
-	return locks, nil
+	return found, nil
 }
 
 // counted reports whether the look is for all that count counts.

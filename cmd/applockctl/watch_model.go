@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/applock/applock/applock"
@@ -40,8 +42,9 @@ type model struct {
 	// starts are where the pages before this one begin, in the order of objects, and before how many locks they have.
 	starts []pageStart
 	before int
-	// total is how many locks there were when they were counted, zero if that is not known.
+	// total is how many locks there were when they were counted, zero if that is not known. isOld is true if that may be long ago.
 	total int
+	isOld bool
 	// turn numbers what is looked for: an answer to an earlier question is of no use. shown is that of the found ones.
 	turn, shown int
 
@@ -59,8 +62,9 @@ type model struct {
 	// changing is true while the database has not answered the last change.
 	changing bool
 
-	// said is the answer to the last change, and trouble why there is no new sight.
+	// said is the answer to the last change, and trouble why there is no new sight since seen.
 	said, trouble string
+	seen          time.Time
 }
 
 // The events of the table: the keys that are pressed, the window that has another size, what a look, a change, a
@@ -73,7 +77,9 @@ type (
 	}
 	windowSize struct{ width, height int }
 	looked     struct {
-		turn  int
+		turn int
+		// at is when the look began.
+		at    time.Time
 		found sight
 		err   error
 	}
@@ -88,7 +94,11 @@ type (
 		texts []string
 		err   error
 	}
-	counted    struct{ locks int64 }
+	// counted has how many locks there are, and how many rows were read for it.
+	counted struct {
+		locks, rows int64
+		err         error
+	}
 	timeToLook struct{}
 )
 
@@ -157,7 +167,7 @@ func (m model) update(event any) (model, deed) {
 	case reported:
 		return m.filled(event), deed{}
 	case counted:
-		m.total = int(event.locks)
+		m.total, m.isOld = int(event.locks), !event.isCheap()
 		return m, deed{}
 	case timeToLook:
 		return m, deed{look: true}
@@ -169,6 +179,14 @@ func (m model) update(event any) (model, deed) {
 	default:
 		return m, deed{}
 	}
+}
+
+// isCheap reports whether the locks can be counted with each look.
+func (c counted) isCheap() bool {
+	if c.err != nil {
+		return errors.Is(c.err, applock.ErrUnreachable) // nothing was read
+	}
+	return c.rows <= 10_000
 }
 
 // again asks for a new sight, in place of one that is under way.
@@ -201,7 +219,7 @@ func (m model) arrived(event looked) (model, deed) {
 		m.trouble = problem(event.err)
 		return m, deed{}
 	}
-	m.found, m.shown, m.trouble = event.found, event.turn, ""
+	m.found, m.shown, m.trouble, m.seen = event.found, event.turn, "", event.at
 	m.picked = slices.DeleteFunc(slices.Clone(m.picked), m.hasEnded)
 	if len(m.found.locks) == 0 && len(m.starts) > 0 {
 		return m.pageBefore() // the last page has become empty
@@ -266,8 +284,14 @@ func (m model) keyed(key keyPress) (model, deed) {
 	}
 }
 
+// noSuchKey is said where a key does nothing.
+const noSuchKey = "There is no such key: ? shows the keys."
+
 // browse moves the selection, or begins something.
 func (m model) browse(key keyPress) (model, deed) {
+	if m.said == noSuchKey {
+		m.said = ""
+	}
 	switch key.key {
 	case keyUp:
 		return m.move(-1)
@@ -301,12 +325,14 @@ func (m model) browse(key keyPress) (model, deed) {
 	case "s":
 		all := orders()
 		m.look.order = order(all[(slices.Index(all, string(m.look.order))+1)%len(all)])
-		return m.fromTheTop()
+		return m.first()
 	}
 	if at := slices.IndexFunc(m.reports, func(r report) bool { return r.key == key.text }); at >= 0 {
-		if lock, there := m.chosen(); there {
-			return m.ask(m.reports[at], lock)
+		lock, there := m.chosen()
+		if !there {
+			return m, deed{}
 		}
+		return m.ask(m.reports[at], lock)
 	}
 	return m.begin(key.text)
 }
@@ -342,7 +368,13 @@ func (m model) begin(key string) (model, deed) {
 		locks = []applock.Lock{lock}
 	}
 	at := slices.IndexFunc(m.verbs, func(v verb) bool { return v.key == key })
-	if at < 0 || len(locks) == 0 || m.changing {
+	switch {
+	case m.changing:
+		return m, deed{}
+	case at < 0:
+		m.said = noSuchKey
+		return m, deed{}
+	case len(locks) == 0:
 		return m, deed{}
 	}
 	m.verb, m.wish, m.said = m.verbs[at], wish{locks: locks, by: m.by}, ""
@@ -415,10 +447,13 @@ func (m model) entered() (model, deed) {
 		return m, deed{}
 	}
 	*ask.answer(&m.wish) = answer
+	m.by = m.wish.by // who has said it once need not type it again
 	m.step, m.text = m.step+1, ""
 	if m.step == len(m.verb.asks) {
 		m.mode = confirming
+		return m, deed{}
 	}
+	m.text = *m.verb.asks[m.step].answer(&m.wish)
 	return m, deed{}
 }
 

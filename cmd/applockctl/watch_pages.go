@@ -23,6 +23,7 @@ const watchKeys = `  up down pgup pgdn home   select a lock
   r                        release the lock
   h                        show the history of the object, newest first
   i                        show the inbox of the lock's holder, newest first
+  w                        show who waits for the object, longest wait first
   space                    look at once
   ?                        show these keys
   q                        quit`
@@ -34,19 +35,28 @@ const watchColour = `A red lock ends within the hour, and is in the last quarter
 type report struct {
 	key, name string
 	title     func(applock.Lock) string
+	// none is the text where there is nothing to tell.
+	none string
 	// read returns a text for each thing that there is to tell, the newest first.
 	read func(context.Context, session, style, applock.Lock) ([]string, error)
 }
 
 func reports() []report {
 	return []report{
-		{key: "h", name: "history", title: titleHistory, read: readHistory},
-		{key: "i", name: "inbox", title: titleInbox, read: readInboxOf},
+		{key: "h", name: "history", title: titleHistory, none: noHistory, read: readHistory},
+		{key: "i", name: "inbox", title: titleInbox, none: noInbox, read: readInboxOf},
+		{key: "w", name: "waiters", title: titleWaiters, none: "Nobody waits.", read: readWaitersOf},
 	}
 }
 
 // mostTold is how many things a report tells.
 const mostTold = 200
+
+// What an empty page says.
+const (
+	noHistory = "There are no events. A get, renewal or release by the holder leaves one only if the policy of the type has --history all."
+	noInbox   = "There is no news: nobody has taken, handed over, released or awaited a lock of this operator, and none ends within the hour."
+)
 
 func titleHistory(lock applock.Lock) string { return "The history of " + lock.Object.String() }
 
@@ -123,6 +133,29 @@ func noticeText(style style, notice applock.Notice) string {
 	return text
 }
 
+func titleWaiters(lock applock.Lock) string { return "Who waits for " + lock.Object.String() }
+
+// readWaitersOf reads all who wait, since any of them can be the first.
+func readWaitersOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
+	var waiters []applock.Waiter
+	for waiter, err := range s.Waiters(ctx, applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
+		if err != nil {
+			return nil, err
+		}
+		s.restart()
+		waiters = append(waiters, waiter)
+	}
+	longestFirst(waiters)
+	var texts []string
+	for _, waiter := range waiters[:min(len(waiters), mostTold)] {
+		texts = append(texts, fmt.Sprintf("%s  %s  for %s", style.time(waiter.Since), waiter.Owner, waited(waiter)))
+	}
+	if more := len(waiters) - mostTold; more > 0 {
+		texts = append(texts, fmt.Sprintf("... and %d more", more))
+	}
+	return texts, nil
+}
+
 // page is what somebody reads.
 type page struct {
 	title string
@@ -174,7 +207,7 @@ func (m model) filled(event reported) model {
 	case event.err != nil:
 		m.page.texts = []string{problem(event.err)}
 	case len(event.texts) == 0:
-		m.page.texts = []string{"There is nothing to tell."}
+		m.page.texts = []string{m.page.report.none}
 	}
 	return m
 }

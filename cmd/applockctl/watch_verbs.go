@@ -47,6 +47,7 @@ func verbs(by string) []verb {
 	}
 	department := question{
 		text: "That one's department?", optional: true, answer: func(w *wish) *string { return &w.to.Department },
+		hint: "Without one the new lock has no department.",
 		name: func(o applock.Owner) string { return o.Department },
 	}
 	own := department
@@ -103,7 +104,15 @@ func (w wish) plan(verb, whose, follows string) string {
 		verb, w.what(), whose, follows, w.history(), strings.Join(locks, "; "))
 }
 
-func planTransfer(w wish) string { return w.plan("Transfer", " to "+w.to.String(), "") }
+// inFull says of an owner also that there is no department.
+func inFull(owner applock.Owner) string {
+	if owner.Department == "" {
+		return owner.Operator + ", without a department"
+	}
+	return owner.String()
+}
+
+func planTransfer(w wish) string { return w.plan("Transfer", " to "+inFull(w.to), "") }
 
 // doTransfer names the holder who was shown: from another one nothing is taken.
 func doTransfer(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {
@@ -121,7 +130,7 @@ func (w wish) taker() applock.Owner {
 	return applock.Owner{Operator: w.by, Department: w.to.Department}
 }
 
-func planTake(w wish) string { return w.plan("Take", " for "+w.taker().String(), ", and is told why") }
+func planTake(w wish) string { return w.plan("Take", " for "+inFull(w.taker()), ", and is told why") }
 
 // doTake names the grant that was shown: another one is not taken.
 func doTake(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ type shadedLine struct {
 type watchedLock struct {
 	lock    applock.Lock
 	since   string
-	waiting int
+	waiting []applock.Waiter
 }
 
 func (w watchedLock) fields() []field {
@@ -43,9 +44,21 @@ func (w watchedLock) fields() []field {
 		{title: "DEPARTMENT", value: w.lock.Owner.Department},
 		{title: "SINCE", value: word(w.since)},
 		{title: "LEFT", value: lasting(wholeSeconds(w.lock.Left))},
-		{title: "WAITERS", value: int64(w.waiting)},
+		{title: "WAITERS", value: word(waitersOf(w.waiting))},
 		{title: "NOTE", value: w.lock.Note},
 	}
+}
+
+// waitersOf returns how many wait, the longest wait first, and how long that one has lasted.
+func waitersOf(waiting []applock.Waiter) string {
+	if len(waiting) == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d, %s", len(waiting), waited(waiting[0]))
+}
+
+func waited(waiter applock.Waiter) string {
+	return cmp.Or(lasting(wholeSeconds(waiter.Waited)).short(), "0s")
 }
 
 // since returns when a grant began: the time of a lock of today, the day of an older one. Today is when the database answered.
@@ -85,14 +98,17 @@ func (m model) tableView() []shadedLine {
 	return append(lines, below...)
 }
 
-// harmless replaces what a terminal would obey: names, and answers about them, may contain it.
+// harmless writes as an escape what a terminal would obey or not show: names, and answers about them, may contain it.
 func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
+	var shown strings.Builder
+	for _, r := range text {
 		if unicode.IsPrint(r) {
-			return r
+			shown.WriteRune(r)
+			continue
 		}
-		return unicode.ReplacementChar
-	}, text)
+		shown.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return shown.String()
 }
 
 func (m model) headline() string {
@@ -116,8 +132,12 @@ func (m model) position() string {
 	seen := m.before + len(m.found.locks)
 	at := min(seen, m.before+m.index+1)
 	switch {
+	case m.shown != m.turn:
+		return "looking for"
 	case !m.found.more:
 		return thousands(at) + " of " + thousands(seen)
+	case m.look.counted() && m.total > seen && m.isOld:
+		return thousands(at) + " of about " + thousands(m.total)
 	case m.look.counted() && m.total > seen:
 		return thousands(at) + " of " + thousands(m.total)
 	default:
@@ -141,10 +161,7 @@ const (
 
 // table returns the titles, and so many locks of the window around the selected one.
 func (m model) table(rows int) []shadedLine {
-	waiting := map[applock.Object]int{}
-	for _, waiter := range m.found.waiters {
-		waiting[waiter.Object]++
-	}
+	waiting := m.found.waiting()
 	style, margin := m.style, ""
 	if len(m.picked) > 0 {
 		margin = notPickedMark
@@ -180,23 +197,26 @@ func endsSoon(lock applock.Lock) bool {
 	return lock.Left <= min(expiringSoon, lock.TTL/4)
 }
 
-// mostSaid is how many lines an answer may have.
-const mostSaid = 4
+// How many lines an answer may have, and those who wait.
+const (
+	mostSaid    = 4
+	mostWaiting = 3
+)
 
 // below returns the lines below the table, as many as they need.
 func (m model) below() []shadedLine {
 	switch m.mode {
 	case filtering:
-		return m.dialog("Any part of an object, operator, department or note, in upper or lower case; nothing shows all locks again.",
+		return m.dialog("Any part of an object, operator, department or note, in upper or lower case. Without a text all locks are shown.",
 			"only what has this text: ", "enter finds  esc gives up  ctrl-u empties")
 	case asking:
 		ask := m.verb.asks[m.step]
-		hint, keys := ask.hint, "enter goes on  esc gives up  ctrl-u empties"
+		hint, keys := ask.hint, "enter goes on  esc gives up  ctrl-u empties  (needed)"
+		if ask.optional {
+			keys = "enter goes on  esc gives up  ctrl-u empties  (may be empty)"
+		}
 		if names := m.offered(); len(names) > 0 {
 			hint, keys = hint+"  tab: "+strings.Join(names, "  "), "tab completes  "+keys
-		}
-		if ask.optional {
-			keys += "  (may be empty)"
 		}
 		return m.dialog(strings.TrimSpace(hint), m.verb.name+" "+m.wish.what()+": "+ask.text+" ", keys)
 	case confirming:
@@ -204,7 +224,9 @@ func (m model) below() []shadedLine {
 		return append(lines, shadedLine{text: "y  does it; any other key leaves it"})
 	default:
 		lines := m.wrapped(mostSaid, strong, m.status())
-		lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-2, plain, m.aboutChosen()...)...)
+		waiting := m.wrapped(min(mostWaiting, m.height/8), plain, m.aboutWaiting())
+		lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-len(waiting)-2, plain, m.aboutChosen()...)...)
+		lines = append(lines, waiting...)
 		return append(lines, shadedLine{text: m.keys(), shade: faint})
 	}
 }
@@ -231,11 +253,11 @@ func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
 	return lines
 }
 
-// aboutChosen tells the selected lock in full, and who waits for it.
+// aboutChosen tells the selected lock in full.
 func (m model) aboutChosen() []string {
 	lock, there := m.chosen()
 	if !there {
-		return []string{"", "no locks"}
+		return []string{""}
 	}
 	style := m.style
 	style.wide = true
@@ -246,24 +268,43 @@ func (m model) aboutChosen() []string {
 	if lock.Note != "" {
 		about = append(about, "note: "+lock.Note)
 	}
-	var waiting []string
-	for _, waiter := range m.found.waiters {
-		if waiter.Object == lock.Object {
-			waiting = append(waiting, waiter.Owner.String()+" since "+m.style.time(waiter.Since))
-		}
+	return about
+}
+
+// aboutWaiting tells who waits for the selected lock, the longest wait first.
+func (m model) aboutWaiting() string {
+	lock, there := m.chosen()
+	waiting := m.found.waiting()[lock.Object]
+	switch {
+	case !there && m.shown != m.turn:
+		return "looking ..."
+	case !there:
+		return "no locks"
+	case len(waiting) == 0:
+		return "nobody waits"
 	}
-	if len(waiting) == 0 {
-		return append(about, "nobody waits")
+	names := make([]string, len(waiting))
+	for i, waiter := range waiting {
+		names[i] = waiter.Owner.String() + " for " + waited(waiter)
 	}
-	return append(about, "waiting: "+strings.Join(waiting, ", "))
+	if len(names) == 1 {
+		return "waiting: " + names[0]
+	}
+	return fmt.Sprintf("%d wait, w shows all: %s", len(names), strings.Join(names, ", "))
 }
 
 // status is the answer to the last change, unless the table itself is not of now.
 func (m model) status() string {
-	if m.trouble != "" {
+	style := m.style
+	style.wide = true
+	switch {
+	case m.trouble == "":
+		return m.said
+	case m.seen.IsZero():
 		return "not up to date: " + m.trouble
+	default:
+		return "not up to date since " + style.time(m.seen) + ": " + m.trouble
 	}
-	return m.said
 }
 
 // keys names the keys that the window has room for, the most wanted first.

@@ -129,3 +129,14 @@ func program(t *testing.T, name, says string) string {
 	}
 	return path
 }
+
+func TestTmuxIsFoundOrRequired(t *testing.T) {
+	path := program(t, "tmux", "tmux 3.3a")
+	for name, test := range map[string]clientCase{
+		"Found":    {path: filepath.Dir(path), require: "tmux", want: path},
+		"Missing":  {path: t.TempDir(), wantSkip: "no tmux: there is no tmux in PATH: install it"},
+		"Required": {path: t.TempDir(), require: "tmux", wantFail: "APPLOCK_TEST_REQUIRE lists tmux, and there is no tmux in PATH"},
+	} {
+		t.Run(name, func(t *testing.T) { checkClient(t, test, Tmux) })
+	}
+}

@@ -44,3 +44,13 @@ func SQLite3(t testing.TB) string {
 	}
 	return path
 }
+
+// Tmux returns the path of the terminal multiplexer tmux in PATH. Without it the test ends as in Require.
+func Tmux(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("tmux")
+	if err != nil {
+		missing(t, "tmux", "there is no tmux in PATH: install it")
+	}
+	return path
+}

@@ -3,7 +3,7 @@
 // Command testserver supplies the database servers that the test suite needs, runs a command with environment
 // variables that point at them, stops what it started and exits with the command's exit code:
 //
-//	go run ./internal/testing/testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb,sqlite3] -- go test ./...
+//	go run ./internal/testing/testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb,sqlite3,tmux] -- go test ./...
 //
 // --only lists the products to start; without it, all are.
 //
@@ -58,7 +58,8 @@ func backends(h host) []backend {
 		newMySQL(h).backend(),
 		newRedis(h).backend(),
 		hsqldb{h}.backend(),
-		sqlite3{h}.backend(),
+		tool{host: h, name: "sqlite3", versionFlag: "-version"}.backend(),
+		tool{host: h, name: "tmux", versionFlag: "-V"}.backend(),
 	}
 }
 
@@ -133,7 +134,7 @@ func parseOptions(args []string, environment string, known []string) (options, e
 }
 
 const usage = "usage: testserver [--require PRODUCT,...] [--only PRODUCT,...] -- COMMAND [ARG]; " +
-	"products are postgres, pgbouncer, mariadb, galera, mysql, redis, hsqldb and sqlite3"
+	"products are postgres, pgbouncer, mariadb, galera, mysql, redis, hsqldb, sqlite3 and tmux"
 
 // newSay returns the function that tells people, on w, what the launcher does. Servers that start at the same time may
 // call it at the same time.

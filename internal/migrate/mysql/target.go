@@ -164,18 +164,18 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 }
 
 // remove leaves the database, unless it was given as the schema and holds nothing else.
-func (s site) remove(ctx context.Context) error {
-	if _, err := s.DB.ExecContext(ctx, "DROP TABLE "+s.versionTable()); err != nil || s.Schema == "" {
+func (s site) remove(ctx context.Context, client database.DBTxConn) error {
+	if _, err := client.ExecContext(ctx, "DROP TABLE "+s.versionTable()); err != nil || s.Schema == "" {
 		return s.Interpret(ctx, err)
 	}
 	var used bool
-	row := s.DB.QueryRowContext(ctx, `SELECT
+	row := client.QueryRowContext(ctx, `SELECT
 		EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = ?)
 		OR EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema = ?)`, s.Schema, s.Schema)
 	if err := row.Scan(&used); err != nil || used {
 		return s.Interpret(ctx, err)
 	}
-	_, err := s.DB.ExecContext(ctx, "DROP DATABASE "+s.Schema)
+	_, err := client.ExecContext(ctx, "DROP DATABASE "+s.Schema)
 	return s.Interpret(ctx, err)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"testing"
 )
@@ -115,6 +116,30 @@ func TestUninstallRefusesDependents(t *testing.T) {
 		postgresServer.exec(t, dsn, "DROP "+strings.Replace(dependent, "on table", "table", 1))
 	}
 	u.must(t, "migrate", "uninstall", "--yes", "--force")
+}
+
+// Goal: where nothing that was dropped comes back, what would stop the removal half-way is found before it begins, and named. Method: a table that
+// refers to one of ours; the application's call after each refusal; and an installation without it, also in a schema that is named.
+func TestUninstallRefusesForeignKeys(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		for _, schema := range []string{"", s.newSchema(t, dsn)} {
+			u := userOf(dsn)
+			in := func(line string) []string { return append([]string{"--schema", schema}, strings.Fields(line)...) }
+			u.must(t, in("migrate up")...)
+			table := cmp.Or(schema, databaseOf(t, dsn)) + ".lock_notes"
+			s.exec(t, dsn, "CREATE TABLE "+table+" LIKE "+strings.Replace(table, "lock_notes", "appl_lock_policy", 1),
+				"ALTER TABLE "+table+" ADD CONSTRAINT of_a_type FOREIGN KEY (object_type) REFERENCES "+strings.Replace(table, "lock_notes", "appl_lock_policy", 1)+" (object_type)")
+			for _, line := range []string{"migrate uninstall --yes --force", "migrate goto 0 --force"} {
+				u.run(t, in(line)...).check(t, exitError,
+					"nothing was undone, because this depends on it and has to be dropped first: foreign key of_a_type of table "+table)
+			}
+			u.must(t, in("get customer:42 --operator jdoe")...)
+			s.exec(t, dsn, "DROP TABLE "+table)
+			u.must(t, in("migrate uninstall --yes --force")...)
+		}
+	})
 }
 
 // Goal: a schema that an administrator has created for the account that migrates stays the administrator's, and everything in it goes.

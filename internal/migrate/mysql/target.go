@@ -67,6 +67,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Obstacles:   s.inspectLacking,
 		CreateView:  createView,
 		Repeatable:  true,
+		Dependents:  s.dependents(),
 		Compares: []migrate.Part{
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartViews, migrate.PartOwners, migrate.PartRights,
 		},
@@ -161,6 +162,14 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 		err = versions.Insert(ctx, conn, database.InsertRequest{Version: 0})
 	}
 	return s.Interpret(ctx, err)
+}
+
+// dependents is the query for the foreign keys that would keep our tables; ours have none.
+func (s site) dependents() string {
+	return `SELECT CONCAT('foreign key ', constraint_name, ' of table ', constraint_schema, '.', table_name)
+		FROM information_schema.referential_constraints
+		WHERE unique_constraint_schema = COALESCE(NULLIF('` + s.Schema + `', ''), DATABASE())
+			AND referenced_table_name LIKE 'appl|_lock%' ESCAPE '|'`
 }
 
 // remove leaves the database, unless it was given as the schema and holds nothing else.

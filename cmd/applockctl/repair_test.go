@@ -188,3 +188,29 @@ func TestOwnerWithoutRightsIsTold(t *testing.T) {
 		operator.must(t, "get", "customer:43", "--operator", "jdoe")
 	})
 }
+
+// Goal: on PostgreSQL the owner may be a role that cannot log in. Method: somebody who is a member of it installs, grants, upgrades and removes as that
+// role, by the DSN of docs/dba.md; an application calls in between.
+func TestOwnerWithoutLogin(t *testing.T) {
+	t.Parallel()
+	s := postgresServer
+	dsn := s.newDatabase(t)
+	owner, person := s.newUser(t, dsn, "n0login"), s.newUser(t, dsn, "s3cret")
+	s.exec(t, dsn, "ALTER ROLE "+owner+" NOLOGIN", "GRANT CREATE ON DATABASE "+databaseOf(t, dsn)+" TO "+owner, "GRANT "+owner+" TO "+person)
+	asOwner := parseURL(t, withUser(t, dsn, person, "s3cret"))
+	query := asOwner.Query()
+	query.Set("options", "-crole="+owner)
+	asOwner.RawQuery = query.Encode()
+	u := userOf(asOwner.String())
+	u.must(t, "migrate", "up")
+	if owned := s.query(t, dsn, "SELECT string_agg(DISTINCT proowner::regrole::text, ' ') FROM pg_proc WHERE pronamespace = 'applock'::regnamespace"); owned != owner {
+		t.Errorf("the routines belong to %s, want %s", owned, owner)
+	}
+	u.must(t, "verify")
+	app := s.newUser(t, dsn, "4pp")
+	u.must(t, "grant", "--to", app, "--as", "operator")
+	userOf(withUser(t, dsn, app, "4pp")).must(t, "get", "customer:42", "--operator", "jdoe")
+	u.must(t, "migrate", "goto", "1", "--force")
+	u.must(t, "migrate", "up")
+	u.must(t, "migrate", "uninstall", "--yes", "--force")
+}

@@ -77,7 +77,7 @@ test-race: ## Run the tests of all that is concurrent with the race detector, on
 	$(WITH_SERVERS) sh -ec '$(DETECT)'
 
 # What the servers of make test are not: the oldest, a middle and the newest PostgreSQL, and a newer MariaDB.
-POSTGRES_VERSIONS := 14.20.0 16.11.0 18.1.0
+POSTGRES_VERSIONS := 14.20.0 16.11.0 17.7.0 18.1.0
 MARIADB_VERSIONS := 11.4.5
 
 .PHONY: test-versions

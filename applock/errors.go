@@ -161,6 +161,9 @@ var ofContract = regexp.MustCompile(`\b\w*appl_lock\w*`)
 
 // grantOf names the grant that has what a database user may not do, if the error says what that is.
 func grantOf(err error) string {
+	if _, isGranting := errors.AsType[*db.GrantError](err); isGranting {
+		return ""
+	}
 	for _, name := range ofContract.FindAllString(err.Error(), -1) {
 		if role := db.RoleWith(name); role != "" {
 			return ": applockctl grant --as " + string(role)

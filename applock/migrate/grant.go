@@ -43,8 +43,12 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 		if err != nil {
 			return err
 		}
+		dialect, err := dialectOf(handle.Dialect)
+		if err != nil {
+			return err
+		}
 		result.Statements, err = execute(ctx, handle, target, statements)
-		return byOwner(ctx, target, missingAccount("To", request.To, err))
+		return dialect.byGranter(byOwner(ctx, target, missingAccount("To", request.To, err)))
 	})
 	return result, err
 }
@@ -55,6 +59,14 @@ func byOwner(ctx context.Context, target migrate.Target, err error) error {
 		return fmt.Errorf("%w; %s", err, told)
 	}
 	return err
+}
+
+// byGranter adds to an error who may grant, where that is not the owner.
+func (d dialect) byGranter(err error) error {
+	if d.granter == "" || db.KindOf(err) != db.KindPrivilege {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, d.granter)
 }
 
 // missingAccount says of a statement that has failed because nobody has a name what to do.

@@ -127,8 +127,8 @@ type GotoResult struct {
 	Undone bool
 }
 
-// Goto applies or undoes steps, as Up and Down do, until a step is the newest. It returns ErrInvalid for one that this
-// program does not know.
+// Goto applies or undoes steps, as Up and Down do, until a step is the newest. On PostgreSQL and SQLite it undoes all of them or none. It
+// returns ErrInvalid for one that this program does not know.
 func Goto(ctx context.Context, client *applock.Client, request GotoRequest) (GotoResult, error) {
 	var result GotoResult
 	err := run(ctx, client, "goto", func(ctx context.Context, target migrate.Target) error {
@@ -153,8 +153,9 @@ type UninstallRequest struct {
 }
 
 // Uninstall undoes all steps and removes the version table, and the schema (on MySQL only one that was named)
-// if nothing else is in it. All locks are lost: while some are live it returns a *LiveLocksError, unless it is forced.
-// Uninstalling what is not installed is no error.
+// if nothing else is in it and the account may drop it. All locks are lost: while some are live it returns a *LiveLocksError, unless it is
+// forced. On PostgreSQL and SQLite it is one transaction: an error means that everything is as it was. Elsewhere each statement counts by itself:
+// after an error call it again. Uninstalling what is not installed is no error.
 func Uninstall(ctx context.Context, client *applock.Client, request UninstallRequest) error {
 	return run(ctx, client, "uninstall", func(ctx context.Context, target migrate.Target) error {
 		return migrate.Uninstall(ctx, target, request.Force)
@@ -433,7 +434,9 @@ type dialect struct {
 	target        func(db.Handle) (migrate.Target, error)
 	// rights says what the account needs that migrates.
 	rights string
-	script scriptFor
+	// granter says what the account needs that grants; empty where the owner may.
+	granter string
+	script  scriptFor
 	// grants returns statements that give a role's rights; nil where nobody is granted anything.
 	grants func(schema string, role db.Role, to string) ([]string, error)
 	// revokes returns statements that take all rights from somebody who has these; nil where that is not known how.
@@ -459,8 +462,9 @@ func dialects() []dialect {
 			name: "mysql", alias: "mariadb",
 			migrations: mysql.Migrations, target: mysql.Target, script: mysql.Script, grants: mysql.Grants, revokes: mysql.Revokes,
 			guards: &guards{names: mysql.Names, up: mysql.Guard, down: mysql.Unguard},
-			rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE and" +
-				" EXECUTE on the database",
+			rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW," +
+				" CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database",
+			granter: "who grants needs GRANT OPTION, as administrators have, and the account that migrates need not",
 		},
 		{
 			name: "db2", defaultSchema: db.DefaultSchema,

@@ -54,7 +54,7 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 			return nil
 		}
 		result.Statements, err = execute(ctx, handle, target, statements)
-		return byOwner(ctx, target, missingAccount("From", request.From, err))
+		return dialect.byGranter(byOwner(ctx, target, missingAccount("From", request.From, err)))
 	})
 	return result, err
 }
@@ -68,7 +68,7 @@ func execute(ctx context.Context, handle db.Handle, target migrate.Target, state
 	defer func() { _ = conn.Close() }()
 	for _, statement := range statements {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return done, fmt.Errorf("%s: %w", statement, handle.Interpret(ctx, err))
+			return done, &db.GrantError{Err: fmt.Errorf("%s: %w", statement, handle.Interpret(ctx, err))}
 		}
 		done = append(done, statement)
 	}

@@ -21,8 +21,8 @@ type Created struct {
 	// Kind is table, view, procedure or function.
 	Kind string
 	Name string
-	// Role is the first role that has the right to it, empty where nobody is granted it.
-	Role string
+	// Roles are those that have the right to it, none where nobody is granted it.
+	Roles []string
 	// What is its comment in the database, or in words of the documentation where it has none there. It is for people.
 	What string
 }
@@ -65,10 +65,18 @@ func Summary(request SummaryRequest) ([]Created, error) {
 		}
 		what, _, _ = strings.Cut(cmp.Or(what, comments[name]), ". ") // what it is for comes first
 		created = append(created, Created{
-			Kind: strings.ToLower(script[match[2]:match[3]]), Name: name, Role: string(db.RoleWith(name)), What: strings.TrimSuffix(what, "."),
+			Kind: strings.ToLower(script[match[2]:match[3]]), Name: name, Roles: rolesWith(name), What: strings.TrimSuffix(what, "."),
 		})
 	}
 	return created, nil
+}
+
+func rolesWith(name string) []string {
+	var names []string
+	for _, role := range db.RolesWith(name) {
+		names = append(names, string(role))
+	}
+	return names
 }
 
 // commentsOn returns the comments that statements of their own set.

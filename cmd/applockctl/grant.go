@@ -149,7 +149,8 @@ func (a *app) noteMissingGrants(ctx context.Context, s session) {
 	result, err := migrate.MissingGrants(ctx, s.Client, migrate.MissingGrantsRequest{})
 	switch {
 	case errors.Is(err, applock.ErrPrivilege): // as that of an account which has what migrating needs, and no more
-		a.note("cannot tell who lacks a grant: this account may not read mysql.procs_priv")
+		a.note("cannot tell who lacks a grant, and what the owners of procedures and views may do: this account may not read the database mysql; "+
+			"let an administrator run: %s", a.commandLine("verify"))
 	case err != nil:
 		a.complain("cannot tell whether all grants are complete: %s", oneLine(redactText(err.Error())))
 	}

@@ -111,7 +111,8 @@ func (a *app) migrateUninstallCommand() *cobra.Command {
 		Short: "Remove everything that was installed",
 		Long: `Removes the tables with all locks, the procedures, the table of the steps, and the schema, if nothing
 else is in it (on MySQL and MariaDB only the one that --schema names; on Db2 it stays). While locks are
-live nothing is removed, and the exit code is 1, unless --force is given.
+live nothing is removed, and the exit code is 1, unless --force is given. On PostgreSQL and SQLite it is
+one transaction: if it fails, everything is as it was.
 
 --timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
 		Example:               `  applockctl migrate uninstall --yes`,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ script was run before for example, the script ends at its beginning with an erro
 changes nothing. A way back does not look for live locks.
 
 With --summary it prints a line for each table, view and routine that the steps create, instead of the
-SQL: what it is for, and which role has the right to it.
+SQL: what it is for, and which roles have the right to it.
 
 For Db2 --platform says luw (Linux, UNIX and Windows, for the command line processor) or zos (for SPUFI or
 DSNTEP2, which get no line longer than 72 columns).`,
@@ -68,15 +69,15 @@ DSNTEP2, which get no line longer than 72 columns).`,
 
 // createdAnswer is a table, view or routine that the steps create.
 type createdAnswer struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	Role string `json:"role"`
-	What string `json:"what"`
+	Kind  string   `json:"kind"`
+	Name  string   `json:"name"`
+	Roles []string `json:"roles"`
+	What  string   `json:"what"`
 }
 
 func (r createdAnswer) fields() []field {
 	return []field{
-		{title: "KIND", value: r.Kind}, {title: "NAME", value: r.Name}, {title: "ROLE", value: cmp.Or(r.Role, "-")}, {title: "WHAT", value: r.What},
+		{title: "KIND", value: r.Kind}, {title: "NAME", value: r.Name}, {title: "ROLES", value: cmp.Or(strings.Join(r.Roles, " "), "-")}, {title: "WHAT", value: r.What},
 	}
 }
 
@@ -91,6 +92,7 @@ func (a *app) migrateSummary(request migrate.ScriptRequest) error {
 	}
 	printer := a.newPrinter(createdAnswer{})
 	for _, each := range created {
+		each.Roles = append([]string{}, each.Roles...) // an empty list in JSON
 		if err := printer.print(createdAnswer(each)); err != nil {
 			return err
 		}

@@ -121,6 +121,7 @@ func (a *app) migrateRepair(ctx context.Context, request migrate.RepairRequest) 
 			return err
 		}
 		a.report(operation, result.Left)
+		a.noteMissingGrants(ctx, s)
 		return yesIf(len(result.Left) == 0)
 	})
 }

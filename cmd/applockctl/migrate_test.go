@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"testing"
 )
@@ -92,8 +93,8 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 	})
 }
 
-// Goal: what others have made of the tables keeps an installation whole, and is named. Method: a view, a table that inherits, and one that refers to a
-// table of ours; the application's call after each refusal; and an installation without them.
+// Goal: what others have made of the tables keeps an installation whole, and is named. Method: a view, a table that inherits, one that refers to a
+// table of ours, and ones with a column of our types; the application's call after each refusal; and an installation without them.
 func TestUninstallRefusesDependents(t *testing.T) {
 	t.Parallel()
 	dsn := postgresServer.newDatabase(t)
@@ -104,6 +105,8 @@ func TestUninstallRefusesDependents(t *testing.T) {
 		"view my_locks":       "CREATE VIEW my_locks AS SELECT object_id FROM applock.appl_lock_live",
 		"table archive":       "CREATE TABLE archive () INHERITS (applock.appl_lock)",
 		"on table lock_notes": "CREATE TABLE lock_notes (object_type text, FOREIGN KEY (object_type) REFERENCES applock.appl_lock_policy)",
+		"table answers":       "CREATE TABLE answers (answer applock.get_appl_lock_answer)",
+		"table copies":        "CREATE TABLE copies (locks applock.appl_lock[])",
 	} {
 		postgresServer.exec(t, dsn, statement)
 		for _, command := range []string{"migrate uninstall --yes --force", "migrate goto 0 --force"} {
@@ -113,6 +116,48 @@ func TestUninstallRefusesDependents(t *testing.T) {
 		postgresServer.exec(t, dsn, "DROP "+strings.Replace(dependent, "on table", "table", 1))
 	}
 	u.must(t, "migrate", "uninstall", "--yes", "--force")
+}
+
+// Goal: where nothing that was dropped comes back, what would stop the removal half-way is found before it begins, and named. Method: a table that
+// refers to one of ours; the application's call after each refusal; and an installation without it, also in a schema that is named.
+func TestUninstallRefusesForeignKeys(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		for _, schema := range []string{"", s.newSchema(t, dsn)} {
+			u := userOf(dsn)
+			in := func(line string) []string { return append([]string{"--schema", schema}, strings.Fields(line)...) }
+			u.must(t, in("migrate up")...)
+			table := cmp.Or(schema, databaseOf(t, dsn)) + ".lock_notes"
+			s.exec(t, dsn, "CREATE TABLE "+table+" LIKE "+strings.Replace(table, "lock_notes", "appl_lock_policy", 1),
+				"ALTER TABLE "+table+" ADD CONSTRAINT of_a_type FOREIGN KEY (object_type) REFERENCES "+strings.Replace(table, "lock_notes", "appl_lock_policy", 1)+" (object_type)")
+			for _, line := range []string{"migrate uninstall --yes --force", "migrate goto 0 --force"} {
+				u.run(t, in(line)...).check(t, exitError,
+					"nothing was undone, because this depends on it and has to be dropped first: foreign key of_a_type of table "+table)
+			}
+			u.must(t, in("get customer:42 --operator jdoe")...)
+			s.exec(t, dsn, "DROP TABLE "+table)
+			u.must(t, in("migrate uninstall --yes --force")...)
+		}
+	})
+}
+
+// Goal: a schema that an administrator has created for the account that migrates stays the administrator's, and everything in it goes.
+// Method: that account, which owns no schema, installs and removes, twice.
+func TestUninstallLeavesASchemaOfOthers(t *testing.T) {
+	t.Parallel()
+	dsn := postgresServer.newDatabase(t)
+	name := postgresServer.newUser(t, dsn, "0wner")
+	postgresServer.exec(t, dsn, "CREATE SCHEMA applock", "GRANT CREATE, USAGE ON SCHEMA applock TO "+name)
+	before := postgresServer.contents(t, dsn)
+	migrator := userOf(withUser(t, dsn, name, "0wner"))
+	for range 2 {
+		migrator.must(t, "migrate", "up")
+		migrator.must(t, "migrate", "uninstall", "--yes")
+		if after := postgresServer.contents(t, dsn); after != before {
+			t.Errorf("left behind: %s, before there was %s", after, before)
+		}
+	}
 }
 
 // Goal: uninstalling leaves nothing of ours. Method: compare the database with what it was before, with live locks and
@@ -320,7 +365,7 @@ func TestRightsOfTheMigrator(t *testing.T) {
 		dsn := s.newDatabase(t)
 		want := "; the account that migrates owns what it has installed, and needs CREATE on the database to install"
 		if s.isMySQL() {
-			want = "; the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, ALTER ROUTINE and EXECUTE"
+			want = "; the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE and EXECUTE"
 		}
 		name := s.newUser(t, dsn, "n0body")
 		theirs := userOf(withUser(t, dsn, name, "n0body"))

@@ -240,7 +240,7 @@ func testProcessExamplesExclude(t *testing.T, b binary) {
 }
 
 // Goal: the script of docs/cron.md protects who copies it: of two hosts one runs the job, and the other ends where it is refused.
-// Method: the lines of its script up to the release, in a shell, free and while somebody else has the lock.
+// Method: the lines of its script up to the release, in a shell with cron's environment, free and while somebody else has the lock.
 func testProcessScriptOfAJob(t *testing.T, b binary) {
 	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
 	u := userOf(b.dsn)
@@ -249,13 +249,14 @@ func testProcessScriptOfAJob(t *testing.T, b binary) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := regexp.MustCompile("(?s)```sh\n(me=.*?)applockctl release.*?```").FindSubmatch(page)
+	script := regexp.MustCompile("(?s)```sh\n([^`]*?me=.*?)applockctl release.*?```").FindSubmatch(page)
 	if script == nil {
 		t.Fatal("the page has no script of a job")
 	}
 	for _, code := range []int{exitYes, exitNo} {
-		shell := exec.CommandContext(t.Context(), "sh", "-c", string(script[1])+"echo the job goes on")
-		shell.Env = []string{"PATH=" + filepath.Dir(b.path) + ":" + os.Getenv("PATH"), dsnVariable + "=" + b.dsn}
+		lines := strings.ReplaceAll(string(script[1]), "/usr/local/bin", filepath.Dir(b.path))
+		shell := exec.CommandContext(t.Context(), "sh", "-c", lines+"echo the job goes on")
+		shell.Env = []string{"PATH=/usr/bin:/bin", dsnVariable + "=" + b.dsn}
 		output, err := shell.CombinedOutput()
 		if codeOf(err) != code || strings.Contains(string(output), "goes on") != (code == exitYes) {
 			t.Errorf("exit code %d, want %d: %s", codeOf(err), code, output)

@@ -122,8 +122,9 @@ func migratedBy(t *testing.T, s server, dsn, password string) (operator user, mi
 	return userOf(withUser(t, dsn, name, password)), migrator
 }
 
-// Goal: who repairs an installation whose owner is gone leaves the callers their rights. Method: the account that has migrated is dropped; an
-// administrator repairs; an application's get before, in between and afterwards.
+// Goal: an application is told that the owner of the installation is gone, and not that its password is wrong, as servers word it for a view; who
+// repairs leaves the callers their rights. Method: the account that has migrated is dropped; an administrator repairs; an application's get and
+// list before, in between and afterwards.
 func TestRepairKeepsGrants(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
@@ -131,9 +132,14 @@ func TestRepairKeepsGrants(t *testing.T) {
 		operator, migrator := migratedBy(t, s, dsn, "s3cret")
 		operator.must(t, "get", "customer:42", "--operator", "jdoe")
 		s.exec(t, dsn, "DROP USER "+migrator)
-		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "the account is gone by whose rights the procedures run: applockctl migrate repair: Error 1449")
+		const gone = "the account by whose rights the procedures and views run does not exist any more; " +
+			"the database administrator mends that with: applockctl migrate repair --owner NAME: Error "
+		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "get customer:43: "+gone+"1449")
+		operator.run(t, "list").check(t, exitError, "list: "+gone+"1045")
+		userOf(dsn).run(t, "list").check(t, exitError, "list: "+gone+"1449")
 		userOf(dsn).run(t, "migrate", "repair").check(t, exitNo, "account root@% is the owner of 84 of the procedures and views")
 		operator.must(t, "get", "customer:43", "--operator", "jdoe")
+		operator.must(t, "list")
 	})
 }
 
@@ -181,4 +187,30 @@ func TestOwnerWithoutRightsIsTold(t *testing.T) {
 		userOf(dsn).must(t, "migrate", "status")
 		operator.must(t, "get", "customer:43", "--operator", "jdoe")
 	})
+}
+
+// Goal: on PostgreSQL the owner may be a role that cannot log in. Method: somebody who is a member of it installs, grants, upgrades and removes as that
+// role, by the DSN of docs/dba.md; an application calls in between.
+func TestOwnerWithoutLogin(t *testing.T) {
+	t.Parallel()
+	s := postgresServer
+	dsn := s.newDatabase(t)
+	owner, person := s.newUser(t, dsn, "n0login"), s.newUser(t, dsn, "s3cret")
+	s.exec(t, dsn, "ALTER ROLE "+owner+" NOLOGIN", "GRANT CREATE ON DATABASE "+databaseOf(t, dsn)+" TO "+owner, "GRANT "+owner+" TO "+person)
+	asOwner := parseURL(t, withUser(t, dsn, person, "s3cret"))
+	query := asOwner.Query()
+	query.Set("options", "-crole="+owner)
+	asOwner.RawQuery = query.Encode()
+	u := userOf(asOwner.String())
+	u.must(t, "migrate", "up")
+	if owned := s.query(t, dsn, "SELECT string_agg(DISTINCT proowner::regrole::text, ' ') FROM pg_proc WHERE pronamespace = 'applock'::regnamespace"); owned != owner {
+		t.Errorf("the routines belong to %s, want %s", owned, owner)
+	}
+	u.must(t, "verify")
+	app := s.newUser(t, dsn, "4pp")
+	u.must(t, "grant", "--to", app, "--as", "operator")
+	userOf(withUser(t, dsn, app, "4pp")).must(t, "get", "customer:42", "--operator", "jdoe")
+	u.must(t, "migrate", "goto", "1", "--force")
+	u.must(t, "migrate", "up")
+	u.must(t, "migrate", "uninstall", "--yes", "--force")
 }

@@ -82,6 +82,15 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the database client's error.
 func (e *Error) Unwrap() error { return e.Err }
 
+// GrantError is an error of a statement that grants or revokes: what its text names the account may not give away, whether or not it has it.
+type GrantError struct{ Err error }
+
+// Error returns the text of the wrapped error.
+func (e *GrantError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the driver's error.
+func (e *GrantError) Unwrap() error { return e.Err }
+
 // KindOf returns the kind of a driver's error, KindOther for any other error.
 func KindOf(err error) Kind {
 	if dbErr, ok := errors.AsType[*Error](err); ok {

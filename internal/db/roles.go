@@ -1,5 +1,7 @@
 package db
 
+import "slices"
+
 // Role is what somebody may do, who is granted a set of operations together.
 type Role string
 
@@ -87,17 +89,21 @@ func (r Role) Visible() []View {
 // RoleWith returns the first role that has the right to an operation, by the name of it or of one of its forms, or to a view; empty for
 // other names.
 func RoleWith(name string) Role {
-	for _, role := range Roles() {
-		for _, operation := range role.Allowed() {
-			if name == operation.Name || name == operation.RowForm() || name == operation.RowsForm() {
-				return role
-			}
-		}
-		for _, view := range role.Visible() {
-			if name == view.Name {
-				return role
-			}
-		}
+	if roles := RolesWith(name); len(roles) > 0 {
+		return roles[0]
 	}
 	return ""
+}
+
+// RolesWith returns all of them, in the order of the documentation.
+func RolesWith(name string) []Role {
+	var roles []Role
+	for _, role := range Roles() {
+		isForm := func(o Operation) bool { return name == o.Name || name == o.RowForm() || name == o.RowsForm() }
+		isNamed := func(v View) bool { return name == v.Name }
+		if slices.ContainsFunc(role.Allowed(), isForm) || slices.ContainsFunc(role.Visible(), isNamed) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
 }

@@ -37,7 +37,9 @@ type Target struct {
 	// Dependents is the query for what others have made of the tables, views and routines, and would not let them go; empty where nothing does.
 	Dependents string
 	// Remove removes what Prepare created, or goose in its place.
-	Remove func(ctx context.Context) error
+	Remove func(ctx context.Context, client database.DBTxConn) error
+	// UndoesDDL is true where a rollback brings back what was dropped. There a way down is one transaction, of several statements a message.
+	UndoesDDL bool
 	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
 	SessionLocker lock.SessionLocker
 	// Rights returns who may call which routine and read which view; nil where nobody is granted anything, or the catalogue is not read.
@@ -193,32 +195,67 @@ func Goto(ctx context.Context, target Target, to int64, force bool) (done []Migr
 }
 
 // Uninstall undoes all migrations and removes what they needed: the version table, and the schema if it
-// is empty then.
+// is empty then. Whoever comes second has nothing to do.
 func Uninstall(ctx context.Context, target Target, force bool) error {
 	exists, err := target.HasVersions(ctx)
 	if err != nil || !exists {
 		return err
 	}
-	if _, err := downTo(ctx, target, 0, force); err != nil {
-		return err
+	if err = uninstall(ctx, target, force); err == nil {
+		return nil
 	}
-	return target.Remove(ctx)
+	if exists, unknown := target.HasVersions(ctx); unknown == nil && !exists {
+		return nil // another process has removed it
+	}
+	return err
 }
 
-// downTo undoes all migrations above a version. Unless it is forced it refuses while there are locks that would be lost.
-func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migration, error) {
-	provider, err := newProvider(target)
+func uninstall(ctx context.Context, target Target, force bool) error {
+	undoing, err := above(ctx, target, 0, force)
 	if err != nil {
+		return err
+	}
+	if target.UndoesDDL {
+		return undo(ctx, target, undoing, target.Remove)
+	}
+	if _, err := stepDown(ctx, target, 0); err != nil {
+		return err
+	}
+	return target.Remove(ctx, target.DB)
+}
+
+// downTo undoes all migrations above a version and returns them, the newest first.
+func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migration, error) {
+	undoing, err := above(ctx, target, to, force)
+	if err != nil || len(undoing) == 0 {
 		return nil, err
 	}
-	steps, err := status(ctx, provider, target)
+	if !target.UndoesDDL {
+		return stepDown(ctx, target, to)
+	}
+	if err := undo(ctx, target, undoing, nil); err != nil {
+		return nil, err
+	}
+	return undoing, nil
+}
+
+// above returns the applied migrations above a version, the newest first. Unless it is forced it refuses while there are locks that would be
+// lost; it refuses, too, where something of others would be.
+func above(ctx context.Context, target Target, version int64, force bool) ([]Migration, error) {
+	steps, err := Status(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	if err := newer(steps); err != nil {
 		return nil, err
 	}
-	if newestOf(steps) <= to {
+	var undoing []Migration
+	for _, step := range slices.Backward(steps) {
+		if step.Version > version && !step.AppliedAt.IsZero() {
+			undoing = append(undoing, Migration{Version: step.Version, Name: step.Name})
+		}
+	}
+	if len(undoing) == 0 {
 		return nil, nil
 	}
 	if !force {
@@ -226,16 +263,76 @@ func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migrati
 			return nil, err
 		}
 	}
-	if to == 0 {
-		if err := refuseDependents(ctx, target); err != nil {
-			return nil, err
-		}
+	if version == 0 {
+		err = refuseDependents(ctx, target)
+	}
+	return undoing, err
+}
+
+// stepDown undoes all migrations above a version, each by itself. What an earlier process has left undone is done then.
+func stepDown(ctx context.Context, target Target, to int64) ([]Migration, error) {
+	provider, err := newProvider(target)
+	if err != nil {
+		return nil, err
 	}
 	results, err := provider.DownTo(ctx, to)
 	if err != nil {
 		return nil, err
 	}
 	return applied(results), nil
+}
+
+// undo undoes migrations in one transaction, which ends with what follows unless that is nil. It changes nothing if it fails.
+func undo(ctx context.Context, target Target, undoing []Migration, follows func(context.Context, database.DBTxConn) error) error {
+	return target.Interpret(ctx, onConn(ctx, target, func(conn *sql.Conn) error {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+		for _, migration := range undoing {
+			if err := undoIn(ctx, tx, target, migration); err != nil {
+				return fmt.Errorf("nothing was undone: %s: %w", migration.Name, err)
+			}
+		}
+		if follows != nil {
+			if err := follows(ctx, tx); err != nil {
+				return fmt.Errorf("nothing was undone: %w", err)
+			}
+		}
+		return tx.Commit()
+	}))
+}
+
+// undoIn undoes one migration. The note goes first: on SQLite a transaction that begins with a change waits for its turn.
+func undoIn(ctx context.Context, tx *sql.Tx, target Target, migration Migration) error {
+	if err := target.Versions.Delete(ctx, tx, migration.Version); err != nil {
+		return err
+	}
+	text, err := fs.ReadFile(target.Migrations, migration.Name)
+	if err != nil {
+		return err
+	}
+	_, down, _ := strings.Cut(string(text), downAnnotation)
+	_, err = tx.ExecContext(ctx, down)
+	return err
+}
+
+// onConn works on a connection of the pool while other migrators wait. No error has a kind yet that is told from the pool.
+func onConn(ctx context.Context, target Target, work func(conn *sql.Conn) error) (err error) {
+	conn, err := target.DB.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if target.SessionLocker == nil {
+		return work(conn)
+	}
+	if err := target.SessionLocker.SessionLock(ctx, conn); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.SessionLocker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+	return work(conn)
 }
 
 // refuseDependents names what would keep the last step from being undone when the others are undone already.

@@ -177,7 +177,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_fence (
     CONSTRAINT appl_lock_fence_pk PRIMARY KEY (slot)
 )
 ENGINE = InnoDB
-COMMENT = 'One row: a new fence is greater than any that was purged.';
+COMMENT = 'The greatest fence that a purge has removed, in one row: a new fence is greater.';
 
 INSERT INTO appl_lock_fence (slot, fence)
 VALUES (1, 0)

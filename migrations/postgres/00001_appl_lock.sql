@@ -155,7 +155,7 @@ CREATE TABLE appl_lock_fence (
     CONSTRAINT appl_lock_fence_ck CHECK (id = 1)
 );
 
-COMMENT ON TABLE appl_lock_fence IS 'One row. Written by purge_appl_locks only.';
+COMMENT ON TABLE appl_lock_fence IS 'The greatest fence that a purge has removed, in one row. Written by purge_appl_locks only.';
 COMMENT ON COLUMN appl_lock_fence.id IS 'Always 1.';
 COMMENT ON COLUMN appl_lock_fence.fence IS 'The greatest fence of the rows that were purged: a new row begins above it.';
 

@@ -26,7 +26,7 @@ func assertKeepsGrant(t *testing.T, bridge *hsqldb.Bridge) {
 	contract.Interleavings(t, contract.Backend{
 		New:      databases.place,
 		Levels:   []sql.IsolationLevel{sql.LevelRepeatableRead},
-		Excluded: excludedBut("assert_after_own_release", "assert_after_transfer", "assert_keeps_from_transfer", "assert_keeps_grant", "assert_shared"),
+		Excluded: excludedBut(playedWithLocks()...),
 	})
 }
 

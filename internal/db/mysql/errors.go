@@ -20,17 +20,22 @@ func interpretError(err error) error {
 }
 
 // interpret wraps an error of an operation, where two more say that the schema is missing or damaged, because the operation may read a view: there
-// is no database of the schema's name, and the view cannot be read. A migrator is told these as they are.
+// is no database of the schema's name, and the view cannot be read. Two say that a definer is gone. A migrator is told these as they are.
 func (d *Driver) interpret(err error) error {
 	var answer *mysql.MySQLError
 	if errors.As(err, &answer) && (answer.Number == 1049 && d.schema != "" || answer.Number == 1356) {
 		return &db.Error{Kind: db.KindSchema, Err: err}
 	}
-	if answer != nil && answer.Number == 1449 {
-		err = fmt.Errorf("the account is gone by whose rights the procedures run: applockctl migrate repair: %w", err)
+	// The connection is there, so that its user and password were right: servers answer 1045 in place of 1449 to callers without special rights.
+	if answer != nil && (answer.Number == 1449 || answer.Number == 1045) {
+		return &db.Error{Kind: db.KindOther, Err: fmt.Errorf("%s: %w", noDefiner, err)}
 	}
 	return interpretError(err)
 }
+
+// noDefiner says what is wrong where the account does not exist that a procedure or a view names as its definer.
+const noDefiner = "the account by whose rights the procedures and views run does not exist any more; " +
+	"the database administrator mends that with: applockctl migrate repair --owner NAME"
 
 // connectError wraps an error from before there was a connection.
 func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }

@@ -174,9 +174,9 @@ func isDuplicate(err error) bool {
 }
 
 // remove leaves the schema: nobody but an administrator may drop it, and an empty one does no harm.
-func (s site) remove(ctx context.Context) error {
+func (s site) remove(ctx context.Context, client database.DBTxConn) error {
 	for _, table := range []string{migrate.VersionTable, migrationTable} {
-		if _, err := s.DB.ExecContext(ctx, "DROP TABLE "+s.qualify(table)); err != nil {
+		if _, err := client.ExecContext(ctx, "DROP TABLE "+s.qualify(table)); err != nil {
 			return s.Interpret(ctx, err)
 		}
 	}

@@ -67,6 +67,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Obstacles:   s.inspectLacking,
 		CreateView:  createView,
 		Repeatable:  true,
+		Dependents:  s.dependents(),
 		Compares: []migrate.Part{
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartViews, migrate.PartOwners, migrate.PartRights,
 		},
@@ -163,19 +164,27 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 	return s.Interpret(ctx, err)
 }
 
+// dependents is the query for the foreign keys that would keep our tables; ours have none.
+func (s site) dependents() string {
+	return `SELECT CONCAT('foreign key ', constraint_name, ' of table ', constraint_schema, '.', table_name)
+		FROM information_schema.referential_constraints
+		WHERE unique_constraint_schema = COALESCE(NULLIF('` + s.Schema + `', ''), DATABASE())
+			AND referenced_table_name LIKE 'appl|_lock%' ESCAPE '|'`
+}
+
 // remove leaves the database, unless it was given as the schema and holds nothing else.
-func (s site) remove(ctx context.Context) error {
-	if _, err := s.DB.ExecContext(ctx, "DROP TABLE "+s.versionTable()); err != nil || s.Schema == "" {
+func (s site) remove(ctx context.Context, client database.DBTxConn) error {
+	if _, err := client.ExecContext(ctx, "DROP TABLE "+s.versionTable()); err != nil || s.Schema == "" {
 		return s.Interpret(ctx, err)
 	}
 	var used bool
-	row := s.DB.QueryRowContext(ctx, `SELECT
+	row := client.QueryRowContext(ctx, `SELECT
 		EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = ?)
 		OR EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema = ?)`, s.Schema, s.Schema)
 	if err := row.Scan(&used); err != nil || used {
 		return s.Interpret(ctx, err)
 	}
-	_, err := s.DB.ExecContext(ctx, "DROP DATABASE "+s.Schema)
+	_, err := client.ExecContext(ctx, "DROP DATABASE "+s.Schema)
 	return s.Interpret(ctx, err)
 }
 

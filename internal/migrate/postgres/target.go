@@ -54,6 +54,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		HasVersions:   func(ctx context.Context) (bool, error) { return s.hasVersions(ctx, s.DB) },
 		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:        s.remove,
+		UndoesDDL:     true,
 		Rights:        s.rights,
 		Denied:        s.denied,
 		SessionLocker: migrationLock{s},
@@ -147,7 +148,7 @@ func (s site) createVersions(ctx context.Context, tx *sql.Tx, versions database.
 	return s.Interpret(ctx, versions.Insert(ctx, tx, database.InsertRequest{Version: 0}))
 }
 
-// dependents is the query for what depends on the tables, views and routines of a schema, and is none of them or a part of them.
+// dependents is the query for what depends on the tables, views, types and routines of a schema, and is none of them or a part of them.
 func dependents(schema string) string {
 	return `WITH ours AS (
 			SELECT 'pg_class'::regclass AS classid, c.oid
@@ -157,6 +158,10 @@ func dependents(schema string) string {
 			SELECT 'pg_proc'::regclass, p.oid
 			FROM pg_proc AS p
 			WHERE p.pronamespace = to_regnamespace('` + schema + `') AND p.proname LIKE '%appl\_lock%'
+			UNION ALL
+			SELECT 'pg_type'::regclass, t.oid
+			FROM pg_type AS t
+			WHERE t.typnamespace = to_regnamespace('` + schema + `') AND t.typname LIKE '%appl\_lock%'
 		),
 		parts AS (
 			SELECT o.classid, o.oid FROM ours AS o
@@ -176,17 +181,20 @@ func dependents(schema string) string {
 		ORDER BY dependent`
 }
 
-// remove leaves a schema that holds anything else.
-func (s site) remove(ctx context.Context) error {
-	if _, err := s.DB.ExecContext(ctx, "DROP TABLE "+versionTable(s.Schema)); err != nil {
-		return s.Interpret(ctx, err)
+// remove leaves a schema that holds anything else, or is somebody else's.
+func (s site) remove(ctx context.Context, client database.DBTxConn) error {
+	if _, err := client.ExecContext(ctx, "DROP TABLE "+versionTable(s.Schema)); err != nil {
+		return err
 	}
-	_, err := s.DB.ExecContext(ctx, "DROP SCHEMA "+s.Schema)
-	var answer interface{ SQLState() string }
-	if errors.As(err, &answer) && answer.SQLState() == "2BP01" { // dependent objects still exist
-		return nil
-	}
-	return s.Interpret(ctx, err)
+	// A block, which ends at its own error and goes on with the transaction. The constructor has checked the name.
+	_, err := client.ExecContext(ctx, `DO $$
+		BEGIN
+			DROP SCHEMA `+s.Schema+`;
+		EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
+			NULL;
+		END
+		$$`)
+	return err
 }
 
 // migrationLockKey is the advisory lock of all applock migrators of a database: "applock" in ASCII.

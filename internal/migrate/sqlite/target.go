@@ -50,10 +50,11 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Look:       s.look,
 		Stale:      stale(),
 
-		OfType: "object_type = ?",
-		Remove: func(ctx context.Context) error {
-			_, err := s.DB.ExecContext(ctx, "DROP TABLE "+migrate.VersionTable)
-			return s.Interpret(ctx, err)
+		OfType:    "object_type = ?",
+		UndoesDDL: true,
+		Remove: func(ctx context.Context, client database.DBTxConn) error {
+			_, err := client.ExecContext(ctx, "DROP TABLE "+migrate.VersionTable)
+			return err
 		},
 	}, nil
 }

@@ -39,6 +39,7 @@ func postgresPackages() map[string]mavenPackage {
 	for version, sum := range map[string]string{
 		"14.20.0": "a0f7b5095c5647ec5058b0cdb58544d02f98ba8cec6f74614c80a5acc8399b29",
 		"16.11.0": "7f78235db9c0d94e933e81ec43d00708a5533841d7eb3a9b6b86bb1fd465ae2f",
+		"17.7.0":  "ceb1c01cf5e71d6f906b8614982f6ed61e96b3740dd30758fa6262f97e752b69",
 		"18.1.0":  "65d0723e0274ad3ec6230dcbdfe034af6ee096fce15a77b0f9b8be71d2702934",
 	} {
 		packages[version] = mavenPackage{

@@ -47,6 +47,8 @@ const (
 	manyRowsRow         = "a get among many rows, p50"
 	fewRowsName         = "of 10^3 rows"
 	purgeRow            = "gets during a purge, p99"
+	walletRow           = "deposits into one wallet"
+	walletLeaseRow      = walletRow + " by leases, one program"
 	largePurgeFigure    = "gets during a purge of 10^6 rows, p99"
 	lookUpName          = "select by primary key"
 	getAndReleaseFigure = "cycles, 8 connections: get and release"
@@ -71,6 +73,9 @@ func goals() []goal {
 	}, cell{productPostgres, 0.6, 0.75}, cell{productMariaDB, 0.45, 0.6}, cell{productMySQL, 0.4, 0.6}, cell{productSQLite, 0.7, 0.8})
 	all = append(all, besidePeers()...)
 	all = append(all, handOffs()...)
+	add(goal{row: walletRow, figures: []string{"hot key, deposits: Serialize"}, unit: "/s", atLeast: true}, everyTable(1000, 2000)...)
+	add(goal{row: walletLeaseRow, figures: []string{"hot key, deposits: a lease, one program"}, unit: "/s", atLeast: true},
+		cell{productPostgres, 1500, 2000}, cell{productMariaDB, 1000, 1500})
 	waiting := fmt.Sprintf("%d wait, an object each: ", full().waiters)
 	add(goal{row: "10,000 waiters: connections", figures: []string{waiting + "connections"}},
 		cell{productPostgres, 2, 2}, cell{productMariaDB, 2, 2}, cell{productMySQL, 2, 2})
@@ -208,11 +213,15 @@ func reasons() map[string]string {
 	stacks := "a waiter has a goroutine, whose stack its first attempt has made 8 KB, and which the runtime makes smaller when less than a quarter " +
 		"is in use: at 5 KB each on average that is half of it, and 3.8 KB each is heap. The least would be waiters without goroutines, which is " +
 		"not what Acquire is"
+	commits := "each deposit waits for its own flush, since the next one needs it; a lease adds the commit of a get and that of a release, or one for " +
+		"both where a release passes the object on in one call. Serialize adds none"
 	oneCore := "the purge is one more connection at work, and its commits share the disk and the processor with those of the gets"
 	oneWriter := "a file has one writer: a get that meets a batch of the purge looks again after 1 ms, then 2, then 5, which is SQLite's own way of " +
 		"waiting, and such a batch of 50 rows takes some 2 ms. Batches of 25 did not change it (5.1 ms). For a purge of 20,000 rows, " +
 		"which has a line below, the gets hardly wait longer"
 	all := map[string]string{
+		walletLeaseRow + "/" + productPostgres + "/":             commits,
+		walletLeaseRow + "/" + productMariaDB + "/":              commits,
 		cyclesRow + "/" + productPostgres + "/insert and delete": twoFunctions,
 		leaseRow + "/" + productPostgres + "/insert and delete":  twoFunctions,
 		cyclesRow + "/" + productMariaDB + "/insert and delete":  program,

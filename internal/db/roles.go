@@ -89,7 +89,7 @@ func (r Role) Visible() []View {
 func RoleWith(name string) Role {
 	for _, role := range Roles() {
 		for _, operation := range role.Allowed() {
-			if name == operation.Name || name == operation.RowForm() || name == operation.RowsForm() {
+			if name == operation.Name || name == operation.RowForm() || name == operation.RowsForm() || name == operation.PassForm() {
 				return role
 			}
 		}

@@ -49,7 +49,7 @@ func pictures() []picture {
 			wanted: func(f *figure) bool { return strings.HasPrefix(f.Name, hotKeyPrefix) },
 			below: "The limit of a hot key is one flush for each deposit. The next deposit may only begin when the one before is there to stay, so\n" +
 				"no two of them share a flush, as commits that do not wait for each other do (group commit). A lease adds the commits of get\n" +
-				"and release: a third of the grey bar. On PostgreSQL a release passes the object on to a waiter of the same program by\n" +
+				"and release: a third of the grey bar. A release passes the object on to a waiter of the same program by\n" +
 				"one commit: half of it.\n\n",
 		},
 	}

@@ -119,6 +119,15 @@ func (o Operation) RowsForm() string {
 	return ""
 }
 
+// PassForm returns the routine that runs the operation and a get for the next operator, empty if there is none. It is for MySQL and
+// MariaDB only: on PostgreSQL a query joins the row forms of both.
+func (o Operation) PassForm() string {
+	if o.Name == "release_appl_lock" {
+		return o.Name + "_pass"
+	}
+	return ""
+}
+
 // Contract returns all operations in the order of the documentation.
 func Contract() []Operation {
 	return []Operation{

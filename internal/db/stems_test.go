@@ -122,6 +122,10 @@ func TestMySQLQueriesEqualContract(t *testing.T) {
 		if rows := operation.RowsForm(); rows != "" {
 			want += "-- name: GetApplLocks :exec CALL " + rows + "(sqlc.arg('gets'));"
 		}
+		if pass := operation.PassForm(); pass != "" {
+			want += "-- name: PassApplLock :exec CALL " + pass + "(sqlc.arg('object_type'), sqlc.arg('object_id'), sqlc.arg('operator_id'), " +
+				"sqlc.arg('fence'), sqlc.arg('next_operator_id'), sqlc.arg('next_department_id'), sqlc.arg('ttl_seconds'));"
+		}
 		if strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
 			t.Errorf("queries/mysql/%s.sql calls\n%s\nwant\n%s", operation.Name, got, want)
 		}

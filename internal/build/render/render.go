@@ -65,7 +65,7 @@ type form struct {
 func formOf(name string) (form, bool) {
 	for _, operation := range db.Contract() {
 		suffix, ok := strings.CutPrefix(name, operation.Name)
-		if ok && slices.Contains([]string{"", "_core", "_row", "_row_core", "_rows", "_rows_core"}, suffix) {
+		if ok && slices.Contains([]string{"", "_core", "_row", "_row_core", "_rows", "_rows_core", "_pass", "_pass_core"}, suffix) {
 			return form{operation, suffix}, true
 		}
 	}
@@ -93,10 +93,14 @@ func (f form) comment() string {
 		return summary + "; the answer is one row."
 	case "_rows":
 		return summary + "; for each of a list, one row each."
+	case "_pass":
+		return summary + ", and have the next operator get it; the answer is one row."
 	case "_core":
 		return "Internal to applock: the operation " + f.Name + "."
 	case "_row_core":
 		return "Internal to applock: the operation " + f.Name + ", answered by one row."
+	case "_pass_core":
+		return "Internal to applock: the operation " + f.Name + ", with a get for the next operator."
 	case "_rows_core":
 		return "Internal to applock: the operation " + f.Name + ", for many."
 	}

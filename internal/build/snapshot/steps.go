@@ -91,7 +91,7 @@ func (s *steps) refuse(former, later *routine) error {
 // granted reports whether users have rights on a routine: on those of the contract, in all forms.
 func granted(name string) bool {
 	return slices.ContainsFunc(db.Contract(), func(operation db.Operation) bool {
-		return name == operation.Name || name == operation.Name+"_row" || name == operation.RowsForm()
+		return name == operation.Name || name == operation.Name+"_row" || name == operation.RowsForm() || name == operation.PassForm()
 	})
 }
 

@@ -65,6 +65,11 @@ func signatures(operation db.Operation) []string {
 	if hasQuickRow(operation) {
 		all = append(all, signature("_row_core", operation.InParameters()))
 	}
+	if pass := operation.PassForm(); pass != "" {
+		const parameters = "(IN p_object_type longtext, IN p_object_id longtext, IN p_operator_id longtext, IN p_fence bigint, " +
+			"IN p_next_operator_id longtext, IN p_next_department_id longtext, IN p_ttl_seconds bigint)"
+		all = append(all, "procedure "+pass+parameters, "procedure "+pass+"_core"+parameters)
+	}
 	if rows := operation.RowsForm(); rows != "" {
 		all = append(all, fmt.Sprintf("procedure %s(IN p_gets longtext)", rows), fmt.Sprintf("procedure %s_core(IN p_gets longtext)", rows))
 	}
@@ -292,6 +297,14 @@ func TestWrapperEqualsContract(t *testing.T) {
 				quick := operation
 				quick.Parameters = operation.InParameters()
 				want[operation.Name+"_row"] = strings.Replace(wrapper(quick, "", "", ""), "_core(", "_row_core(", 1)
+			}
+			if pass := operation.PassForm(); pass != "" {
+				passing := operation
+				passing.Parameters = nil
+				for _, name := range []string{"object_type", "object_id", "operator_id", "fence", "next_operator_id", "next_department_id", "ttl_seconds"} {
+					passing.Parameters = append(passing.Parameters, db.Parameter{Name: "p_" + name, Direction: db.In})
+				}
+				want[pass] = strings.Replace(wrapper(passing, "", "", ""), operation.Name+"_core", pass+"_core", 1)
 			}
 			if rows := operation.RowsForm(); rows != "" {
 				list := operation

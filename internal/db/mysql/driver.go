@@ -33,7 +33,10 @@ type Driver struct {
 	renewing *db.Kept[*sql.Conn]
 }
 
-var _ db.Driver = (*Driver)(nil)
+var (
+	_ db.Driver = (*Driver)(nil)
+	_ db.Passer = (*Driver)(nil)
+)
 
 // New returns a driver on the caller's pool, which stays the caller's to close. A schema is what MySQL calls a
 // database; an empty one is that of the connections.

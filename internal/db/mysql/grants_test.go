@@ -124,6 +124,12 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 		if hasQuickRow(operation) {
 			all = append(all, statement{"", call("_row_core", list), values, errorRoutineDenied})
 		}
+		if operation.PassForm() != "" {
+			const arguments = "'customer', 'nobody''s', 'JDOE', 1, 'ASMITH', NULL, 60"
+			all = append(all,
+				statement{operation.Name, call("_pass", arguments), nil, errorRoutineDenied},
+				statement{"", call("_pass_core", arguments), nil, errorRoutineDenied})
+		}
 		if operation.RowsForm() != "" {
 			all = append(all,
 				statement{operation.Name, call("_rows", "'[]'"), nil, errorRoutineDenied},

@@ -19,3 +19,21 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 	}
 	return result, nil
 }
+
+// PassApplLock is [db.Passer.PassApplLock], by release_appl_lock_pass.
+func (d *Driver) PassApplLock(
+	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams,
+) (db.PassApplLockResult, error) {
+	result := db.PassApplLockResult{}
+	err := d.call(ctx, queries.PassApplLock, []any{
+		release.ObjectType, release.ObjectID, release.OperatorID, release.Fence,
+		next.OperatorID, nullIfEmpty(next.DepartmentID), nullIfZero(next.TTLSeconds),
+	}, into(&result.Released, &result.Next.Outcome, &result.Next.Fence, db.UTC(&result.Next.ExpiresTS), &result.Next.SecondsLeft))
+	if err != nil {
+		return db.PassApplLockResult{}, err
+	}
+	if result.Released == db.Released {
+		result.Next.OkFL = db.Yes
+	}
+	return result, nil
+}

@@ -44,7 +44,10 @@ type Driver struct {
 	close func() error
 }
 
-var _ db.Driver = (*Driver)(nil)
+var (
+	_ db.Driver = (*Driver)(nil)
+	_ db.Passer = (*Driver)(nil)
+)
 
 // New returns a driver on the caller's handle, which stays the caller's to close. What the driver has prepared there, Close
 // closes.

@@ -79,36 +79,52 @@ func toldOfGet(params db.GetApplLockParams, object object) db.EventKind {
 // get renews the operator's live lock, or begins a new grant.
 func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object object) (db.GetApplLockResult, error) {
 	grant := queries.GetApplLockParams{
-		OperatorID: params.OperatorID, DepartmentID: params.DepartmentID, TtlSeconds: params.TTLSeconds, Renews: object.Live, HistoryFl: string(db.No),
+		OperatorID: params.OperatorID, DepartmentID: params.DepartmentID, TtlSeconds: params.TTLSeconds, Renews: object.Live,
+		HistoryFl: object.newHistoryFL(),
 	}
-	result := db.GetApplLockResult{OkFL: db.Yes, Outcome: db.Acquired}
-	told := toldOfGet(params, object)
-	event := object.event(told, params.OperatorID)
+	outcome := db.Acquired
 	if object.isLive() {
-		result.Outcome = db.Renewed
+		outcome = db.Renewed
 		grant.DepartmentID = cmp.Or(grant.DepartmentID, object.DepartmentID)
 		grant.TtlSeconds = cmp.Or(grant.TtlSeconds, object.TtlSeconds)
-		event.FromDepartmentID = grant.DepartmentID
-	} else if told == db.EventAcquired {
-		event.FromOperatorID, event.FromDepartmentID, event.FromFence = "", "", 0
-	}
-	if object.HistoryLevel == string(db.HistoryAll) {
-		grant.HistoryFl = string(db.Yes)
 	}
 	row, err := d.grant(ctx, object, grant)
 	if err != nil {
 		return db.GetApplLockResult{}, err
 	}
-	result.Fence, result.ExpiresTS, result.SecondsLeft, result.Note = row.Fence, utc(row.ExpiresTs), row.Column3, row.Note
-	if told != "" {
+	params.DepartmentID = grant.DepartmentID
+	switch told := toldOfGet(params, object); told {
+	case "":
+	case db.EventAcquired:
+		err = d.record(ctx, acquired(params, row.Fence))
+	default:
+		event := object.event(told, params.OperatorID)
 		event.ToOperatorID, event.ToDepartmentID, event.ToFence = grant.OperatorID, grant.DepartmentID, row.Fence
+		if told == db.EventRenewed {
+			event.FromDepartmentID = grant.DepartmentID
+		}
 		err = d.record(ctx, event)
 	}
-	return result, err
+	return granted(outcome, row), err
+}
+
+// granted is the answer to a get. sqlc calls seconds_left Column3.
+func granted(outcome db.Outcome, row queries.GetApplLockRow) db.GetApplLockResult {
+	return db.GetApplLockResult{
+		OkFL: db.Yes, Outcome: outcome, Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.Column3, Note: row.Note,
+	}
+}
+
+// acquired is the event of a grant of what was free.
+func acquired(params db.GetApplLockParams, fence int64) db.Event {
+	return db.Event{
+		ObjectType: params.ObjectType, ObjectID: params.ObjectID, Event: db.EventAcquired, ActorID: params.OperatorID,
+		ToOperatorID: params.OperatorID, ToDepartmentID: params.DepartmentID, ToFence: fence,
+	}
 }
 
 // grant changes what was read into what grant says, or returns sql.ErrNoRows. A ttl of zero is the policy's, and none is longer than
-// the policy's longest. sqlc calls seconds_left Column3.
+// the policy's longest.
 func (d *Driver) grant(ctx context.Context, object object, grant queries.GetApplLockParams) (queries.GetApplLockRow, error) {
 	grant.TtlSeconds = min(cmp.Or(grant.TtlSeconds, object.DefaultTtlSeconds), object.LongestTtlSeconds)
 	if object.Fence == 0 {

@@ -50,3 +50,11 @@ func (o object) isLive() bool { return o.Live != 0 }
 func (o object) isHeldBy(operator string, fence int64) bool {
 	return o.OperatorID == operator && (fence == 0 || o.Fence == fence)
 }
+
+// newHistoryFL is Y where the history is told of all that becomes of a new grant.
+func (o object) newHistoryFL() string {
+	if o.HistoryLevel == string(db.HistoryAll) {
+		return string(db.Yes)
+	}
+	return string(db.No)
+}

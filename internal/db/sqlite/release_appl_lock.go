@@ -14,24 +14,32 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 	params.ActorID = cmp.Or(params.ActorID, params.OperatorID)
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	return change(ctx, d, "release_appl_lock", key, func(object object) decision[db.ReleaseApplLockResult] {
-		own := object.isHeldBy(params.OperatorID, params.Fence)
-		switch {
-		case !object.isLive() && (!own || object.ReleasedTs != 0):
-			return decision[db.ReleaseApplLockResult]{answer: db.ReleaseApplLockResult{OkFL: db.Yes, Outcome: db.Free}}
-		case !own:
-			return decision[db.ReleaseApplLockResult]{answer: db.ReleaseApplLockResult{
-				OkFL:            db.No,
-				Outcome:         db.Held,
-				OldOperatorID:   object.OperatorID,
-				OldDepartmentID: object.DepartmentID,
-			}}
-		}
-		told := object.isLive() &&
-			(object.HistoryFl == string(db.Yes) || params.ActorID != params.OperatorID || params.Reason != "")
-		return decision[db.ReleaseApplLockResult]{inTx: told, write: func(ctx context.Context, d *Driver) (db.ReleaseApplLockResult, error) {
-			return d.release(ctx, params, object, told)
-		}}
+		return decideRelease(params, object)
 	})
+}
+
+func decideRelease(params db.ReleaseApplLockParams, object object) decision[db.ReleaseApplLockResult] {
+	own := object.isHeldBy(params.OperatorID, params.Fence)
+	switch {
+	case !object.isLive() && (!own || object.ReleasedTs != 0):
+		return decision[db.ReleaseApplLockResult]{answer: db.ReleaseApplLockResult{OkFL: db.Yes, Outcome: db.Free}}
+	case !own:
+		return decision[db.ReleaseApplLockResult]{answer: db.ReleaseApplLockResult{
+			OkFL:            db.No,
+			Outcome:         db.Held,
+			OldOperatorID:   object.OperatorID,
+			OldDepartmentID: object.DepartmentID,
+		}}
+	}
+	told := isToldOfRelease(params, object)
+	return decision[db.ReleaseApplLockResult]{inTx: told, write: func(ctx context.Context, d *Driver) (db.ReleaseApplLockResult, error) {
+		return d.release(ctx, params, object, told)
+	}}
+}
+
+// isToldOfRelease reports whether the history is told of the release of an operator's own grant.
+func isToldOfRelease(params db.ReleaseApplLockParams, object object) bool {
+	return object.isLive() && (object.HistoryFl == string(db.Yes) || params.ActorID != params.OperatorID || params.Reason != "")
 }
 
 // release ends a grant, also one that has expired.
@@ -55,9 +63,63 @@ func (d *Driver) release(
 		err = sql.ErrNoRows
 	}
 	if err == nil && told {
-		event := object.event(db.EventReleased, params.ActorID)
-		event.Reason = params.Reason
-		err = d.record(ctx, event)
+		err = d.recordRelease(ctx, params, object)
 	}
 	return result, err
+}
+
+func (d *Driver) recordRelease(ctx context.Context, params db.ReleaseApplLockParams, object object) error {
+	event := object.event(db.EventReleased, params.ActorID)
+	event.Reason = params.Reason
+	return d.record(ctx, event)
+}
+
+// PassApplLock is [db.Passer.PassApplLock]. A live grant that becomes the next operator's is one statement, that of get_appl_lock, so that
+// the object is free for nobody in between.
+func (d *Driver) PassApplLock(
+	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams,
+) (db.PassApplLockResult, error) {
+	release.ActorID = cmp.Or(release.ActorID, release.OperatorID)
+	key := key{ObjectType: release.ObjectType, ObjectID: release.ObjectID}
+	return change(ctx, d, "release_appl_lock", key, func(object object) decision[db.PassApplLockResult] {
+		if !object.isLive() || !object.isHeldBy(release.OperatorID, release.Fence) {
+			return withNothingPassed(decideRelease(release, object))
+		}
+		return decision[db.PassApplLockResult]{
+			write: func(ctx context.Context, d *Driver) (db.PassApplLockResult, error) {
+				return d.pass(ctx, release, next, object)
+			},
+			inTx: isToldOfRelease(release, object) || object.HistoryLevel == string(db.HistoryAll),
+		}
+	})
+}
+
+// withNothingPassed is the release of what is not a live grant.
+func withNothingPassed(release decision[db.ReleaseApplLockResult]) decision[db.PassApplLockResult] {
+	passed := decision[db.PassApplLockResult]{
+		answer: db.PassApplLockResult{Released: release.answer.Outcome}, err: release.err, inTx: release.inTx,
+	}
+	if release.write != nil {
+		passed.write = func(ctx context.Context, d *Driver) (db.PassApplLockResult, error) {
+			released, err := release.write(ctx, d)
+			return db.PassApplLockResult{Released: released.Outcome}, err
+		}
+	}
+	return passed
+}
+
+// pass ends a live grant and begins the next operator's. The history is told of the release first, as it would be of two calls.
+func (d *Driver) pass(
+	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams, object object,
+) (db.PassApplLockResult, error) {
+	row, err := d.grant(ctx, object, queries.GetApplLockParams{
+		OperatorID: next.OperatorID, DepartmentID: next.DepartmentID, TtlSeconds: next.TTLSeconds, HistoryFl: object.newHistoryFL(),
+	})
+	if err == nil && isToldOfRelease(release, object) {
+		err = d.recordRelease(ctx, release, object)
+	}
+	if err == nil && object.HistoryLevel == string(db.HistoryAll) {
+		err = d.record(ctx, acquired(next, row.Fence))
+	}
+	return db.PassApplLockResult{Released: db.Released, Next: granted(db.Acquired, row)}, err
 }

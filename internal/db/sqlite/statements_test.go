@@ -71,6 +71,15 @@ func probes() []operation {
 			return wanted(result.Outcome, outcome, err)
 		}
 	}
+	passes := func(behind int64, outcome db.Outcome) func(context.Context, db.Driver) error {
+		return func(ctx context.Context, driver db.Driver) error {
+			result, err := pass(ctx, driver, releaseOf("500", fence-behind), db.GetApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "JDOE"})
+			if outcome == db.Released {
+				fence = result.Next.Fence
+			}
+			return wanted(result.Released, outcome, err)
+		}
+	}
 	assert := func(kind db.Kind) func(context.Context, db.Driver) error {
 		return func(ctx context.Context, driver db.Driver) error {
 			err := driver.AssertApplLock(ctx, db.AssertApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "JDOE", Fence: fence})
@@ -90,6 +99,8 @@ func probes() []operation {
 		}},
 		{name: "note", statements: 2, call: note("JDOE", db.Noted)},
 		{name: "refused note", statements: 1, call: note("ASMITH", db.Held)},
+		{name: "pass", statements: 2, call: passes(0, db.Released)},
+		{name: "refused pass", statements: 1, call: passes(1, db.Held)},
 		{name: "assert", statements: 1, call: assert(db.KindOther)},
 		{name: "refused transfer", statements: 1, call: transfer("ASMITH", db.Held)},
 		{name: "transfer", statements: 5, prepared: 4, call: transfer("JDOE", db.Transferred)},

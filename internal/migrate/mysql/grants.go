@@ -25,8 +25,13 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 	}
 	for _, routine := range migrate.Routines(role) {
 		grant(routine.Name)
-		if rows := routine.Operation.RowsForm(); rows != "" && routine.Name == routine.Operation.RowForm() {
-			grant(rows)
+		if routine.Name != routine.Operation.RowForm() {
+			continue
+		}
+		for _, beside := range []string{routine.Operation.RowsForm(), routine.Operation.PassForm()} {
+			if beside != "" {
+				grant(beside)
+			}
 		}
 	}
 	for _, view := range role.Visible() {

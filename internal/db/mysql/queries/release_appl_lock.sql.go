@@ -9,6 +9,41 @@ import (
 	"context"
 )
 
+const PassApplLock = `-- name: PassApplLock :exec
+CALL release_appl_lock_pass(
+    ?,
+    ?,
+    ?,
+    ?,
+    ?,
+    ?,
+    ?
+)
+`
+
+type PassApplLockParams struct {
+	ObjectType       interface{}
+	ObjectID         interface{}
+	OperatorID       interface{}
+	Fence            interface{}
+	NextOperatorID   interface{}
+	NextDepartmentID interface{}
+	TtlSeconds       interface{}
+}
+
+func (q *Queries) PassApplLock(ctx context.Context, arg PassApplLockParams) error {
+	_, err := q.db.ExecContext(ctx, PassApplLock,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.Fence,
+		arg.NextOperatorID,
+		arg.NextDepartmentID,
+		arg.TtlSeconds,
+	)
+	return err
+}
+
 const ReleaseApplLock = `-- name: ReleaseApplLock :exec
 CALL release_appl_lock_row(
     ?,

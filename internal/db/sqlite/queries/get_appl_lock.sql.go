@@ -62,8 +62,8 @@ type GetApplLockRow struct {
 //
 // Contract   As procedures/postgres/get_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1, or S2 where
 //
-//	the object has no row. S1 also takes and transfers. No row back: the object changed meanwhile, and the
-//	driver begins again. A change with an event is one transaction with it.
+//	the object has no row. S1 also takes, transfers, and passes a live grant on. No row back: the object changed
+//	meanwhile, and the driver begins again. A change with an event is one transaction with it.
 //
 // In         The arguments as the facade has checked and trimmed them; ttl_seconds is what the policy allows. from_* is
 //

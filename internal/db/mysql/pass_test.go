@@ -1,0 +1,307 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql"
+	"github.com/applock/applock/internal/testing/contract"
+)
+
+// passing is a pass, or what does the same.
+type passing func(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error)
+
+func pass(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
+	return driver.(db.Passer).PassApplLock(ctx, release, next) //nolint:forcetypeassert // it is one
+}
+
+// releaseAndGet is what a pass is, in two calls.
+func releaseAndGet(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
+	released, err := driver.ReleaseApplLock(ctx, release)
+	result := db.PassApplLockResult{Released: released.Outcome}
+	if err != nil || released.Outcome != db.Released {
+		return result, err
+	}
+	result.Next, err = driver.GetApplLock(ctx, next)
+	return result, err
+}
+
+func releaseOf(id string, fence int64) db.ReleaseApplLockParams {
+	return db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Fence: fence, Unflushed: true}
+}
+
+// take has JDOE hold a customer anew, with a note, and returns the fence.
+func take(t *testing.T, place contract.Place, id string) int64 {
+	t.Helper()
+	mustQuery(t, place.SQL, "DELETE FROM appl_lock WHERE object_id = ?", id)
+	mustQuery(t, place.SQL, "DELETE FROM appl_lock_event")
+	grant, err := place.Driver.GetApplLock(t.Context(), db.GetApplLockParams{
+		ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", DepartmentID: "CS", TTLSeconds: 60,
+	})
+	if err != nil || grant.Outcome != db.Acquired {
+		t.Fatalf("get: %+v, %v", grant, err)
+	}
+	_, err = place.Driver.NoteApplLock(t.Context(), db.NoteApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Note: "why"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant.Fence
+}
+
+const rowQuery = `SELECT CONCAT_WS('|', operator_id, department_id, lock_ts = acquired_ts, ttl_seconds, TIMESTAMPDIFF(SECOND, acquired_ts, expires_ts), note,
+	history_fl, released_ts IS NULL) FROM appl_lock WHERE object_type = 'customer' AND object_id = ? UNION ALL SELECT 'none' LIMIT 1`
+
+// turned is what a turn has answered and left, but for times and fences.
+type turned struct {
+	result db.PassApplLockResult
+	row    string
+	events []string
+}
+
+// turn passes JDOE's grant on, under one policy when it begins and another one then.
+func turn(t *testing.T, place contract.Place, policies [2]db.SetApplLockPolicyParams, next db.GetApplLockParams, pass passing) turned {
+	t.Helper()
+	layDown(t, place, policies[0])
+	fence := take(t, place, "1")
+	layDown(t, place, policies[1])
+	next.ObjectType, next.ObjectID = "customer", "1"
+	result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := value(t, place.SQL, "SELECT fence FROM appl_lock WHERE object_id = '1'")
+	if fmt.Sprint(result.Next.Fence) != now || result.Next.Fence <= fence || result.Next.ExpiresTS.IsZero() {
+		t.Errorf("it answers %+v; the row has fence %s after %d", result, now, fence)
+	}
+	events := eventsOf(t, place, fence, result.Next.Fence)
+	result.Next.Fence, result.Next.ExpiresTS = 0, time.Time{}
+	return turned{result: result, row: value(t, place.SQL, rowQuery, "1"), events: events}
+}
+
+func layDown(t *testing.T, place contract.Place, policy db.SetApplLockPolicyParams) {
+	t.Helper()
+	mustQuery(t, place.SQL, "DELETE FROM appl_lock_policy")
+	if policy == (db.SetApplLockPolicyParams{}) {
+		return
+	}
+	policy.ObjectType, policy.ActorID, policy.TakeReasonFL = "customer", "DBA", db.Yes
+	if _, err := place.Driver.SetApplLockPolicy(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventsOf are those of customer:1, oldest first. A fence is told by which of these it is.
+func eventsOf(t *testing.T, place contract.Place, fences ...int64) (told []string) {
+	t.Helper()
+	events, err := place.Driver.ApplLockHistory(t.Context(), db.ApplLockHistoryParams{ObjectType: "customer", ObjectID: "1", MaxRows: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[int64]int{}
+	for i, fence := range fences {
+		known[fence] = i + 1
+	}
+	for _, event := range events {
+		told = append(told, fmt.Sprintf("%s by %s: %s|%s|%d -> %s|%s|%d %s", event.Event, event.ActorID, event.FromOperatorID,
+			event.FromDepartmentID, known[event.FromFence], event.ToOperatorID, event.ToDepartmentID, known[event.ToFence], event.Reason))
+	}
+	return told
+}
+
+// Goal: a pass is a release and a get in one: the same answer, row and events, whoever is next, and a greater fence. Method: the same with
+// both, under each policy that makes a difference, also where it is another one by then.
+func TestPassIsAReleaseAndAGet(t *testing.T) {
+	t.Parallel()
+	const changes, all = db.HistoryChanges, db.HistoryAll
+	bounded := db.SetApplLockPolicyParams{LongestTTLSeconds: 90, DefaultTTLSeconds: 30, HistoryLevel: changes}
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		for name, policies := range map[string][2]db.SetApplLockPolicyParams{
+			"changes": {}, "all": {{HistoryLevel: all}, {HistoryLevel: all}}, "bounded": {bounded, bounded},
+			"all from now on": {{HistoryLevel: changes}, {HistoryLevel: all}}, "changes from now on": {{HistoryLevel: all}, {HistoryLevel: changes}},
+		} {
+			for operator, next := range map[string]db.GetApplLockParams{
+				"another":         {OperatorID: "ASMITH", DepartmentID: "HR", TTLSeconds: 45},
+				"no department":   {OperatorID: "ASMITH", TTLSeconds: 7_000_000},
+				"no ttl":          {OperatorID: "ASMITH"},
+				"the same":        {OperatorID: "JDOE", TTLSeconds: 45},
+				"trailing blanks": {OperatorID: "ASMITH  ", DepartmentID: "HR ", TTLSeconds: 45},
+			} {
+				want := turn(t, place, policies, next, releaseAndGet)
+				if got := turn(t, place, policies, next, pass); !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s: a pass is\n%+v, want\n%+v", name, operator, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Goal: a pass takes nothing unless the grant that it names is live. Method: what may have become of that grant; the answer and the row
+// are those of a release alone.
+func TestPassTakesNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
+		for name, test := range map[string]struct {
+			became string
+			behind int64
+		}{
+			"an older fence":  {"DO 0", 1},
+			"a greater fence": {"DO 0", -1},
+			"released":        {"UPDATE appl_lock SET released_ts = UTC_TIMESTAMP(6)", 0},
+			"expired":         {"UPDATE appl_lock SET acquired_ts = '2020-01-01', lock_ts = '2020-01-01', expires_ts = '2020-01-02'", 0},
+			"another's":       {"UPDATE appl_lock SET operator_id = 'BOSS'", 0},
+			"passed already":  {"UPDATE appl_lock SET fence = fence + 1", 0},
+			"purged":          {"DELETE FROM appl_lock", 0},
+		} {
+			try := func(pass passing) (db.PassApplLockResult, string) {
+				fence := take(t, place, "1")
+				mustQuery(t, place.SQL, test.became)
+				result, err := pass(t.Context(), place.Driver, releaseOf("1", fence-test.behind), next)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				return result, value(t, place.SQL, rowQuery, "1")
+			}
+			wantResult, wantRow := try(releaseAndGet)
+			if wantResult.Released == db.Released {
+				t.Fatalf("%s is released: this shows nothing", name)
+			}
+			if result, row := try(pass); result != wantResult || row != wantRow {
+				t.Errorf("%s: %+v, the row is %s; want %+v, %s", name, result, row, wantResult, wantRow)
+			}
+		}
+	})
+}
+
+// Goal: what becomes of the grant between the read and the write of a pass is heeded. Method: the routine itself changes the row there, once.
+// The history is told of all, so that there is a read.
+func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll})
+		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
+		for change, want := range map[string]db.Outcome{
+			"lock_ts = lock_ts + INTERVAL 1 MICROSECOND":                                        db.Released, // a renewal
+			"expires_ts = expires_ts + INTERVAL 1 SECOND":                                       db.Released,
+			"released_ts = UTC_TIMESTAMP(6)":                                                    db.Free,
+			"fence = fence + 1, operator_id = 'BOSS'":                                           db.Held,
+			"fence = fence + 1":                                                                 db.Held,
+			"acquired_ts = '2020-01-01', lock_ts = '2020-01-01', expires_ts = '2020-01-02'":     db.Free,
+			"history_fl = 'N', lock_ts = lock_ts + INTERVAL 1 MICROSECOND":                      db.Released,
+			"operator_id = 'BOSS', fence = fence + 1, lock_ts = lock_ts + INTERVAL 1 SECOND":    db.Held,
+			"released_ts = UTC_TIMESTAMP(6), lock_ts = lock_ts + INTERVAL 1 MICROSECOND":        db.Free,
+			"expires_ts = '2020-01-02', lock_ts = '2020-01-01', acquired_ts = '2020-01-01 0:0'": db.Free,
+		} {
+			fence := take(t, place, "1")
+			undo := interrupt(t, place.SQL, "release_appl_lock_pass_core", "-- S3:", "IF v_round = 0 THEN UPDATE appl_lock SET "+change+"; END IF;")
+			result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+			undo()
+			holder := value(t, place.SQL, "SELECT COALESCE(MAX(operator_id), '') FROM appl_lock_live")
+			if err != nil || result.Released != want || (result.Next.Fence > fence) != (want == db.Released) || (holder == "ASMITH") != (want == db.Released) {
+				t.Errorf("%s: %+v, %v, held by %q; want %s", change, result, err, holder, want)
+			}
+		}
+	})
+}
+
+// Goal: a pass of which the history is told is one transaction, also in that of a caller: if an event cannot be written nothing is released
+// and nothing taken. Method: a trigger that refuses one of its events, where there are both, and where there is this one only.
+func TestAPassIsOneWithItsEvents(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
+		for _, history := range []struct {
+			before, now db.HistoryLevel
+			refused     db.EventKind
+		}{
+			{db.HistoryAll, db.HistoryAll, db.EventReleased}, {db.HistoryAll, db.HistoryChanges, db.EventReleased},
+			{db.HistoryAll, db.HistoryAll, db.EventAcquired}, {db.HistoryChanges, db.HistoryAll, db.EventAcquired},
+		} {
+			layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.before})
+			fence := take(t, place, "1")
+			layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.now})
+			wantRow, wantEvents := value(t, place.SQL, rowQuery, "1"), eventsOf(t, place, fence)
+			mustQuery(t, place.SQL, fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON appl_lock_event FOR EACH ROW
+				BEGIN IF NEW.event = '%s' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no room'; END IF; END`, history.refused))
+			result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+			mustQuery(t, place.SQL, "DROP TRIGGER refuse")
+			row, events := value(t, place.SQL, rowQuery, "1"), eventsOf(t, place, fence)
+			if err == nil || row != wantRow || !reflect.DeepEqual(events, wantEvents) {
+				t.Errorf("%+v: %+v, %v; the row is %s, want %s; the history has %q, want %q", history, result, err, row, wantRow, events, wantEvents)
+			}
+		}
+	})
+}
+
+// Goal: a pass is part of the caller's transaction, and it reads nothing that would fix what that one sees. Method: a transaction at REPEATABLE
+// READ whose first statement is a pass; another one's commit; what the first one sees, also after a rollback.
+func TestPassInACallersTransaction(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, "CREATE TABLE balance (amount INT)")
+		fence := take(t, place, "1")
+		before := value(t, place.SQL, rowQuery, "1")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			row := mustQuery(t, tx, "CALL release_appl_lock_pass('customer', '1', 'JDOE', ?, 'ASMITH', NULL, 60)", fence)[0]
+			if row["released"] != "RELEASED" || row["outcome"] != "ACQUIRED" {
+				t.Errorf("the pass answers %v", row)
+			}
+			mustQuery(t, place.SQL, "INSERT INTO balance VALUES (1)")
+			if got := value(t, tx, "SELECT COUNT(*) FROM balance"); got != "1" {
+				t.Errorf("the transaction sees %s rows, want 1", got)
+			}
+			if row := value(t, place.SQL, rowQuery, "1"); row != before {
+				t.Errorf("others see %s, want %s", row, before)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Error(err)
+			}
+		})
+		if row := value(t, place.SQL, rowQuery, "1"); row != before {
+			t.Errorf("after the rollback the row is %s, want %s", row, before)
+		}
+	})
+}
+
+// Goal: what is wrong in the arguments of a pass is refused before anything is released. Method: one fault each.
+func TestRefusedPasses(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		fence := take(t, place, "1")
+		before := value(t, place.SQL, rowQuery, "1")
+		for _, arguments := range []string{
+			"'', '1', 'JDOE', FENCE, 'ASMITH', NULL, 60", "'customer', NULL, 'JDOE', FENCE, 'ASMITH', NULL, 60",
+			"'customer', '1', '', FENCE, 'ASMITH', NULL, 60", "'customer', '1', 'JDOE', NULL, 'ASMITH', NULL, 60",
+			"'customer', '1', 'JDOE', 0, 'ASMITH', NULL, 60", "'customer', '1', 'JDOE', FENCE, '', NULL, 60",
+			"'customer', '1', 'JDOE', FENCE, REPEAT('A', 65), NULL, 60", "'customer', '1', 'JDOE', FENCE, 'ASMITH', REPEAT('A', 65), 60",
+			"'customer', '1', 'JDOE', FENCE, 'ASMITH', NULL, 0",
+		} {
+			call := fmt.Sprintf("CALL release_appl_lock_pass(%s)", arguments)
+			_, err := contract.RowsByColumn(t.Context(), place.SQL, strings.ReplaceAll(call, "FENCE", fmt.Sprint(fence)))
+			if db.KindOf(mysql.InterpretError(err)) != db.KindInvalid {
+				t.Errorf("%s: %v, want LK001", call, err)
+			}
+		}
+		if row := value(t, place.SQL, rowQuery, "1"); row != before {
+			t.Errorf("the row is %s, want %s", row, before)
+		}
+	})
+}

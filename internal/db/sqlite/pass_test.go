@@ -50,11 +50,12 @@ func take(t *testing.T, driver db.Driver, id string) int64 {
 	return grant.Fence
 }
 
-// rowOf is the row of a customer, as text; empty if there is none. What is a time is how much later it is than the grant.
+// rowOf is the row of a customer, as text; empty if there is none. What is a time is how much later it is than the grant; lock_ts
+// in milliseconds, since one that would not grow is made a microsecond greater.
 func rowOf(t *testing.T, handle *sql.DB, id string) (row string, fence int64) {
 	t.Helper()
 	err := handle.QueryRowContext(t.Context(), `
-		SELECT fence, operator_id || '|' || department_id || '|' || (lock_ts - acquired_ts) || '|' || ttl_seconds || '|' || (expires_ts - acquired_ts)
+		SELECT fence, operator_id || '|' || department_id || '|' || (lock_ts - acquired_ts) / 1000 || '|' || ttl_seconds || '|' || (expires_ts - acquired_ts)
 			|| '|' || note || '|' || history_fl || '|' || (released_ts IS NULL)
 		FROM appl_lock WHERE object_type = 'customer' AND object_id = ?`, id).Scan(&fence, &row)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -193,7 +193,8 @@ type Finding struct {
 	// Statement is SQL that mends what somebody may have meant so: Repair leaves that to people. Empty for the others.
 	Statement string
 	// NeedsOwner is true for what Repair mends if its request names an Owner: the routines have the rights of an account that has too
-	// many.
+	// many, or of one that is gone. In the second case Repairable is true as well. Repair without an Owner then makes the client's account
+	// the owner, which has too many rights.
 	NeedsOwner bool
 }
 

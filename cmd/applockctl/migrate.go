@@ -154,10 +154,10 @@ func damages(finding migrate.Finding) bool {
 // wayOut says what mends something.
 func (a *app) wayOut(finding migrate.Finding) string {
 	switch {
+	case finding.NeedsOwner: // also where it is repairable: without an owner's name that is half the way
+		return plainOwner + "; mend it with: " + a.newOwner()
 	case finding.Repairable:
 		return "mend it with: " + a.commandLine("migrate", "repair")
-	case finding.NeedsOwner:
-		return plainOwner + "; mend it with: " + a.newOwner()
 	case finding.Statement != "":
 		return "mend it with the SQL: " + finding.Statement
 	}

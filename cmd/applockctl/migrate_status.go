@@ -85,8 +85,9 @@ gets its grants again where this account may read mysql.procs_priv, and loses th
 again at any time. The exit code is 1 if something is left that it cannot mend.
 
 With --owner it gives everything to another account, such as one with few rights where root or a superuser
-has migrated. Locks stay, and so do grants. NAME has to exist, and to have what migrating needs; on MySQL
-and MariaDB it may be NAME@HOST, and a call fails while its procedure is made anew.
+has migrated, or where the owner is gone (MySQL, MariaDB). Locks stay, and so do grants. NAME has to exist,
+and to have what migrating needs; on MySQL and MariaDB it may be NAME@HOST, and a call fails while its
+procedure is made anew.
 
 --timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
 		Example: `  applockctl migrate repair

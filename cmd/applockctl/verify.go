@@ -112,6 +112,8 @@ type verifier struct {
 	missing    migrate.MissingGrantsResult
 	missingErr error
 	blind      bool
+	// needsOwner is true where a repair has to be told the name of a new owner.
+	needsOwner bool
 }
 
 // check is one look, by the name of what it finds first.
@@ -228,11 +230,11 @@ func (v *verifier) findings(findings []migrate.Finding) {
 	for _, finding := range v.app.grouped(findings) {
 		failed := v.fail(string(finding.Part), finding.Name+" "+finding.Problem)
 		switch {
+		case finding.NeedsOwner: // also where it is repairable: without an owner's name that is half the way
+			failed.Text += "; " + plainOwner
+			failed.Repair, v.needsOwner = v.app.newOwner(), v.needsOwner || finding.Repairable
 		case finding.Repairable:
 			failed.Repair = v.app.commandLine("migrate", "repair")
-		case finding.NeedsOwner:
-			failed.Text += "; " + plainOwner
-			failed.Repair = v.app.newOwner()
 		case finding.Statement != "":
 			failed.Statement = finding.Statement
 		default:
@@ -264,7 +266,12 @@ func (v *verifier) contract(ctx context.Context) error {
 	installed, err := v.session.Version(ctx)
 	if errors.Is(err, applock.ErrSchema) {
 		text := fmt.Sprintf("the procedures have contract %d, and %d is needed", installed, applock.ContractVersion)
-		v.fail("contract", text).Repair = v.app.commandLine("migrate", "repair")
+		failed := v.fail("contract", text)
+		failed.Repair = v.app.commandLine("migrate", "repair")
+		if v.needsOwner {
+			failed.Text += "; " + plainOwner
+			failed.Repair = v.app.newOwner()
+		}
 		return nil
 	}
 	if err == nil {

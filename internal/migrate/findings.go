@@ -39,7 +39,8 @@ type Finding struct {
 	Mend []string
 	// Statement mends what somebody may have meant so: it is for people to decide on.
 	Statement string
-	// NeedsOwner is true for what a repair mends that is told a new owner.
+	// NeedsOwner is true for what a repair mends that is told a new owner. Where there is a Mend, it mends this without one as well, but
+	// the account that repairs becomes the owner, and has too many rights.
 	NeedsOwner bool
 }
 
@@ -216,7 +217,31 @@ func inspectInstalled(ctx context.Context, target Target, client database.DBTxCo
 		return findings, err
 	}
 	inspected, err := target.Inspect(ctx, client, want)
-	return append(findings, inspected...), err
+	all := append(unexplained(findings, inspected), inspected...)
+	askForOwner(all)
+	return all, err
+}
+
+// unexplained returns the findings about views without those that the dialect explains by the view's owner, with the same way to mend it.
+func unexplained(views, inspected []Finding) []Finding {
+	return slices.DeleteFunc(views, func(view Finding) bool {
+		return slices.ContainsFunc(inspected, func(other Finding) bool {
+			return other.Part == PartOwners && other.Name == view.Name && slices.Equal(other.Mend, view.Mend)
+		})
+	})
+}
+
+// askForOwner has all that a repair makes anew need an owner where one does: it is one command that mends them.
+func askForOwner(findings []Finding) {
+	isMadeAnew := func(finding Finding) bool {
+		return len(finding.Mend) > 0 && finding.Part != PartTables && finding.Part != PartRights
+	}
+	if !slices.ContainsFunc(findings, func(finding Finding) bool { return finding.NeedsOwner && isMadeAnew(finding) }) {
+		return
+	}
+	for at := range findings {
+		findings[at].NeedsOwner = findings[at].NeedsOwner || isMadeAnew(findings[at])
+	}
 }
 
 // inspectViews finds the views that are missing, or have other columns than the contract says.
@@ -225,7 +250,7 @@ func inspectViews(ctx context.Context, target Target, client database.DBTxConn, 
 	for _, view := range views {
 		problem, err := problemOf(ctx, target, client, Table{Name: view.Name, Columns: columnsOf(view.Name)})
 		if db.KindOf(err) == db.KindAuthentication { // the tables could be read, so it is not about the login
-			problem, err = "cannot be read, as if the account were gone whose rights it has", nil
+			problem, err = target.unreadable(ctx, client, view.Name)
 		}
 		if err != nil {
 			return nil, err
@@ -237,6 +262,20 @@ func inspectViews(ctx context.Context, target Target, client database.DBTxConn, 
 		}
 	}
 	return findings, nil
+}
+
+// unreadable is the problem of a view that the server lets nobody read, as where the view's owner is gone. An account that is told so may not
+// see which accounts exist.
+func (t Target) unreadable(ctx context.Context, client database.DBTxConn, view string) (string, error) {
+	account := "the account"
+	if t.ViewOwner != nil {
+		owner, err := t.ViewOwner(ctx, client, view)
+		if err != nil {
+			return "", err
+		}
+		account = strings.TrimSpace(account + " " + owner)
+	}
+	return "cannot be read, as if " + account + " were gone, whose rights it has", nil
 }
 
 // columnsOf returns the columns of a view.

@@ -65,6 +65,8 @@ type Target struct {
 	// CreateView returns the statements that create a view of a migration, or replace it, with its grants where the dialect keeps
 	// them; nil where the view's own statements do.
 	CreateView func(view *RoutineText) []string
+	// ViewOwner returns the account whose rights a view has, as far as this user may see that; nil where a server tells it otherwise.
+	ViewOwner func(ctx context.Context, client database.DBTxConn, view string) (string, error)
 	// Repeatable is true where a step may be applied to what it has left before.
 	Repeatable bool
 	// Compares are the parts that Inspect can tell everything of.

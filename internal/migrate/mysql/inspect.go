@@ -80,7 +80,11 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 			Mend: append(replacing(routine, mode, ""), grants[routine.Name]...),
 		})
 	}
-	owners, err := s.inspectOwners(ctx, client, want, definers{procedures: there, views: views, alive: alive, mode: mode})
+	is := definers{procedures: there, views: views, alive: alive, mode: mode}
+	if findings, err = s.askForOwner(ctx, client, want, is, findings); err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	owners, err := s.inspectOwners(ctx, client, want, is)
 	return append(findings, owners...), s.Interpret(ctx, err)
 }
 
@@ -164,11 +168,16 @@ func (s site) isAlive(ctx context.Context, client database.DBTxConn, account str
 	return exists, err
 }
 
+// gone is the problem of what has the rights of nobody.
+func (is installed) gone() string {
+	return fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
+}
+
 // problem returns what is wrong, or nothing.
 func (is installed) problem(source, mode string, alive bool) (migrate.Part, string) {
 	switch {
 	case !alive:
-		return migrate.PartOwners, fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
+		return migrate.PartOwners, is.gone()
 	case is.security != "DEFINER":
 		return migrate.PartRoutines, "has the rights of its caller"
 	case is.mode != mode:

@@ -81,15 +81,11 @@ func (s site) inspectOwners(
 	if err != nil {
 		return nil, err
 	}
-	owned, tooMany, plain := is.ownedBy(want), map[string][]string{}, []string{}
+	owned := is.ownedBy(want)
 	accounts := slices.Sorted(maps.Keys(owned))
-	for _, account := range accounts {
-		if tooMany[account], err = s.powersOf(ctx, client, account); err != nil {
-			return nil, err
-		}
-		if len(tooMany[account]) == 0 {
-			plain = append(plain, account)
-		}
+	tooMany, plain, err := s.judge(ctx, client, accounts)
+	if err != nil {
+		return nil, err
 	}
 	if owner == "" && len(plain) == 1 {
 		owner = plain[0]
@@ -118,6 +114,46 @@ func (s site) inspectOwners(
 		findings = append(findings, finding)
 	}
 	return findings, nil
+}
+
+// judge returns what each account has that is too much, and the plain accounts, which have nothing of that.
+func (s site) judge(
+	ctx context.Context, client database.DBTxConn, accounts []string,
+) (tooMany map[string][]string, plain []string, err error) {
+	tooMany = map[string][]string{}
+	for _, account := range accounts {
+		if tooMany[account], err = s.powersOf(ctx, client, account); err != nil {
+			return nil, nil, err
+		}
+		if len(tooMany[account]) == 0 {
+			plain = append(plain, account)
+		}
+	}
+	return tooMany, plain, nil
+}
+
+// askForOwner returns the findings, where those about an owner that is gone need a new one. A repair without a name makes this account the owner
+// instead. That is enough where the account is plain, or one plain owner is left, who gets everything back.
+func (s site) askForOwner(
+	ctx context.Context, client database.DBTxConn, want migrate.Installation, is definers, findings []migrate.Finding,
+) ([]migrate.Finding, error) {
+	ofGone := func(finding migrate.Finding) bool { return finding.Part == migrate.PartOwners }
+	if want.Owner != "" || !slices.ContainsFunc(findings, ofGone) {
+		return findings, nil
+	}
+	_, plain, err := s.judge(ctx, client, slices.Sorted(maps.Keys(is.ownedBy(want))))
+	if err != nil || len(plain) == 1 {
+		return findings, err
+	}
+	var account string
+	if err := client.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&account); err != nil {
+		return nil, err
+	}
+	powers, err := s.powersOf(ctx, client, account)
+	for at := range findings {
+		findings[at].NeedsOwner = len(powers) > 0 && ofGone(findings[at])
+	}
+	return findings, err
 }
 
 // owner returns an account, NAME or NAME@HOST, as the catalogue has it. One that does not exist is an error: some servers would take it

@@ -66,6 +66,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Inspect:     s.inspect,
 		Obstacles:   s.inspectLacking,
 		CreateView:  createView,
+		ViewOwner:   s.viewOwner,
 		Repeatable:  true,
 		Dependents:  s.dependents(),
 		Compares: []migrate.Part{

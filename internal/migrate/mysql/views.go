@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -29,7 +28,7 @@ func (s site) inspectViews(
 		part, problem := migrate.PartViews, ""
 		switch {
 		case !alive[is.definer]:
-			part, problem = migrate.PartOwners, fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
+			part, problem = migrate.PartOwners, is.gone()
 		case is.security != "DEFINER":
 			problem = "has the rights of its reader"
 		case is.text.String != "" && viewWords(is.text.String) != viewWords(view.Definition()):
@@ -64,6 +63,12 @@ func (s site) views(ctx context.Context, client database.DBTxConn) (there map[st
 		there[strings.ToLower(name)] = installed{definer: is.definer, security: is.security, text: is.text}
 	}
 	return there, rows.Err()
+}
+
+// viewOwner returns the definer of a view; empty where this user may not see that.
+func (s site) viewOwner(ctx context.Context, client database.DBTxConn, view string) (string, error) {
+	views, err := s.views(ctx, client)
+	return views[view].definer, s.Interpret(ctx, err)
 }
 
 var (

@@ -205,6 +205,42 @@ func TestPlainAccountBecomesTheOwner(t *testing.T) {
 	})
 }
 
+// Goal: who sees the rights of an application and may not grant them loses none of them by a repair. Method: as above, with an application;
+// afterwards an administrator repairs for that account.
+func TestRepairWithoutTheRightToGrantChangesNothing(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		operator, migrator := migratedBy(t, s, dsn, "s3cret")
+		s.exec(t, dsn, "DROP USER "+migrator)
+		name := s.newUser(t, dsn, "0wner")
+		s.exec(t, dsn, "GRANT SELECT ON mysql.* TO "+name, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, dsn)+".* TO "+name)
+		userOf(withUser(t, dsn, name, "0wner")).run(t, "migrate", "repair").check(t, exitError, "denied")
+		userOf(dsn).must(t, "migrate", "repair", "--owner", name)
+		operator.must(t, "get", "customer:42", "--operator", "jdoe")
+	})
+}
+
+// Goal: an account that may not read which accounts there are sees that the owner of the procedures is gone, and mends it. Method: as above,
+// without that right; the application, whose rights it could not see, is granted them again.
+func TestPlainAccountSeesThatTheOwnerIsGone(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		operator, migrator := migratedBy(t, s, dsn, "s3cret")
+		s.exec(t, dsn, "DROP USER "+migrator)
+		name := s.newUser(t, dsn, "0wner")
+		s.exec(t, dsn, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, dsn)+".* TO "+name)
+		plain := userOf(withUser(t, dsn, name, "0wner"))
+		plain.run(t, "migrate", "status").check(t, exitNo, "each has the rights of "+migrator+"@%, an account that does not exist")
+		plain.must(t, "migrate", "repair")
+		plain.must(t, "migrate", "status")
+		userOf(dsn).must(t, "migrate", "status")
+		userOf(dsn).must(t, "grant", "--to", userName(t, operator.environment[dsnVariable]), "--as", "operator")
+		operator.must(t, "get", "customer:42", "--operator", "jdoe")
+	})
+}
+
 // Goal: an account that may migrate and no more repairs an installation without procedures whose owner is gone, as after a restore on another
 // server. Servers deny such an account the access to the views, in the words that they have for a wrong password. Method: the procedures and the
 // account that has migrated are dropped; another one repairs; an application's get and list.

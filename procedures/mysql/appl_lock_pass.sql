@@ -4,13 +4,12 @@
 --            the object free in between. FREE, HELD: as release_appl_lock; nothing is taken. The events are those of both calls.
 -- In         p_fence: the grant to end. p_next_department_id and p_ttl_seconds: as those of a new grant of get_appl_lock.
 -- Out        One row: released, outcome, fence, expires_ts, seconds_left. All but released are empty, NULL or 0 unless RELEASED.
--- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
---            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading.
--- Race-free  S1 names operator, fence and expiry, and is judged on the newest row. It passes over a grant of which an event tells.
---            If it has changed nothing, S2 reads the row and locks it, and S3 changes it only if it is as S2 has read it; else S2 again.
---            S1 and S3 make the fence greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is. S3 and the events are one transaction:
---            the caller's, or one of the call's own. Only locking reads, so that a later get is not given an old snapshot.
+-- Race-free  S1 names operator, fence and expiry, and is judged on the newest row. It makes the fence greater, so ROW_COUNT is 1 whatever
+--            CLIENT_FOUND_ROWS is. A grant of which an event tells it passes over at first; then S2 locks the row, and S1 again and
+--            the events are of the same transaction: the caller's, or one of the call's own.
+--            Only locking reads, so that a later get is not given an old snapshot.
 -- Differs    For MySQL and MariaDB only: on PostgreSQL a query joins the two row forms.
 
 DELIMITER $$
@@ -26,16 +25,14 @@ CREATE PROCEDURE release_appl_lock_pass_core(
 )
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
-main: BEGIN
+BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 0;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_told BOOLEAN;
     DECLARE v_now DATETIME(6);
     DECLARE v_old_operator_id VARCHAR(64);
     DECLARE v_old_department_id VARCHAR(64);
-    DECLARE v_lock_ts DATETIME(6);
-    DECLARE v_old_expires_ts DATETIME(6);
-    DECLARE v_history_fl CHAR(1);
+    DECLARE v_history_fl CHAR(1) DEFAULT 'N';
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
@@ -73,11 +70,23 @@ main: BEGIN
     WHERE p.object_type = p_object_type
     LOCK IN SHARE MODE;
     SET v_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
-    IF v_all_fl = 'N' THEN
+    SET v_told = v_all_fl = 'Y';
+    REPEAT
+        IF v_told THEN
+            CALL get_appl_lock_check(p_object_type, p_object_id, p_next_operator_id, p_next_department_id, p_ttl_seconds, NULL);
+            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+            CALL appl_lock_begin(v_began);
+            -- S2: which events?
+            SELECT l.department_id, l.history_fl INTO v_old_department_id, v_history_fl
+            FROM appl_lock AS l
+            WHERE l.object_type = p_object_type
+                AND l.object_id = p_object_id
+            FOR UPDATE;
+        END IF;
         SET v_now = UTC_TIMESTAMP(6);
         SET v_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
         SET v_expires_ts = v_now + INTERVAL v_seconds_left SECOND;
-        -- S1: end a live grant of which no event tells, and begin the next one.
+        -- S1: end the grant if it is live, and begin the next one.
         UPDATE appl_lock AS l
         SET l.operator_id = RTRIM(p_next_operator_id),
             l.department_id = COALESCE(RTRIM(p_next_department_id), ''),
@@ -86,77 +95,21 @@ main: BEGIN
             l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
             l.ttl_seconds = v_seconds_left,
             l.expires_ts = v_expires_ts,
-            l.note = ''
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.operator_id = p_operator_id
-            AND l.fence = p_fence
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-            AND l.released_ts IS NULL
-            AND l.history_fl = 'N';
-        IF ROW_COUNT() > 0 THEN
-            SET v_released = 'RELEASED';
-        END IF;
-    END IF;
-    IF v_released IS NULL THEN
-        CALL get_appl_lock_check(p_object_type, p_object_id, p_next_operator_id, p_next_department_id, p_ttl_seconds, NULL);
-        CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    END IF;
-    WHILE v_released IS NULL DO
-        -- S2: is this grant live?
-        SET v_lock_ts = NULL;
-        SELECT l.operator_id, l.department_id, l.lock_ts, l.expires_ts, l.history_fl
-        INTO v_old_operator_id, v_old_department_id, v_lock_ts, v_old_expires_ts, v_history_fl
-        FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.operator_id = p_operator_id
-            AND l.fence = p_fence
-            AND l.released_ts IS NULL
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        SET v_now = UTC_TIMESTAMP(6);
-        IF v_lock_ts IS NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            CALL appl_lock_release(
-                p_object_type, p_object_id, p_operator_id, p_fence, p_operator_id, '',
-                v_ok_fl, v_released, v_old_operator_id, v_old_department_id
-            );
-            -- RELEASED: the clock was set back, and nobody has the object.
-            SELECT
-                IF(v_released = 'HELD', 'HELD', 'FREE') AS released, '' AS outcome, 0 AS fence,
-                CAST(NULL AS DATETIME(6)) AS expires_ts, 0 AS seconds_left;
-            LEAVE main;
-        END IF;
-
-        -- S3: the next grant, if it is still so.
-        SET v_fence = GREATEST(p_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        SET v_expires_ts = v_now + INTERVAL v_seconds_left SECOND;
-        IF v_history_fl = 'Y' OR v_all_fl = 'Y' THEN
-            CALL appl_lock_begin(v_began);
-        END IF;
-        UPDATE appl_lock AS l
-        SET l.operator_id = p_next_operator_id,
-            l.department_id = COALESCE(p_next_department_id, ''),
-            l.fence = v_fence,
-            l.acquired_ts = v_now,
-            l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-            l.ttl_seconds = v_seconds_left,
-            l.expires_ts = v_expires_ts,
             l.note = '',
             l.history_fl = v_all_fl
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
+            AND l.operator_id = p_operator_id
             AND l.fence = p_fence
-            AND l.lock_ts = v_lock_ts
-            AND l.expires_ts = v_old_expires_ts
-            AND l.released_ts IS NULL;
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+            AND l.released_ts IS NULL
+            AND (l.history_fl = 'N' OR v_told);
         IF ROW_COUNT() > 0 THEN
             SET v_released = 'RELEASED';
             IF v_history_fl = 'Y' THEN
                 CALL appl_lock_record(
-                    'RELEASED', p_object_type, p_object_id, v_old_operator_id,
-                    v_old_operator_id, v_old_department_id, p_fence, '', '', 0, ''
+                    'RELEASED', p_object_type, p_object_id, p_operator_id,
+                    p_operator_id, v_old_department_id, p_fence, '', '', 0, ''
                 );
             END IF;
             IF v_all_fl = 'Y' THEN
@@ -164,21 +117,25 @@ main: BEGIN
                     'ACQUIRED', p_object_type, p_object_id, p_next_operator_id, p_next_department_id, v_fence, '', '', 0
                 );
             END IF;
+        ELSEIF v_told THEN
+            -- S3: why not? RELEASED: the clock was set back, and nobody has the object.
+            CALL appl_lock_release(
+                p_object_type, p_object_id, p_operator_id, p_fence, p_operator_id, '',
+                v_ok_fl, v_released, v_old_operator_id, v_old_department_id
+            );
+            SET v_released = IF(v_released = 'HELD', 'HELD', 'FREE');
         END IF;
-        IF v_began THEN
-            CALL appl_lock_end(TRUE);
-            SET v_began = FALSE;
-        END IF;
-        SET v_round = v_round + 1;
-        IF v_released IS NULL AND v_round >= 30 THEN
-            SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'release_appl_lock: the object changed hands during the call; call again';
-        END IF;
-    END WHILE;
+        SET v_told = TRUE;
+    UNTIL v_released IS NOT NULL END REPEAT;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
     -- What has been waited for is not left any more.
     SELECT
-        v_released AS released, 'ACQUIRED' AS outcome, v_fence AS fence, v_expires_ts AS expires_ts,
-        GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v_expires_ts) + 999999) DIV 1000000, 0) AS seconds_left;
+        v_released AS released, IF(v_released = 'RELEASED', 'ACQUIRED', '') AS outcome, IF(v_released = 'RELEASED', v_fence, 0) AS fence,
+        IF(v_released = 'RELEASED', v_expires_ts, NULL) AS expires_ts,
+        IF(v_released = 'RELEASED', GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v_expires_ts) + 999999) DIV 1000000, 0), 0) AS seconds_left;
 END$$
 
 DELIMITER ;

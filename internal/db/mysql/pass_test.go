@@ -183,8 +183,8 @@ func TestPassTakesNothing(t *testing.T) {
 	})
 }
 
-// Goal: what becomes of the grant between the read and the write of a pass is heeded. Method: the routine itself changes the row there, once.
-// The history is told of all, so that there is a read.
+// Goal: what becomes of the grant before a pass locks it is heeded. Method: the routine itself changes the row there. The history is told of
+// all, so that there is a transaction.
 func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -205,13 +205,53 @@ func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 			"expires_ts = '2020-01-02', lock_ts = '2020-01-01', acquired_ts = '2020-01-01 0:0'": db.Free,
 		} {
 			fence := take(t, place, "1")
-			undo := interrupt(t, place.SQL, "release_appl_lock_pass_core", "-- S3:", "IF v_round = 0 THEN UPDATE appl_lock SET "+change+"; END IF;")
+			undo := interrupt(t, place.SQL, "release_appl_lock_pass_core", "-- S2:", "UPDATE appl_lock SET "+change+";")
 			result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
 			undo()
 			holder := value(t, place.SQL, "SELECT COALESCE(MAX(operator_id), '') FROM appl_lock_live")
 			if err != nil || result.Released != want || (result.Next.Fence > fence) != (want == db.Released) || (holder == "ASMITH") != (want == db.Released) {
 				t.Errorf("%s: %+v, %v, held by %q; want %s", change, result, err, holder, want)
 			}
+		}
+	})
+}
+
+// Goal: the events of a pass are those of the row that it changes. Method: a pass stops at a gate once it has read which events there are;
+// a supervisor takes the object meanwhile: the pass has it until it ends.
+func TestPassKeepsTheRowThatItHasRead(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll})
+		fence := take(t, place, "1")
+		gate, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = gate.Close() }() // gives it back to the pool
+		mustQuery(t, gate, "DO GET_LOCK(DATABASE(), 60)")
+		defer interrupt(t, place.SQL, "release_appl_lock_pass_core", "-- S1:", "DO GET_LOCK(DATABASE(), 60); DO RELEASE_LOCK(DATABASE());")()
+		passed := make(chan db.PassApplLockResult, 1)
+		go func() {
+			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
+			result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+			if err != nil {
+				t.Error(err)
+			}
+			passed <- result
+		}()
+		untilInState(t, place.SQL, "User lock")
+		_, err = contract.RowsByColumn(t.Context(), place.SQL, "CALL take_appl_lock_row('customer', '1', 'BOSS', '', 'why', ?, NULL)", fence)
+		if kind := db.KindOf(mysql.InterpretError(err)); kind != db.KindBusy {
+			t.Errorf("the take: %v, want that it has waited in vain", err)
+		}
+		mustQuery(t, gate, "DO RELEASE_LOCK(DATABASE())")
+		if result := <-passed; result.Released != db.Released {
+			t.Errorf("the pass answers %+v", result)
+		}
+		if holder := value(t, place.SQL, "SELECT operator_id FROM appl_lock_live"); holder != "ASMITH" {
+			t.Errorf("%s holds it", holder)
 		}
 	})
 }

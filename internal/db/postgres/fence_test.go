@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// sleepBeforeInsert makes an insertion into appl_lock wait until another session has finished: it holds an advisory lock.
-const sleepBeforeInsert = `CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS
+// sleepBeforeInsert makes an insertion into appl_lock wait until another session has finished, however long that takes: it holds an advisory lock.
+const sleepBeforeInsert = `CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS
 	$$ BEGIN IF new.operator_id = 'SLOW' THEN PERFORM pg_advisory_xact_lock(42); END IF; RETURN new; END $$;
 	CREATE TRIGGER slow BEFORE INSERT ON applock.appl_lock FOR EACH ROW EXECUTE FUNCTION public.slow()`
 

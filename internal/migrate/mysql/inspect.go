@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	driver "github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
@@ -63,7 +65,10 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 	}
 	for _, routine := range want.Routines {
 		part, problem := migrate.PartRoutines, "is missing"
+		mend := append(replacing(routine, mode, ""), grants[routine.Name]...)
 		if is, found := there[routine.Name]; found {
+			// Who may not grant them again fails before they are lost with the procedure.
+			mend = slices.Concat(grants[routine.Name], mend)
 			if err := s.read(ctx, client, routine.Name, &is); err != nil {
 				return nil, s.Interpret(ctx, err)
 			}
@@ -76,8 +81,7 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 			continue
 		}
 		findings = append(findings, migrate.Finding{
-			Part: part, Name: "procedure " + routine.Name, Problem: problem,
-			Mend: append(replacing(routine, mode, ""), grants[routine.Name]...),
+			Part: part, Name: "procedure " + routine.Name, Problem: problem, Mend: mend,
 		})
 	}
 	is := definers{procedures: there, views: views, alive: alive, mode: mode}
@@ -163,10 +167,28 @@ func (s site) isAlive(ctx context.Context, client database.DBTxConn, account str
 		account, user, host)
 	err := s.Interpret(ctx, row.Scan(&exists))
 	if db.KindOf(err) == db.KindPrivilege {
-		return true, nil
+		return s.answersFor(ctx, client, account)
 	}
 	return exists, err
 }
+
+// answersFor reports whether a procedure answers that has the rights of an account: without the account it would not. Of an account without
+// such a procedure it says nothing, and reports true.
+func (s site) answersFor(ctx context.Context, client database.DBTxConn, account string) (bool, error) {
+	var definer string
+	err := client.QueryRowContext(ctx, `
+		SELECT COALESCE(MAX(definer), '')
+		FROM information_schema.routines
+		WHERE routine_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND routine_name = 'appl_lock_version'`, s.Schema).Scan(&definer)
+	if err != nil || definer != account {
+		return true, s.Interpret(ctx, err)
+	}
+	var refused *driver.MySQLError
+	_, err = client.ExecContext(ctx, "CALL "+s.qualify("appl_lock_version")+"()")
+	return !errors.As(err, &refused) || refused.Number != noSuchDefiner, nil
+}
+
+const noSuchDefiner = 1449
 
 // gone is the problem of what has the rights of nobody.
 func (is installed) gone() string {

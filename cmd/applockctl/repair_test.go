@@ -215,7 +215,12 @@ func TestRepairWithoutTheRightToGrantChangesNothing(t *testing.T) {
 		s.exec(t, dsn, "DROP USER "+migrator)
 		name := s.newUser(t, dsn, "0wner")
 		s.exec(t, dsn, "GRANT SELECT ON mysql.* TO "+name, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, dsn)+".* TO "+name)
+		granted := "SELECT COUNT(*) FROM mysql.procs_priv WHERE user = '" + userName(t, operator.environment[dsnVariable]) + "'"
+		before := s.query(t, dsn, granted)
 		userOf(withUser(t, dsn, name, "0wner")).run(t, "migrate", "repair").check(t, exitError, "denied")
+		if after := s.query(t, dsn, granted); after != before {
+			t.Errorf("the application may call %s procedures, want %s", after, before)
+		}
 		userOf(dsn).must(t, "migrate", "repair", "--owner", name)
 		operator.must(t, "get", "customer:42", "--operator", "jdoe")
 	})

@@ -20,8 +20,8 @@ PACKAGES := ./...
 TESTED = $(filter-out %/clients %/internal/testing/clusters,$(shell go list $(PACKAGES)))
 # Where goroutines meet: the rest of the code runs in the goroutine of its caller.
 CONCURRENT := ./applock/... ./internal/db/...
-# What reads text, counts statements, sets a session, installs and asks for rights, or plays on HSQLDB there has one goroutine; with the race detector it would take half of the time. With
-# -short ten thousand leases are one thousand.
+# What reads text, counts statements, sets a session, installs and asks for rights, or plays on HSQLDB there has one goroutine; with the
+# race detector it would take half of the time. With -short ten thousand leases are one thousand.
 SINGLE := ^Test(Lint.*|.*OnHSQLDB|EachStatementIsOneProbe|Damaged.*|Session(Variables|Settings).*|RenewMany|WorkOf.*|Plans.*|Pages?Of.*|PollTouches.*|.*Reads(By|The|Its).*|Owner(s(With.*)?|Needs.*)|NewOwner.*|Repair.*|Status.*|Uninstall.*|Script.*|PlainGoose|Schemas.*|MigrationsRun.*)$$
 # What has a tenth of its size with -short.
 LONG := ^Test(TenThousandLocks|Many.*|AShortTTLHarmsNobody)$$

@@ -205,16 +205,25 @@ func TestPlainAccountBecomesTheOwner(t *testing.T) {
 	})
 }
 
+// withoutOwner migrates by an account that is dropped then. It returns an application's user, that account, and another one that may migrate,
+// with the password 0wner.
+func withoutOwner(t *testing.T, s server, dsn string) (operator user, gone, plain string) {
+	t.Helper()
+	operator, gone = migratedBy(t, s, dsn, "s3cret")
+	s.exec(t, dsn, "DROP USER "+gone)
+	plain = s.newUser(t, dsn, "0wner")
+	s.exec(t, dsn, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, dsn)+".* TO "+plain)
+	return operator, gone, plain
+}
+
 // Goal: who sees the rights of an application and may not grant them loses none of them by a repair. Method: as above, with an application;
 // afterwards an administrator repairs for that account.
 func TestRepairWithoutTheRightToGrantChangesNothing(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
-		operator, migrator := migratedBy(t, s, dsn, "s3cret")
-		s.exec(t, dsn, "DROP USER "+migrator)
-		name := s.newUser(t, dsn, "0wner")
-		s.exec(t, dsn, "GRANT SELECT ON mysql.* TO "+name, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, dsn)+".* TO "+name)
+		operator, _, name := withoutOwner(t, s, dsn)
+		s.exec(t, dsn, "GRANT SELECT ON mysql.* TO "+name)
 		granted := "SELECT COUNT(*) FROM mysql.procs_priv WHERE user = '" + userName(t, operator.environment[dsnVariable]) + "'"
 		before := s.query(t, dsn, granted)
 		userOf(withUser(t, dsn, name, "0wner")).run(t, "migrate", "repair").check(t, exitError, "denied")
@@ -232,10 +241,7 @@ func TestPlainAccountSeesThatTheOwnerIsGone(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
-		operator, migrator := migratedBy(t, s, dsn, "s3cret")
-		s.exec(t, dsn, "DROP USER "+migrator)
-		name := s.newUser(t, dsn, "0wner")
-		s.exec(t, dsn, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, dsn)+".* TO "+name)
+		operator, migrator, name := withoutOwner(t, s, dsn)
 		plain := userOf(withUser(t, dsn, name, "0wner"))
 		plain.run(t, "migrate", "status").check(t, exitNo, "each has the rights of "+migrator+"@%, an account that does not exist")
 		plain.must(t, "migrate", "repair")

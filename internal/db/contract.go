@@ -1,5 +1,7 @@
 package db
 
+import "slices"
+
 import "strings"
 
 // This file lists the operations of the contract and says what an operation is made of. Its parameters and answers are in the
@@ -126,6 +128,11 @@ func (o Operation) PassForm() string {
 		return o.Name + "_pass"
 	}
 	return ""
+}
+
+// Has reports whether a name is that of the operation or of one of its forms.
+func (o Operation) Has(name string) bool {
+	return name != "" && slices.Contains([]string{o.Name, o.RowForm(), o.RowsForm(), o.PassForm()}, name)
 }
 
 // Contract returns all operations in the order of the documentation.

@@ -99,9 +99,7 @@ func RoleWith(name string) Role {
 func RolesWith(name string) []Role {
 	var roles []Role
 	for _, role := range Roles() {
-		isForm := func(o Operation) bool {
-			return name == o.Name || name == o.RowForm() || name == o.RowsForm() || name == o.PassForm()
-		}
+		isForm := func(o Operation) bool { return o.Has(name) }
 		isNamed := func(v View) bool { return name == v.Name }
 		if slices.ContainsFunc(role.Allowed(), isForm) || slices.ContainsFunc(role.Visible(), isNamed) {
 			roles = append(roles, role)

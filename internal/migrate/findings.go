@@ -387,17 +387,14 @@ func Repair(ctx context.Context, target Target) (mended, left []Finding, err err
 	if steps[0].AppliedAt.IsZero() {
 		return nil, nil, ErrNotInstalled
 	}
-	conn, err := target.DB.Conn(ctx)
-	if err != nil {
-		return nil, nil, db.NotSent(ctx, target.Interpret(ctx, err))
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	if target.SessionLocker != nil {
-		if err := target.SessionLocker.SessionLock(ctx, conn); err != nil {
-			return nil, nil, err
-		}
-		defer func() { err = errors.Join(err, target.SessionLocker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
-	}
+	err = onConn(ctx, target, func(conn *sql.Conn) error {
+		mended, left, err = repair(ctx, target, conn, steps)
+		return err
+	})
+	return mended, left, err
+}
+
+func repair(ctx context.Context, target Target, conn *sql.Conn, steps []Migration) (mended, left []Finding, err error) {
 	for range repairRounds {
 		left, err = inspect(ctx, target, conn, steps)
 		if err != nil {

@@ -18,6 +18,8 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/applock/applock/internal/db"
 )
 
 // VersionTable is goose's version table. It is ours, in the schema of appl_lock: an application that uses goose in the
@@ -286,24 +288,30 @@ func stepDown(ctx context.Context, target Target, to int64) ([]Migration, error)
 
 // undo undoes migrations in one transaction, which ends with what follows unless that is nil. It changes nothing if it fails.
 func undo(ctx context.Context, target Target, undoing []Migration, follows func(context.Context, database.DBTxConn) error) error {
-	return target.Interpret(ctx, onConn(ctx, target, func(conn *sql.Conn) error {
-		tx, err := conn.BeginTx(ctx, nil)
-		if err != nil {
-			return err
+	return onConn(ctx, target, func(conn *sql.Conn) error {
+		return target.Interpret(ctx, undoOn(ctx, conn, target, undoing, follows))
+	})
+}
+
+func undoOn(
+	ctx context.Context, conn *sql.Conn, target Target, undoing []Migration, follows func(context.Context, database.DBTxConn) error,
+) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	for _, migration := range undoing {
+		if err := undoIn(ctx, tx, target, migration); err != nil {
+			return fmt.Errorf("nothing was undone: %s: %w", migration.Name, err)
 		}
-		defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-		for _, migration := range undoing {
-			if err := undoIn(ctx, tx, target, migration); err != nil {
-				return fmt.Errorf("nothing was undone: %s: %w", migration.Name, err)
-			}
+	}
+	if follows != nil {
+		if err := follows(ctx, tx); err != nil {
+			return fmt.Errorf("nothing was undone: %w", err)
 		}
-		if follows != nil {
-			if err := follows(ctx, tx); err != nil {
-				return fmt.Errorf("nothing was undone: %w", err)
-			}
-		}
-		return tx.Commit()
-	}))
+	}
+	return tx.Commit()
 }
 
 // undoIn undoes one migration. The note goes first: on SQLite a transaction that begins with a change waits for its turn.
@@ -320,11 +328,11 @@ func undoIn(ctx context.Context, tx *sql.Tx, target Target, migration Migration)
 	return err
 }
 
-// onConn works on a connection of the pool while other migrators wait. No error has a kind yet that is told from the pool.
+// onConn works on a connection of the pool while other migrators wait.
 func onConn(ctx context.Context, target Target, work func(conn *sql.Conn) error) (err error) {
 	conn, err := target.DB.Conn(ctx)
 	if err != nil {
-		return err
+		return db.NotSent(ctx, target.Interpret(ctx, err))
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	if target.SessionLocker == nil {

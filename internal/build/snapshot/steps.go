@@ -90,9 +90,7 @@ func (s *steps) refuse(former, later *routine) error {
 
 // granted reports whether users have rights on a routine: on those of the contract, in all forms.
 func granted(name string) bool {
-	return slices.ContainsFunc(db.Contract(), func(operation db.Operation) bool {
-		return name == operation.Name || name == operation.Name+"_row" || name == operation.RowsForm() || name == operation.PassForm()
-	})
+	return slices.ContainsFunc(db.Contract(), func(operation db.Operation) bool { return operation.Has(name) })
 }
 
 // create runs statements of a routine, if there are any. MySQL lets a migration that broke off half-way run again: there are no

@@ -1,7 +1,6 @@
 package mysql_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"reflect"
@@ -14,44 +13,12 @@ import (
 	"github.com/applock/applock/internal/testing/contract"
 )
 
-// passing is a pass, or what does the same.
-type passing func(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error)
-
-func pass(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
-	return driver.(db.Passer).PassApplLock(ctx, release, next) //nolint:forcetypeassert // it is one
-}
-
-// releaseAndGet is what a pass is, in two calls.
-func releaseAndGet(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
-	released, err := driver.ReleaseApplLock(ctx, release)
-	result := db.PassApplLockResult{Released: released.Outcome}
-	if err != nil || released.Outcome != db.Released {
-		return result, err
-	}
-	result.Next, err = driver.GetApplLock(ctx, next)
-	return result, err
-}
-
-func releaseOf(id string, fence int64) db.ReleaseApplLockParams {
-	return db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Fence: fence, Unflushed: true}
-}
-
 // take has JDOE hold a customer anew, with a note, and returns the fence.
 func take(t *testing.T, place contract.Place, id string) int64 {
 	t.Helper()
 	mustQuery(t, place.SQL, "DELETE FROM appl_lock WHERE object_id = ?", id)
 	mustQuery(t, place.SQL, "DELETE FROM appl_lock_event")
-	grant, err := place.Driver.GetApplLock(t.Context(), db.GetApplLockParams{
-		ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", DepartmentID: "CS", TTLSeconds: 60,
-	})
-	if err != nil || grant.Outcome != db.Acquired {
-		t.Fatalf("get: %+v, %v", grant, err)
-	}
-	_, err = place.Driver.NoteApplLock(t.Context(), db.NoteApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Note: "why"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return grant.Fence
+	return contract.TakeCustomer(t, place.Driver, id)
 }
 
 const rowQuery = `SELECT CONCAT_WS('|', operator_id, department_id, lock_ts = acquired_ts, ttl_seconds, TIMESTAMPDIFF(SECOND, acquired_ts, expires_ts), note,
@@ -65,13 +32,13 @@ type turned struct {
 }
 
 // turn passes JDOE's grant on, under one policy when it begins and another one then.
-func turn(t *testing.T, place contract.Place, policies [2]db.SetApplLockPolicyParams, next db.GetApplLockParams, pass passing) turned {
+func turn(t *testing.T, place contract.Place, policies [2]db.SetApplLockPolicyParams, next db.GetApplLockParams, pass contract.Passing) turned {
 	t.Helper()
 	layDown(t, place, policies[0])
 	fence := take(t, place, "1")
 	layDown(t, place, policies[1])
 	next.ObjectType, next.ObjectID = "customer", "1"
-	result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+	result, err := pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +46,7 @@ func turn(t *testing.T, place contract.Place, policies [2]db.SetApplLockPolicyPa
 	if fmt.Sprint(result.Next.Fence) != now || result.Next.Fence <= fence || result.Next.ExpiresTS.IsZero() {
 		t.Errorf("it answers %+v; the row has fence %s after %d", result, now, fence)
 	}
-	events := eventsOf(t, place, fence, result.Next.Fence)
+	events := contract.EventsOf(t, place.Driver, "1", fence, result.Next.Fence)
 	result.Next.Fence, result.Next.ExpiresTS = 0, time.Time{}
 	return turned{result: result, row: value(t, place.SQL, rowQuery, "1"), events: events}
 }
@@ -94,24 +61,6 @@ func layDown(t *testing.T, place contract.Place, policy db.SetApplLockPolicyPara
 	if _, err := place.Driver.SetApplLockPolicy(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// eventsOf are those of customer:1, oldest first. A fence is told by which of these it is.
-func eventsOf(t *testing.T, place contract.Place, fences ...int64) (told []string) {
-	t.Helper()
-	events, err := place.Driver.ApplLockHistory(t.Context(), db.ApplLockHistoryParams{ObjectType: "customer", ObjectID: "1", MaxRows: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[int64]int{}
-	for i, fence := range fences {
-		known[fence] = i + 1
-	}
-	for _, event := range events {
-		told = append(told, fmt.Sprintf("%s by %s: %s|%s|%d -> %s|%s|%d %s", event.Event, event.ActorID, event.FromOperatorID,
-			event.FromDepartmentID, known[event.FromFence], event.ToOperatorID, event.ToDepartmentID, known[event.ToFence], event.Reason))
-	}
-	return told
 }
 
 // Goal: a pass is a release and a get in one: the same answer, row and events, whoever is next, and a greater fence. Method: the same with
@@ -134,8 +83,8 @@ func TestPassIsAReleaseAndAGet(t *testing.T) {
 				"the same":        {OperatorID: "JDOE", TTLSeconds: 45},
 				"trailing blanks": {OperatorID: "ASMITH  ", DepartmentID: "HR ", TTLSeconds: 45},
 			} {
-				want := turn(t, place, policies, next, releaseAndGet)
-				if got := turn(t, place, policies, next, pass); !reflect.DeepEqual(got, want) {
+				want := turn(t, place, policies, next, contract.ReleaseAndGet)
+				if got := turn(t, place, policies, next, contract.Pass); !reflect.DeepEqual(got, want) {
 					t.Errorf("%s, %s: a pass is\n%+v, want\n%+v", name, operator, got, want)
 				}
 			}
@@ -163,20 +112,20 @@ func TestPassTakesNothing(t *testing.T) {
 			"passed already":  {"UPDATE appl_lock SET fence = fence + 1", 0},
 			"purged":          {"DELETE FROM appl_lock", 0},
 		} {
-			try := func(pass passing) (db.PassApplLockResult, string) {
+			try := func(pass contract.Passing) (db.PassApplLockResult, string) {
 				fence := take(t, place, "1")
 				mustQuery(t, place.SQL, test.became)
-				result, err := pass(t.Context(), place.Driver, releaseOf("1", fence-test.behind), next)
+				result, err := pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence-test.behind), next)
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				return result, value(t, place.SQL, rowQuery, "1")
 			}
-			wantResult, wantRow := try(releaseAndGet)
+			wantResult, wantRow := try(contract.ReleaseAndGet)
 			if wantResult.Released == db.Released {
 				t.Fatalf("%s is released: this shows nothing", name)
 			}
-			if result, row := try(pass); result != wantResult || row != wantRow {
+			if result, row := try(contract.Pass); result != wantResult || row != wantRow {
 				t.Errorf("%s: %+v, the row is %s; want %+v, %s", name, result, row, wantResult, wantRow)
 			}
 		}
@@ -206,7 +155,7 @@ func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 		} {
 			fence := take(t, place, "1")
 			undo := interrupt(t, place.SQL, "release_appl_lock_pass_core", "-- S2:", "UPDATE appl_lock SET "+change+";")
-			result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+			result, err := contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
 			undo()
 			holder := value(t, place.SQL, "SELECT COALESCE(MAX(operator_id), '') FROM appl_lock_live")
 			if err != nil || result.Released != want || (result.Next.Fence > fence) != (want == db.Released) || (holder == "ASMITH") != (want == db.Released) {
@@ -235,7 +184,7 @@ func TestPassKeepsTheRowThatItHasRead(t *testing.T) {
 		passed := make(chan db.PassApplLockResult, 1)
 		go func() {
 			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
-			result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+			result, err := contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
 			if err != nil {
 				t.Error(err)
 			}
@@ -274,12 +223,12 @@ func TestAPassIsOneWithItsEvents(t *testing.T) {
 			layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.before})
 			fence := take(t, place, "1")
 			layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.now})
-			wantRow, wantEvents := value(t, place.SQL, rowQuery, "1"), eventsOf(t, place, fence)
+			wantRow, wantEvents := value(t, place.SQL, rowQuery, "1"), contract.EventsOf(t, place.Driver, "1", fence)
 			mustQuery(t, place.SQL, fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON appl_lock_event FOR EACH ROW
 				BEGIN IF NEW.event = '%s' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no room'; END IF; END`, history.refused))
-			result, err := pass(t.Context(), place.Driver, releaseOf("1", fence), next)
+			result, err := contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
 			mustQuery(t, place.SQL, "DROP TRIGGER refuse")
-			row, events := value(t, place.SQL, rowQuery, "1"), eventsOf(t, place, fence)
+			row, events := value(t, place.SQL, rowQuery, "1"), contract.EventsOf(t, place.Driver, "1", fence)
 			if err == nil || row != wantRow || !reflect.DeepEqual(events, wantEvents) {
 				t.Errorf("%+v: %+v, %v; the row is %s, want %s; the history has %q, want %q", history, result, err, row, wantRow, events, wantEvents)
 			}

@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -11,44 +10,9 @@ import (
 
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 )
-
-// releaseOf ends JDOE's grant of a customer, as a lease does.
-func releaseOf(id string, fence int64) db.ReleaseApplLockParams {
-	return db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Fence: fence, Unflushed: true}
-}
-
-func pass(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
-	return driver.(db.Passer).PassApplLock(ctx, release, next) //nolint:forcetypeassert // it is one
-}
-
-// releaseAndGet is what a pass is, in two calls.
-func releaseAndGet(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
-	released, err := driver.ReleaseApplLock(ctx, release)
-	result := db.PassApplLockResult{Released: released.Outcome}
-	if err != nil || released.Outcome != db.Released {
-		return result, err
-	}
-	result.Next, err = driver.GetApplLock(ctx, next)
-	return result, err
-}
-
-// take has JDOE hold a customer, with a note, and returns the fence.
-func take(t *testing.T, driver db.Driver, id string) int64 {
-	t.Helper()
-	grant, err := driver.GetApplLock(t.Context(), db.GetApplLockParams{
-		ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", DepartmentID: "CS", TTLSeconds: 60,
-	})
-	if err != nil || grant.Outcome != db.Acquired {
-		t.Fatalf("get: %+v, %v", grant, err)
-	}
-	_, err = driver.NoteApplLock(t.Context(), db.NoteApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Note: "why"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return grant.Fence
-}
 
 // rowOf is the row of a customer, as text; empty if there is none. What is a time is how much later it is than the grant; lock_ts
 // in milliseconds, since one that would not grow is made a microsecond greater.
@@ -62,28 +26,6 @@ func rowOf(t *testing.T, handle *sql.DB, id string) (row string, fence int64) {
 		t.Fatal(err)
 	}
 	return row, fence
-}
-
-// eventsOf are those of a customer, oldest first. A fence is told by which of these it is.
-func eventsOf(t *testing.T, driver db.Driver, id string, fences ...int64) (told []string) {
-	t.Helper()
-	events, err := driver.ApplLockHistory(t.Context(), db.ApplLockHistoryParams{ObjectType: "customer", ObjectID: id, MaxRows: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	place := func(fence int64) int {
-		for i, one := range fences {
-			if one == fence {
-				return i + 1
-			}
-		}
-		return 0
-	}
-	for _, event := range events {
-		told = append(told, fmt.Sprintf("%s by %s: %s|%s|%d -> %s|%s|%d %s", event.Event, event.ActorID, event.FromOperatorID,
-			event.FromDepartmentID, place(event.FromFence), event.ToOperatorID, event.ToDepartmentID, place(event.ToFence), event.Reason))
-	}
-	return told
 }
 
 // Goal: a pass is a release and a get in one: the same answer, row and events, whoever is next, and a greater fence. Method: the same with
@@ -104,17 +46,14 @@ func TestPassIsAReleaseAndAGet(t *testing.T) {
 		} {
 			t.Run(name+"/"+operator, func(t *testing.T) {
 				t.Parallel()
-				want := turn(t, policies, next, releaseAndGet)
-				if got := turn(t, policies, next, pass); !reflect.DeepEqual(got, want) {
+				want := turn(t, policies, next, contract.ReleaseAndGet)
+				if got := turn(t, policies, next, contract.Pass); !reflect.DeepEqual(got, want) {
 					t.Errorf("a pass is\n%+v, want\n%+v", got, want)
 				}
 			})
 		}
 	}
 }
-
-// passing is a pass, or what does the same.
-type passing func(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error)
 
 // turned is what a turn has answered and left, but for times and fences.
 type turned struct {
@@ -124,14 +63,14 @@ type turned struct {
 }
 
 // turn passes JDOE's grant on, under one policy when it begins and another one then.
-func turn(t *testing.T, policies [2]db.SetApplLockPolicyParams, next db.GetApplLockParams, pass passing) turned {
+func turn(t *testing.T, policies [2]db.SetApplLockPolicyParams, next db.GetApplLockParams, pass contract.Passing) turned {
 	t.Helper()
 	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
 	layDown(t, driver, policies[0])
-	fence := take(t, driver, "1")
+	fence := contract.TakeCustomer(t, driver, "1")
 	layDown(t, driver, policies[1])
 	next.ObjectType, next.ObjectID = "customer", "1"
-	result, err := pass(t.Context(), driver, releaseOf("1", fence), next)
+	result, err := pass(t.Context(), driver, contract.ReleaseOf("1", fence), next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +79,7 @@ func turn(t *testing.T, policies [2]db.SetApplLockPolicyParams, next db.GetApplL
 		t.Errorf("it answers %+v; the row has fence %d after %d", result, now, fence)
 	}
 	result.Next.Fence, result.Next.ExpiresTS = 0, time.Time{}
-	return turned{result: result, row: row, events: eventsOf(t, driver, "1", fence, now)}
+	return turned{result: result, row: row, events: contract.EventsOf(t, driver, "1", fence, now)}
 }
 
 func layDown(t *testing.T, driver db.Driver, policy db.SetApplLockPolicyParams) {
@@ -163,7 +102,7 @@ func TestPassTakesNothing(t *testing.T) {
 		"a greater fence": func(_ *testing.T, _ *sql.DB, _ db.Driver, _ string, fence int64) int64 { return fence + 1 },
 		"released": func(t *testing.T, _ *sql.DB, driver db.Driver, id string, fence int64) int64 {
 			t.Helper()
-			if _, err := driver.ReleaseApplLock(t.Context(), releaseOf(id, fence)); err != nil {
+			if _, err := driver.ReleaseApplLock(t.Context(), contract.ReleaseOf(id, fence)); err != nil {
 				t.Fatal(err)
 			}
 			return fence
@@ -176,7 +115,7 @@ func TestPassTakesNothing(t *testing.T) {
 		"passed already": func(t *testing.T, _ *sql.DB, driver db.Driver, id string, fence int64) int64 {
 			t.Helper()
 			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", TTLSeconds: 60}
-			if result, err := pass(t.Context(), driver, releaseOf(id, fence), next); err != nil || result.Released != db.Released {
+			if result, err := contract.Pass(t.Context(), driver, contract.ReleaseOf(id, fence), next); err != nil || result.Released != db.Released {
 				t.Fatalf("pass: %+v, %v", result, err)
 			}
 			return fence
@@ -200,13 +139,13 @@ func TestPassTakesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
-			stale := func(id string) int64 { return became(t, handle, driver, id, take(t, driver, id)) }
-			released, err := driver.ReleaseApplLock(t.Context(), releaseOf("1", stale("1")))
+			stale := func(id string) int64 { return became(t, handle, driver, id, contract.TakeCustomer(t, driver, id)) }
+			released, err := driver.ReleaseApplLock(t.Context(), contract.ReleaseOf("1", stale("1")))
 			if err != nil || released.Outcome == db.Released {
 				t.Fatalf("release: %+v, %v: this shows nothing", released, err)
 			}
 			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "2", OperatorID: "ASMITH", TTLSeconds: 45}
-			result, err := pass(t.Context(), driver, releaseOf("2", stale("2")), next)
+			result, err := contract.Pass(t.Context(), driver, contract.ReleaseOf("2", stale("2")), next)
 			if want := (db.PassApplLockResult{Released: released.Outcome}); err != nil || result != want {
 				t.Errorf("pass: %+v, %v, want %+v", result, err, want)
 			}
@@ -243,12 +182,12 @@ func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = other.Close() }()
-			fence := take(t, driver, "500")
+			fence := contract.TakeCustomer(t, driver, "500")
 			recorder.forget()
 			const write = 2
 			recorder.before(write, func() { execute(t, other, "UPDATE appl_lock SET "+change+" WHERE object_id = '500'") })
 			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "ASMITH", TTLSeconds: 45}
-			result, err := pass(t.Context(), driver, releaseOf("500", fence), next)
+			result, err := contract.Pass(t.Context(), driver, contract.ReleaseOf("500", fence), next)
 			if err != nil || result.Released != want || (result.Next.Fence > fence) != (want == db.Released) {
 				t.Errorf("pass: %+v, %v, want %s: %s", result, err, want, recorder)
 			}
@@ -275,20 +214,20 @@ func TestAPassIsOneWithItsEvents(t *testing.T) {
 			t.Parallel()
 			handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
 			layDown(t, driver, db.SetApplLockPolicyParams{HistoryLevel: history.before})
-			fence := take(t, driver, "1")
+			fence := contract.TakeCustomer(t, driver, "1")
 			layDown(t, driver, db.SetApplLockPolicyParams{HistoryLevel: history.now})
 			wantRow, _ := rowOf(t, handle, "1")
-			wantEvents := eventsOf(t, driver, "1", fence)
+			wantEvents := contract.EventsOf(t, driver, "1", fence)
 			execute(t, handle, fmt.Sprintf(
 				"CREATE TRIGGER refuse BEFORE INSERT ON appl_lock_event WHEN NEW.event = '%s' BEGIN SELECT RAISE(ABORT, 'no room'); END", history.refused))
 			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
-			if result, err := pass(t.Context(), driver, releaseOf("1", fence), next); err == nil {
+			if result, err := contract.Pass(t.Context(), driver, contract.ReleaseOf("1", fence), next); err == nil {
 				t.Errorf("pass: %+v, want an error", result)
 			}
 			if row, _ := rowOf(t, handle, "1"); row != wantRow {
 				t.Errorf("the row is %s, want %s", row, wantRow)
 			}
-			if events := eventsOf(t, driver, "1", fence); !reflect.DeepEqual(events, wantEvents) {
+			if events := contract.EventsOf(t, driver, "1", fence); !reflect.DeepEqual(events, wantEvents) {
 				t.Errorf("the history has %q, want %q", events, wantEvents)
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
@@ -73,7 +74,7 @@ func probes() []operation {
 	}
 	passes := func(behind int64, outcome db.Outcome) func(context.Context, db.Driver) error {
 		return func(ctx context.Context, driver db.Driver) error {
-			result, err := pass(ctx, driver, releaseOf("500", fence-behind), db.GetApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "JDOE"})
+			result, err := contract.Pass(ctx, driver, contract.ReleaseOf("500", fence-behind), db.GetApplLockParams{ObjectType: "customer", ObjectID: "500", OperatorID: "JDOE"})
 			if outcome == db.Released {
 				fence = result.Next.Fence
 			}

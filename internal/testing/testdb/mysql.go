@@ -56,7 +56,7 @@ func LentMySQL(t testing.TB, product, kind string) string {
 }
 
 // borrow takes the first database of a kind that nobody has, and makes one if there is none. The server gives it back by
-// itself when this process dies.
+// itself when this process dies, but some time after the connection's end: the test gives it back by a statement.
 func (s server) borrow(t testing.TB, kind string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
@@ -79,6 +79,9 @@ func (s server) borrow(t testing.TB, kind string) string {
 			ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
 			defer cancel()
 			if err := killConnections(ctx, conn, name); err != nil {
+				t.Errorf("the server of %s: %v", s.variable, err)
+			}
+			if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name); err != nil {
 				t.Errorf("the server of %s: %v", s.variable, err)
 			}
 		})

@@ -120,16 +120,16 @@ type idling struct {
 
 func (c *crowd) gather(ctx context.Context, waiters, objects int) {
 	for i := range waiters {
-		go c.waitFor(ctx, applock.AcquireRequest{
-			Object:  applock.Object{Type: "bench", ID: strconv.Itoa(i % objects)},
-			MaxHold: time.Minute,
-		})
+		go c.waitFor(ctx, i%objects)
 	}
 }
 
 // waitFor adds little to the stack on which it waits.
-func (c *crowd) waitFor(ctx context.Context, request applock.AcquireRequest) {
-	_, err := c.client.Acquire(ctx, request)
+func (c *crowd) waitFor(ctx context.Context, object int) {
+	_, err := c.client.Acquire(ctx, applock.AcquireRequest{
+		Object:  applock.Object{Type: "bench", ID: strconv.Itoa(object)},
+		MaxHold: time.Minute,
+	})
 	c.left(ctx, err)
 }
 

@@ -59,14 +59,15 @@ func (c claim) term() time.Duration {
 
 // Acquire is [applock.Client.Acquire].
 func (l *Leases) Acquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
-	lease, err := l.wait(ctx, request)
+	lease, err := l.wait(ctx, &request)
 	if err != nil {
 		return nil, err
 	}
 	return lease, nil
 }
 
-func (l *Leases) wait(ctx context.Context, request applock.AcquireRequest) (*handle, error) {
+// wait takes a pointer, as acquire does: with copies of the request the stack of each of thousands who wait would be twice as large.
+func (l *Leases) wait(ctx context.Context, request *applock.AcquireRequest) (*handle, error) {
 	lease, err := l.acquire(ctx, request, cmp.Or(request.MaxWait, forever))
 	if err != nil {
 		return nil, fmt.Errorf("acquire %s: %w", request.Object, err)
@@ -76,14 +77,14 @@ func (l *Leases) wait(ctx context.Context, request applock.AcquireRequest) (*han
 
 // TryAcquire is [applock.Client.TryAcquire].
 func (l *Leases) TryAcquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error) {
-	lease, err := l.try(ctx, request)
+	lease, err := l.try(ctx, &request)
 	if err != nil {
 		return nil, err
 	}
 	return lease, nil
 }
 
-func (l *Leases) try(ctx context.Context, request applock.AcquireRequest) (*handle, error) {
+func (l *Leases) try(ctx context.Context, request *applock.AcquireRequest) (*handle, error) {
 	lease, err := l.acquire(ctx, request, request.MaxWait)
 	if err != nil {
 		return nil, fmt.Errorf("try to acquire %s: %w", request.Object, err)
@@ -93,7 +94,7 @@ func (l *Leases) try(ctx context.Context, request applock.AcquireRequest) (*hand
 
 // Do is [applock.Client.Do].
 func (l *Leases) Do(ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error) error {
-	lease, err := l.wait(ctx, request)
+	lease, err := l.wait(ctx, &request)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (l *Leases) Do(ctx context.Context, request applock.AcquireRequest, work fu
 func (l *Leases) TryDo(
 	ctx context.Context, request applock.AcquireRequest, work func(ctx context.Context, lease applock.Lease) error,
 ) (ran bool, err error) {
-	lease, err := l.try(ctx, request)
+	lease, err := l.try(ctx, &request)
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +124,7 @@ func (l *handle) do(ctx context.Context, work func(ctx context.Context, lease ap
 }
 
 // acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
-func (l *Leases) acquire(ctx context.Context, request applock.AcquireRequest, maxWait time.Duration) (*handle, error) {
+func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, maxWait time.Duration) (*handle, error) {
 	wanted, lease, err := l.begin(ctx, request)
 	if lease != nil || err != nil {
 		return lease, err
@@ -150,8 +151,8 @@ func (l *Leases) acquire(ctx context.Context, request applock.AcquireRequest, ma
 
 // begin returns the claim of a request, or the lease that the caller has already. Nothing has been sent yet. It is a function of its own
 // because what it needs of the stack is not needed while thousands wait.
-func (l *Leases) begin(ctx context.Context, request applock.AcquireRequest) (*claim, *handle, error) {
-	wanted, err := claimOf(request)
+func (l *Leases) begin(ctx context.Context, request *applock.AcquireRequest) (*claim, *handle, error) {
+	wanted, err := claimOf(*request)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,31 +216,58 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 	if l.afterRenewals(ctx); ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing has been sent
 	}
-	started := l.now() // before the request, so that it never lasts longer here than there
+	sent := l.send(ctx, call)
+	if !sent.isAnswered(ctx) {
+		return nil, l.abandonCall(ctx, claims, sent)
+	}
+	switch got := sent.got; {
+	case got.err == nil:
+		return l.accept(ctx, claims, got.grants, sent.started)
+	case errors.Is(got.err, applock.ErrOutcomeUnknown):
+		l.giveBack(claims, func() answer { return got })
+	}
+	return nil, sent.got.err
+}
+
+// sentCall is a call on its way, in a goroutine of its own.
+type sentCall struct {
+	started time.Time // before the request, so that a lease never lasts longer here than there
+	sending *db.Sending
+	cancel  context.CancelFunc
+	answers chan answer
+	got     answer
+}
+
+func (l *Leases) send(ctx context.Context, call func(ctx context.Context) ([]applock.Grant, error)) *sentCall {
+	sent := &sentCall{started: l.now(), answers: make(chan answer, 1)}
 	tracked, sending := db.Tracked(context.WithoutCancel(ctx))
 	asking, cancel := l.untilShutdown(tracked)
-	answers := make(chan answer, 1)
+	sent.sending, sent.cancel = sending, cancel
 	l.background.Go(func() {
 		defer cancel()
 		grants, err := call(asking)
-		answers <- answer{grants: grants, err: err}
+		sent.answers <- answer{grants: grants, err: err}
 	})
+	return sent
+}
+
+// isAnswered waits for the answer, until ctx ends.
+func (s *sentCall) isAnswered(ctx context.Context) bool {
 	select {
-	case got := <-answers:
-		if got.err == nil {
-			return l.accept(ctx, claims, got.grants, started)
-		}
-		if errors.Is(got.err, applock.ErrOutcomeUnknown) {
-			l.giveBack(claims, func() answer { return got })
-		}
-		return nil, got.err
+	case s.got = <-s.answers:
+		return true
 	case <-ctx.Done():
-		l.giveBack(claims, func() answer {
-			defer time.AfterFunc(releaseLimit, cancel).Stop()
-			return <-answers
-		})
-		return nil, &abandonedError{cause: context.Cause(ctx), silence: silenceOf(sending)}
+		return false
 	}
+}
+
+// abandonCall leaves a call to itself whose answer is not waited for any longer, and returns the error.
+func (l *Leases) abandonCall(ctx context.Context, claims []claim, sent *sentCall) error {
+	l.giveBack(claims, func() answer {
+		defer time.AfterFunc(releaseLimit, sent.cancel).Stop()
+		return <-sent.answers
+	})
+	return &abandonedError{cause: context.Cause(ctx), silence: silenceOf(sent.sending)}
 }
 
 // abandonedError is why a call is not waited for any longer, and what is known of why it had no answer.

@@ -188,6 +188,11 @@ func (w *wait) ask(limited context.Context) error {
 	defer cancel()
 	err := w.attempt(asking, w.leases.beginAsking(w.self))
 	w.leases.endAsking(w.self, err)
+	return w.noteSilence(limited, err)
+}
+
+// noteSilence notes of an attempt that ended so why it had no answer, and returns what it ended with.
+func (w *wait) noteSilence(limited context.Context, err error) error {
 	w.silence = nil
 	var abandoned *abandonedError
 	if !errors.As(err, &abandoned) {

@@ -40,7 +40,7 @@ const (
 	KindAuthentication
 	// KindNoDatabase means that the server has no such database.
 	KindNoDatabase
-	// KindNoAccount means that a grant names an account that the server has not.
+	// KindNoAccount means that a grant or a definer names an account that the server has not.
 	KindNoAccount
 	// KindPrivilege means that the user lacks a grant.
 	KindPrivilege

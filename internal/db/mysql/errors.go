@@ -96,7 +96,8 @@ func kindOfNumber(number uint16) db.Kind {
 		return db.KindNoDatabase
 	case 1044, 1142, 1143, 1227, 1370: // access denied to database, table, column, special privilege, routine
 		return db.KindPrivilege
-	case 1133, 1410: // a grant to an account that there is not: on MariaDB; on MySQL, which takes it for the creation of one
+	// A definer that there is not; a grant to such an account: on MariaDB; on MySQL, which takes it for the creation of one.
+	case 1449, 1133, 1410:
 		return db.KindNoAccount
 	case 1290, 1792, 1836: // the server runs with --read-only, as replicas do; read only transaction; read only mode
 		return db.KindReadOnly

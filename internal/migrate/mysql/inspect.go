@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	driver "github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
@@ -183,12 +182,9 @@ func (s site) answersFor(ctx context.Context, client database.DBTxConn, account 
 	if err != nil || definer != account {
 		return true, s.Interpret(ctx, err)
 	}
-	var refused *driver.MySQLError
 	_, err = client.ExecContext(ctx, "CALL "+s.qualify("appl_lock_version")+"()")
-	return !errors.As(err, &refused) || refused.Number != noSuchDefiner, nil
+	return db.KindOf(s.Interpret(ctx, err)) != db.KindNoAccount, nil
 }
-
-const noSuchDefiner = 1449
 
 // gone is the problem of what has the rights of nobody.
 func (is installed) gone() string {

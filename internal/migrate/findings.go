@@ -351,7 +351,7 @@ func problemOf(ctx context.Context, target Target, client database.DBTxConn, tab
 		return "", nil
 	case db.KindSchema:
 		return problemMissing, nil
-	case db.KindOther:
+	case db.KindOther, db.KindNoAccount: // a view whose definer is gone
 		return fmt.Sprintf("is not the one that was installed: %v", err), nil
 	default:
 		return "", err

@@ -70,7 +70,7 @@ func notations() map[string]notation {
 		".rb":   pairs(`"%s" => { %s },`, `"%s" => %s`, ", ", "false", "true"),
 		".pm":   pairs(`%s => { %s },`, `%s => %s`, ", ", "0", "1"),
 		".java": pairs(`case "%s" -> Map.of(%s);`, `"%s", %s`, ", ", "false", "true"),
-		".bash": pairs(`[%s]="%s"`, `%s=%s`, " ", "N", "Y"),
+		".bash": pairs(`[%s]="%s"`, `%s=%s`, " ", "false", "true"),
 	}
 }
 

@@ -71,7 +71,21 @@ func notations() map[string]notation {
 		".pm":   pairs(`%s => { %s },`, `%s => %s`, ", ", "0", "1"),
 		".java": pairs(`case "%s" -> Map.of(%s);`, `"%s", %s`, ", ", "false", "true"),
 		".bash": pairs(`[%s]="%s"`, `%s=%s`, " ", "false", "true"),
+		".cpy":  cobol,
 	}
+}
+
+// cobol is the notation of an EVALUATE of an operation and an outcome, a condition for each. A line has 72 characters.
+func cobol(operation string, outcomes []db.Answer) string {
+	var list []string
+	for _, outcome := range outcomes {
+		condition := "REFUSED"
+		if outcome.Granted {
+			condition = "GRANTED"
+		}
+		list = append(list, fmt.Sprintf("         WHEN %q ALSO %q\n                   SET APPLOCK-%s TO TRUE", operation, outcome.Outcome, condition))
+	}
+	return strings.Join(list, "\n      ")
 }
 
 // pairs is a notation of an operation and a list of outcomes, each with its truth.

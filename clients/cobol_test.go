@@ -56,3 +56,27 @@ func TestCOBOLStepEndsWithItsAnswer(t *testing.T) {
 		t.Errorf("the lock is %+v, %v; want that of JDOE", held, err)
 	}
 }
+
+// Goal: an outcome that the library's table does not have is an error, neither yes nor no. Method: a get of a newer contract.
+func TestCOBOLRefusesANewOutcome(t *testing.T) {
+	t.Parallel()
+	testdb.Clients(t)
+	all := languages()
+	cobol := all[slices.IndexFunc(all, func(l *language) bool { return l.folder == "cobol" })]
+	at := newPlace(t, onPostgres)
+	for _, statement := range []string{
+		"DROP FUNCTION applock.get_appl_lock_row",
+		"CREATE FUNCTION applock.get_appl_lock_row(text, text, text, text, bigint, text, OUT p_ok_fl text, OUT p_outcome text) " +
+			"LANGUAGE sql AS $$ SELECT 'Y', 'QUEUED' $$",
+	} {
+		if _, err := at.handle.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.CommandContext(t.Context(), cobol.drivers[0].compiled(t, cobol.folder, "step"))
+	command.Env = append(environment(at.environment...), "CLERK=JDOE")
+	output, err := command.CombinedOutput()
+	if command.ProcessState.ExitCode() != 12 || string(output) != "0A000 a new outcome: copy the library anew\n" {
+		t.Errorf("%v, %q", err, output)
+	}
+}

@@ -771,9 +771,9 @@
            MOVE OUT-DEPARTMENT-ID TO PUT-VALUE
            PERFORM PUT-TEXT.
 
-      * Who has it, or has lost it to a take.
+      * Who has it when it is refused, or has lost it to a take.
        PUT-OLD-OWNER.
-           IF OUT-FORMER-ID NOT = SPACES
+           IF APPLOCK-GRANTED
                MOVE OUT-FORMER-ID TO OUT-HOLDER-ID
                MOVE OUT-FORMER-DEPARTMENT-ID TO OUT-HOLDER-DEPARTMENT-ID
            END-IF

@@ -1,6 +1,20 @@
       * The operations, the same on each product. It is a part of
       * applock-libpq.cob and applock-libmariadb.cob, which send
       * the statement and find the columns of the answer.
+      * Looks whether the contract in the database is as new as these
+      * operations need. A program calls it when it has connected.
+       ENTRY "APPLOCK-CHECK" USING APPLOCK.
+           MOVE "appl_lock_version" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM CALL-FOR-ONE-ROW
+           IF APPLOCK-OK AND OUT-VERSION < 1
+               MOVE "0A000" TO APPLOCK-SQLSTATE
+               MOVE "an older contract: applockctl migrate up"
+                   TO APPLOCK-MESSAGE
+               PERFORM SET-RETURN-CODE
+           END-IF
+           GOBACK.
+
        ENTRY "APPLOCK-GET" USING APPLOCK.
            MOVE "get_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -900,6 +914,9 @@
                    MOVE COLUMN-TEXT TO OUT-TAKE-REASON-FL
                WHEN "history_level"
                    MOVE COLUMN-TEXT TO OUT-HISTORY-LEVEL
+               WHEN "appl_lock_version"
+               WHEN "version"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-VERSION
                WHEN "event_id"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-EVENT-ID
                WHEN "safe_event_id"

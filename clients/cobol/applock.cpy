@@ -124,6 +124,8 @@
                10  OUT-SECONDS-LEFT        PIC S9(18) COMP-5.
                10  OUT-TTL-SECONDS         PIC S9(18) COMP-5.
                10  OUT-FREE-IN-US          PIC S9(18) COMP-5.
+      *        Of the contract in the database.
+               10  OUT-VERSION             PIC S9(18) COMP-5.
                10  OUT-PURGED              PIC S9(18) COMP-5.
                10  OUT-LIVE                PIC S9(18) COMP-5.
                10  OUT-EXPIRED             PIC S9(18) COMP-5.

@@ -294,8 +294,9 @@ lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is n
 ##@ Make from sources
 
 .PHONY: generate
-generate: snapshot ## Make the generated code and the newest procedures migration from their sources.
+generate: snapshot ## Make the generated code, the newest procedures migration and the clients' tables of outcomes from their sources.
 	$(TOOL) sqlc generate
+	go run ./internal/build/outcomes
 
 # What the operation is called, such as extend_appl_locks.
 STEM :=

@@ -96,6 +96,9 @@ func languages() []*language {
 		{
 			folder: "perl", extension: "pl",
 			command: func(_, program string) []string { return []string{"perl", program} },
+			environment: func(tools string) []string {
+				return []string{"PERL5LIB=" + filepath.Join(tools, "perl/library/lib/perl5")}
+			},
 			opening: "use strict;\nuse warnings;\n",
 			drivers: []driver{
 				{name: "DBD::Pg", products: []string{onPostgres}},

@@ -56,3 +56,38 @@ func TestCOBOLStepEndsWithItsAnswer(t *testing.T) {
 		t.Errorf("the lock is %+v, %v; want that of JDOE", held, err)
 	}
 }
+
+// Goal: what does not fit the library is an error, neither yes nor no: an outcome that its table does not have, and an older contract.
+// Method: routines of other contracts.
+func TestCOBOLRefusesAnotherContract(t *testing.T) {
+	t.Parallel()
+	testdb.Clients(t)
+	all := languages()
+	cobol := all[slices.IndexFunc(all, func(l *language) bool { return l.folder == "cobol" })]
+	at := newPlace(t, onPostgres)
+	program := cobol.drivers[0].compiled(t, cobol.folder, "step")
+	for _, contract := range []struct{ routine, want string }{
+		{
+			"DROP FUNCTION applock.get_appl_lock_row; " +
+				"CREATE FUNCTION applock.get_appl_lock_row(text, text, text, text, bigint, text, OUT p_ok_fl text, OUT p_outcome text) " +
+				"LANGUAGE sql AS $$ SELECT 'Y', 'QUEUED' $$",
+			"0A000 a new outcome: copy the library anew\n",
+		},
+		{
+			"CREATE OR REPLACE FUNCTION applock.appl_lock_version() RETURNS integer LANGUAGE sql AS $$ SELECT 0 $$",
+			"0A000 an older contract: applockctl migrate up\n",
+		},
+	} {
+		for _, statement := range strings.Split(contract.routine, "; ") {
+			if _, err := at.handle.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		command := exec.CommandContext(t.Context(), program)
+		command.Env = append(environment(at.environment...), "CLERK=JDOE")
+		output, err := command.CombinedOutput()
+		if command.ProcessState.ExitCode() != 12 || string(output) != contract.want {
+			t.Errorf("%v, %q, want %q", err, output, contract.want)
+		}
+	}
+}

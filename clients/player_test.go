@@ -184,7 +184,7 @@ func (p *process) caller() scenario.Executor {
 		}
 		var result []map[string]any
 		for _, row := range rows {
-			converted, err := typed(answered(called), row)
+			converted, err := judged(called, row)
 			if err != nil {
 				return nil, err
 			}
@@ -226,6 +226,25 @@ func grantFields(document any) ([]any, error) {
 		fields = append(fields, grant.ObjectType, grant.ObjectID, grant.OperatorID, grant.Fence, grant.TTLSeconds)
 	}
 	return fields, nil
+}
+
+// judged converts a row. It begins with granted, true or false, where the operation has outcomes: what the library makes of the answer.
+// Where that is not what the contract says, it is an error.
+func judged(called db.Operation, row []string) (map[string]any, error) {
+	outcomes := called.Outcomes()
+	if len(outcomes) == 0 {
+		return typed(answered(called), row)
+	}
+	converted, err := typed(answered(called), row[1:])
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(outcomes, func(a db.Answer) bool {
+		return a.Outcome == converted["outcome"] && strconv.FormatBool(a.Granted) == row[0]
+	}) {
+		return nil, fmt.Errorf("%s: the library says of %q that granted is %s, and the contract does not", called.Name, row[1:], row[0])
+	}
+	return converted, nil
 }
 
 // answered is what a row of an operation has.

@@ -20,6 +20,9 @@
        01  ROW-POINTER             POINTER.
        01  LENGTHS-POINTER         POINTER.
        01  FURTHER-RESULT          POINTER.
+      * Of mysql.h: MARIADB_CONNECTION_SERVER_STATUS.
+       01  ASK-SERVER-STATUS       PIC S9(9) COMP-5 VALUE 30.
+       01  SERVER-STATUS           PIC 9(9) COMP-5.
        LINKAGE SECTION.
        COPY "applock.cpy".
        01  BYTES                   PIC X(1000000).
@@ -77,6 +80,16 @@
                BY REFERENCE BYTES
                BY VALUE BYTES-LENGTH
                RETURNING BYTES-LENGTH.
+
+      * Of the status 1 is a transaction, and 2 autocommit, without
+      * which one begins by itself.
+       NEED-TRANSACTION.
+           CALL "mariadb_get_info" USING BY VALUE APPLOCK-CONNECTION
+               BY VALUE ASK-SERVER-STATUS BY REFERENCE SERVER-STATUS
+               RETURNING QUERY-STATUS
+           IF FUNCTION MOD(SERVER-STATUS 4) = 2
+               PERFORM REFUSE-OUTSIDE
+           END-IF.
 
        SEND-STATEMENT.
            SUBTRACT 1 FROM STATEMENT-END

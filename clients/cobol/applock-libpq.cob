@@ -61,6 +61,14 @@
                BY VALUE NO-POINTER
                RETURNING BYTES-LENGTH.
 
+      * 0 is PQTRANS_IDLE.
+       NEED-TRANSACTION.
+           CALL "PQtransactionStatus" USING BY VALUE APPLOCK-CONNECTION
+               RETURNING RESULT-STATUS
+           IF RESULT-STATUS = 0
+               PERFORM REFUSE-OUTSIDE
+           END-IF.
+
        SEND-STATEMENT.
            MOVE LOW-VALUE TO STATEMENT(STATEMENT-END:1)
            CALL "PQexec" USING

@@ -1,6 +1,20 @@
       * The operations, the same on each product. It is a part of
       * applock-libpq.cob and applock-libmariadb.cob, which send
       * the statement and find the columns of the answer.
+      * Looks whether the contract in the database is as new as these
+      * operations need. A program calls it when it has connected.
+       ENTRY "APPLOCK-CHECK" USING APPLOCK.
+           MOVE "appl_lock_version" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM CALL-FOR-ONE-ROW
+           IF APPLOCK-OK AND OUT-VERSION < 1
+               MOVE "0A000" TO APPLOCK-SQLSTATE
+               MOVE "an older contract: applockctl migrate up"
+                   TO APPLOCK-MESSAGE
+               PERFORM SET-RETURN-CODE
+           END-IF
+           GOBACK.
+
        ENTRY "APPLOCK-GET" USING APPLOCK.
            MOVE "get_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -13,8 +27,9 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * One of IN-PERMITS permits. APPLOCK-FETCH gets the row of its
-      * slot, or one for each slot, whose outcome is FULL.
+      * One of IN-PERMITS permits; OUT-OBJECT-ID is the id of its slot.
+      * When it is refused, that is the slot of OUT-HOLDER-ID, who is
+      * the first to go, and APPLOCK-FETCH gets the others'.
        ENTRY "APPLOCK-PERMIT" USING APPLOCK.
            MOVE "get_appl_lock_permit" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -25,6 +40,10 @@
            PERFORM ADD-DEPARTMENT-ID
            PERFORM ADD-TTL-SECONDS
            PERFORM CALL-FOR-ROWS
+           IF APPLOCK-OK
+               PERFORM READ-ROW
+               PERFORM SET-RETURN-CODE
+           END-IF
            GOBACK.
 
        ENTRY "APPLOCK-RELEASE" USING APPLOCK.
@@ -136,10 +155,11 @@
            GOBACK.
 
       * LK002 unless this grant is live; it stays so until the
-      * transaction ends.
+      * transaction ends. LK001 outside of one: it would end at once.
        ENTRY "APPLOCK-ASSERT" USING APPLOCK.
            MOVE "assert_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
+           PERFORM NEED-TRANSACTION
            PERFORM ADD-OBJECT
            PERFORM ADD-OPERATOR-ID
            PERFORM ADD-FENCE
@@ -147,10 +167,11 @@
            GOBACK.
 
       * Waits until no other transaction is inside, and stays inside
-      * until this one ends.
+      * until this one ends. LK001 outside of one.
        ENTRY "APPLOCK-SERIALIZE" USING APPLOCK.
            MOVE "serialize_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
+           PERFORM NEED-TRANSACTION
            PERFORM ADD-OBJECT
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
@@ -686,7 +707,7 @@
            EVALUATE TRUE
                WHEN APPLOCK-NO-ROW
                    MOVE 4 TO RETURN-CODE
-               WHEN APPLOCK-OK AND APPLOCK-NO
+               WHEN APPLOCK-OK AND (APPLOCK-REFUSED OR APPLOCK-FREE)
                    MOVE 4 TO RETURN-CODE
                WHEN APPLOCK-OK
                    MOVE 0 TO RETURN-CODE
@@ -700,7 +721,106 @@
            PERFORM FIND-ROW
            PERFORM READ-COLUMN VARYING COLUMN-NUMBER
                FROM 0 BY 1 UNTIL COLUMN-NUMBER = COLUMNS-FOUND
-           ADD 1 TO APPLOCK-ROW.
+           ADD 1 TO APPLOCK-ROW
+           IF OUT-OUTCOME NOT = SPACES
+               PERFORM JUDGE-OUTCOME
+           END-IF.
+
+       JUDGE-OUTCOME.
+           MOVE ROUTINE TO OPERATION
+           INSPECT OPERATION REPLACING ALL "_row" BY SPACES
+           EVALUATE OPERATION ALSO OUT-OUTCOME
+      * outcomes: made by `make generate`
+               WHEN "get_appl_lock" ALSO "ACQUIRED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "get_appl_lock" ALSO "RENEWED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "get_appl_lock" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "get_appl_lock_permit" ALSO "ACQUIRED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "get_appl_lock_permit" ALSO "RENEWED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "get_appl_lock_permit" ALSO "FULL"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "release_appl_lock" ALSO "RELEASED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "release_appl_lock" ALSO "FREE"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "release_appl_lock" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "release_appl_locks" ALSO "RELEASED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "release_appl_locks" ALSO "BUSY"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "release_appl_locks" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "release_appl_locks" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "release_appl_locks" ALSO "WOULD_RELEASE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "transfer_appl_lock" ALSO "TRANSFERRED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "transfer_appl_lock" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "transfer_appl_lock" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "take_appl_lock" ALSO "TAKEN"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "take_appl_lock" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "take_appl_lock" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "transfer_appl_locks" ALSO "TRANSFERRED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "transfer_appl_locks" ALSO "BUSY"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "transfer_appl_locks" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "transfer_appl_locks" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "transfer_appl_locks" ALSO "WOULD_TRANSFER"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "note_appl_lock" ALSO "NOTED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "note_appl_lock" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "note_appl_lock" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "renew_appl_locks" ALSO "RENEWED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "renew_appl_locks" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "renew_appl_locks" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "set_appl_lock_policy" ALSO "SET"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "drop_appl_lock_policy" ALSO "DROPPED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "drop_appl_lock_policy" ALSO "NONE"
+                   SET APPLOCK-REFUSED TO TRUE
+      * outcomes: end
+               WHEN OTHER
+                   MOVE "0A000" TO APPLOCK-SQLSTATE
+                   MOVE "a new outcome: copy the library anew"
+                       TO APPLOCK-MESSAGE
+           END-EVALUATE
+           EVALUATE OPERATION ALSO TRUE
+               WHEN "take_appl_lock" ALSO APPLOCK-GRANTED
+                   MOVE OUT-HOLDER-ID TO OUT-FORMER-ID
+                   MOVE OUT-HOLDER-DEPARTMENT-ID
+                       TO OUT-FORMER-DEPARTMENT-ID
+                   MOVE SPACES TO OUT-HOLDER-ID
+                   MOVE SPACES TO OUT-HOLDER-DEPARTMENT-ID
+               WHEN "get_appl_lock_permit" ALSO APPLOCK-REFUSED
+                   MOVE OUT-OPERATOR-ID TO OUT-HOLDER-ID
+                   MOVE OUT-DEPARTMENT-ID TO OUT-HOLDER-DEPARTMENT-ID
+           END-EVALUATE.
+
+       REFUSE-OUTSIDE.
+           MOVE "LK001" TO APPLOCK-SQLSTATE
+           MOVE "begin a transaction first: it would end at once"
+               TO APPLOCK-MESSAGE.
 
        READ-COLUMN.
            PERFORM FIND-COLUMN
@@ -719,7 +839,9 @@
        KEEP-COLUMN.
            EVALUATE COLUMN-NAME
                WHEN "ok_fl"
-                   MOVE COLUMN-TEXT TO OUT-FLAG
+                   IF ROUTINE = "inquire_appl_lock_row"
+                       MOVE COLUMN-TEXT TO OUT-HELD
+                   END-IF
                WHEN "outcome"
                    MOVE COLUMN-TEXT TO OUT-OUTCOME
                WHEN "object_type"
@@ -731,15 +853,13 @@
                    MOVE COLUMN-TEXT TO OUT-OPERATOR-ID
                WHEN "department_id"
                    MOVE COLUMN-TEXT TO OUT-DEPARTMENT-ID
-               WHEN "old_operator_id"
-                   MOVE COLUMN-TEXT TO OUT-OLD-OPERATOR-ID
-               WHEN "old_department_id"
-                   MOVE COLUMN-TEXT TO OUT-OLD-DEPARTMENT-ID
                WHEN "client_id"
                    MOVE COLUMN-TEXT TO OUT-CLIENT-ID
                WHEN "holder_id"
+               WHEN "old_operator_id"
                    MOVE COLUMN-TEXT TO OUT-HOLDER-ID
                WHEN "holder_department_id"
+               WHEN "old_department_id"
                    MOVE COLUMN-TEXT TO OUT-HOLDER-DEPARTMENT-ID
                WHEN "waited_seconds"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT)
@@ -794,6 +914,9 @@
                    MOVE COLUMN-TEXT TO OUT-TAKE-REASON-FL
                WHEN "history_level"
                    MOVE COLUMN-TEXT TO OUT-HISTORY-LEVEL
+               WHEN "appl_lock_version"
+               WHEN "version"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-VERSION
                WHEN "event_id"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-EVENT-ID
                WHEN "safe_event_id"

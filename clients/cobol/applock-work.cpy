@@ -1,6 +1,7 @@
       * What the operations work with: a part of applock-libpq.cob and
       * applock-libmariadb.cob.
        01  ROUTINE                 PIC X(32).
+       01  OPERATION               PIC X(32).
        01  SCHEMA                  PIC X(64).
        01  STATEMENT-VERB          PIC X(16).
        01  PARAMETERS              PIC S9(9) COMP-5.

@@ -96,27 +96,36 @@
       *    What an operation does not answer is blank or 0. A timestamp
       *    is text like 2026-11-22T12:41:07.123456Z.
            05  APPLOCK-OUT.
-      *        OK_FL.
-               10  OUT-FLAG                PIC X.
-                   88  APPLOCK-YES         VALUE "Y".
-                   88  APPLOCK-NO          VALUE "N".
+      *        Has the caller got what it asked for? It is blank after
+      *        an error, and where an operation has no outcomes.
+               10  OUT-GRANTED             PIC X.
+                   88  APPLOCK-GRANTED     VALUE "Y".
+                   88  APPLOCK-REFUSED     VALUE "N".
+      *        Of APPLOCK-INQUIRE: somebody holds it, or nobody does.
+               10  OUT-HELD                PIC X.
+                   88  APPLOCK-HELD        VALUE "Y".
+                   88  APPLOCK-FREE        VALUE "N".
                10  OUT-OUTCOME             PIC X(16).
                10  OUT-OBJECT-TYPE         PIC X(256).
       *        OBJECT_ID and SLOT_ID.
                10  OUT-OBJECT-ID           PIC X(1020).
                10  OUT-OPERATOR-ID         PIC X(256).
                10  OUT-DEPARTMENT-ID       PIC X(256).
-               10  OUT-OLD-OPERATOR-ID     PIC X(256).
-               10  OUT-OLD-DEPARTMENT-ID   PIC X(256).
                10  OUT-CLIENT-ID           PIC X(256).
-      *        Who holds what OUT-OPERATOR-ID waits for.
+      *        Who has it when it is refused; of a waiter, who has what
+      *        it waits for.
                10  OUT-HOLDER-ID           PIC X(256).
                10  OUT-HOLDER-DEPARTMENT-ID PIC X(256).
+      *        Who has lost it to APPLOCK-TAKE.
+               10  OUT-FORMER-ID           PIC X(256).
+               10  OUT-FORMER-DEPARTMENT-ID PIC X(256).
                10  OUT-WAITED-SECONDS      PIC S9(18) COMP-5.
                10  OUT-FENCE               PIC S9(18) COMP-5.
                10  OUT-SECONDS-LEFT        PIC S9(18) COMP-5.
                10  OUT-TTL-SECONDS         PIC S9(18) COMP-5.
                10  OUT-FREE-IN-US          PIC S9(18) COMP-5.
+      *        Of the contract in the database.
+               10  OUT-VERSION             PIC S9(18) COMP-5.
                10  OUT-PURGED              PIC S9(18) COMP-5.
                10  OUT-LIVE                PIC S9(18) COMP-5.
                10  OUT-EXPIRED             PIC S9(18) COMP-5.

@@ -20,6 +20,7 @@
        01  EDITED-NUMBER           PIC -(9)9.
        01  STATEMENT               PIC X(64).
        LINKAGE SECTION.
+       01  COMMAND-TEXT            PIC X(9).
        01  DB-CONNECTION           POINTER.
        01  COUNTED                 PIC S9(9) COMP-5.
        01  DRIVER-VERSION          PIC X(64).
@@ -92,4 +93,9 @@
                DELIMITED BY SIZE INTO STATEMENT
            CALL "mysql_query" USING BY VALUE DB-CONNECTION
                BY REFERENCE STATEMENT RETURNING QUERY-STATUS
+           GOBACK.
+
+       ENTRY "PLAYER-RUN" USING DB-CONNECTION COMMAND-TEXT.
+           CALL "mysql_query" USING BY VALUE DB-CONNECTION
+               BY REFERENCE COMMAND-TEXT RETURNING QUERY-STATUS
            GOBACK.

@@ -40,6 +40,8 @@
        01  LINE-FEED               PIC X VALUE X"0A".
        01  RETURN-CHARACTER        PIC X VALUE X"0D".
        01  TEN-MILLISECONDS        PIC 9(18) COMP-5 VALUE 10000000.
+       01  BEGIN-COMMAND           PIC X(9) VALUE Z"BEGIN".
+       01  END-COMMAND             PIC X(9) VALUE Z"ROLLBACK".
        01  COUNTED                 PIC S9(9) COMP-5.
        01  DRIVER-VERSION          PIC X(64).
       * A name that is not a literal is looked up when it is called.
@@ -163,9 +165,9 @@
                MOVE FUNCTION NUMVAL(FIELD(7)) TO IN-TTL-SECONDS
            END-IF
            CALL "APPLOCK-PERMIT" USING APPLOCK
-           PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
+               PERFORM PUT-GRANTED
                MOVE OUT-OUTCOME TO PUT-VALUE
                PERFORM PUT-TEXT
                MOVE OUT-OBJECT-ID TO PUT-VALUE
@@ -200,7 +202,7 @@
            CALL "APPLOCK-INQUIRE" USING APPLOCK
            IF APPLOCK-OK
                PERFORM BEGIN-ROW
-               MOVE OUT-FLAG TO PUT-VALUE
+               MOVE OUT-HELD TO PUT-VALUE
                PERFORM PUT-TEXT
                PERFORM PUT-OWNER
                PERFORM PUT-FENCE
@@ -293,6 +295,7 @@
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
+               PERFORM PUT-GRANTED
                PERFORM PUT-OBJECT
                MOVE OUT-OUTCOME TO PUT-VALUE
                PERFORM PUT-TEXT
@@ -396,12 +399,16 @@
            PERFORM TAKE-OBJECT
            MOVE FIELD(4) TO IN-OPERATOR-ID
            PERFORM TAKE-FENCE-FROM-5
+           CALL "PLAYER-RUN" USING APPLOCK-CONNECTION BEGIN-COMMAND
            CALL "APPLOCK-ASSERT" USING APPLOCK
+           CALL "PLAYER-RUN" USING APPLOCK-CONNECTION END-COMMAND
            PERFORM END-ANSWER.
 
        PLAY-SERIALIZE.
            PERFORM TAKE-OBJECT
+           CALL "PLAYER-RUN" USING APPLOCK-CONNECTION BEGIN-COMMAND
            CALL "APPLOCK-SERIALIZE" USING APPLOCK
+           CALL "PLAYER-RUN" USING APPLOCK-CONNECTION END-COMMAND
            PERFORM END-ANSWER.
 
       * Five fields for each grant.
@@ -426,6 +433,7 @@
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
                PERFORM BEGIN-ROW
+               PERFORM PUT-GRANTED
                PERFORM PUT-OBJECT
                MOVE OUT-OUTCOME TO PUT-VALUE
                PERFORM PUT-TEXT
@@ -667,7 +675,7 @@
            MOVE 60 TO IN-TTL-SECONDS
            IF NOT IN-OPERATOR-ID-NULL
                CALL "APPLOCK-GET" USING APPLOCK
-               PERFORM UNTIL NOT APPLOCK-OK OR APPLOCK-YES
+               PERFORM UNTIL NOT APPLOCK-OK OR APPLOCK-GRANTED
                    CALL "CBL_GC_NANOSLEEP" USING TEN-MILLISECONDS
                    CALL "APPLOCK-GET" USING APPLOCK
                END-PERFORM
@@ -763,14 +771,28 @@
            MOVE OUT-DEPARTMENT-ID TO PUT-VALUE
            PERFORM PUT-TEXT.
 
+      * Who has it when it is refused, or has lost it to a take.
        PUT-OLD-OWNER.
-           MOVE OUT-OLD-OPERATOR-ID TO PUT-VALUE
+           IF APPLOCK-GRANTED
+               MOVE OUT-FORMER-ID TO OUT-HOLDER-ID
+               MOVE OUT-FORMER-DEPARTMENT-ID TO OUT-HOLDER-DEPARTMENT-ID
+           END-IF
+           MOVE OUT-HOLDER-ID TO PUT-VALUE
            PERFORM PUT-TEXT
-           MOVE OUT-OLD-DEPARTMENT-ID TO PUT-VALUE
+           MOVE OUT-HOLDER-DEPARTMENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT.
+
+       PUT-GRANTED.
+           IF APPLOCK-GRANTED
+               MOVE "true" TO PUT-VALUE
+           ELSE
+               MOVE "false" TO PUT-VALUE
+           END-IF
            PERFORM PUT-TEXT.
 
        PUT-FLAG-AND-OUTCOME.
-           MOVE OUT-FLAG TO PUT-VALUE
+           PERFORM PUT-GRANTED
+           MOVE OUT-GRANTED TO PUT-VALUE
            PERFORM PUT-TEXT
            MOVE OUT-OUTCOME TO PUT-VALUE
            PERFORM PUT-TEXT.

@@ -1,9 +1,7 @@
-# Plays the scenarios for clients/player_test.go through Applock.pm: player.pl DRIVER
+# Plays the scenarios for clients/player_test.go through the installed Applock: player.pl DRIVER
 
 use strict;
 use warnings;
-use FindBin;
-use lib $FindBin::Bin;
 use Applock;
 use DBI;
 use Scalar::Util qw(blessed);
@@ -18,24 +16,24 @@ my $locks  = Applock->new($dbh);
 
 # The columns of each answer, in order: a hash has none.
 my @lock    = qw(object_type object_id operator_id department_id);
-my @changed = qw(object_type object_id outcome old_operator_id old_department_id fence expires_ts seconds_left);
+my @changed = qw(granted object_type object_id outcome old_operator_id old_department_id fence expires_ts seconds_left);
 my %columns = (
     versions               => [qw(language driver)],
-    get_appl_lock          => [qw(ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note)],
-    get_appl_lock_permit   => [qw(outcome slot_id operator_id department_id fence expires_ts seconds_left note)],
-    release_appl_lock      => [qw(ok_fl outcome old_operator_id old_department_id)],
+    get_appl_lock          => [qw(granted ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note)],
+    get_appl_lock_permit   => [qw(granted outcome slot_id operator_id department_id fence expires_ts seconds_left note)],
+    release_appl_lock      => [qw(granted ok_fl outcome old_operator_id old_department_id)],
     inquire_appl_lock      => [qw(ok_fl operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note)],
-    transfer_appl_lock     => [qw(ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
-    take_appl_lock         => [qw(ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
-    note_appl_lock         => [qw(ok_fl outcome old_operator_id old_department_id)],
+    transfer_appl_lock     => [qw(granted ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    take_appl_lock         => [qw(granted ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    note_appl_lock         => [qw(granted ok_fl outcome old_operator_id old_department_id)],
     purge_appl_locks       => [qw(purged)],
     purge_appl_lock_history => [qw(purged)],
     transfer_appl_locks    => [@changed],
     release_appl_locks     => [@changed],
-    renew_appl_locks       => [qw(object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
+    renew_appl_locks       => [qw(granted object_type object_id outcome old_operator_id old_department_id expires_ts seconds_left)],
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
-    set_appl_lock_policy    => [qw(ok_fl outcome)],
-    drop_appl_lock_policy   => [qw(ok_fl outcome)],
+    set_appl_lock_policy    => [qw(granted ok_fl outcome)],
+    drop_appl_lock_policy   => [qw(granted ok_fl outcome)],
     inbox_appl_locks =>
         [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason safe_event_id)],
     appl_lock_live    => [@lock, qw(fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note)],
@@ -50,7 +48,7 @@ my %play = (
     versions           => \&versions,
     increment          => \&increment,
     get_appl_lock      => sub { $locks->get(@_[ 0 .. 2 ], named([qw(department ttl new)], @_[ 3 .. 5 ])) },
-    get_appl_lock_permit => sub { $locks->permit(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5]) },
+    get_appl_lock_permit => sub { permits($locks->permit(@_[ 0 .. 3 ], department => $_[4], ttl => $_[5])) },
     release_appl_lock  => sub { $locks->release(@_[ 0 .. 2 ], fence => $_[3], actor => $_[4], reason => $_[5]) },
     inquire_appl_lock  => sub { $locks->inquire(@_) },
     transfer_appl_lock => sub { $locks->transfer(@_[ 0 .. 3 ], named([qw(department ttl actor reason)], @_[ 4 .. 7 ])) },
@@ -58,8 +56,8 @@ my %play = (
     note_appl_lock     => sub { $locks->note(@_[ 0 .. 2, 4 ], fence => $_[3]) },
     purge_appl_locks   => sub { { purged => $locks->purge(named([qw(older_than max_rows)], @_)) } },
     purge_appl_lock_history => sub { { purged => $locks->purge_history(named([qw(older_than max_rows)], @_)) } },
-    assert_appl_lock   => sub { $locks->assert(@_) },
-    serialize_appl_lock       => sub { $locks->serialize(@_) },
+    assert_appl_lock   => sub { inside(assert => @_) },
+    serialize_appl_lock => sub { inside(serialize => @_) },
     transfer_appl_locks => sub {
         my ($from, $type, $to, @more) = @_;
         $locks->transfer_all(
@@ -87,11 +85,12 @@ while (my $line = <STDIN>) {
     my ($operation, @arguments) = map { decode($_) } split /\t/, $line, -1;
     my @rows = eval { $play{$operation} ? $play{$operation}->(@arguments) : view($operation, @arguments) };
     if (my $error = $@) {
-        die $error if !blessed $error;
-        say('error', $error->sqlstate, $error->message);
+        die $error if !blessed $error || !$error->sqlstate;
+        # What the library refuses itself it names as its caller did.
+        say('error', $error->sqlstate, $error->message =~ s/^\w+: (new|dry_run|take_reason) must/$operation: p_$1_fl must/r);
         next;
     }
-    say('row', @$_{ @{ $columns{$operation} } }) for @rows;
+    say('row', @{ columns($_) }{ @{ $columns{$operation} } }) for @rows;
     say('end');
 }
 
@@ -118,12 +117,49 @@ sub decode {
     return $field =~ s/\\([\\tnr])/$unescapes{$1}/gr;
 }
 
+# The columns of the contract, of an answer.
+sub columns {
+    my ($answer) = @_;
+    my %row = %{ $answer // { operator => '', department => '', fence => 0, seconds_left => 0, note => '', is_free => 1 } };
+    $row{ok_fl} = $row{granted} // !$row{is_free} ? 'Y' : 'N';
+    $row{granted} = $row{granted} ? 'true' : 'false' if exists $row{granted};
+    my $other = $row{holder} // $row{former} // { operator => '', department => '' };
+    @row{qw(old_operator_id old_department_id)} = @$other{qw(operator department)};
+    my %names = (operator => 'operator_id', department => 'department_id', locked_at => 'lock_ts');
+    $row{ $names{$_} // s/_at\z/_ts/r } //= $row{$_} for keys %row;
+    return \%row;
+}
+
+# One row, or one for each holder.
+sub permits {
+    my ($answer) = @_;
+    my %answer = %$answer;
+    my @holders = @{ delete $answer{holders} };
+    return @holders ? map { { %answer, %$_ } } @holders : \%answer;
+}
+
+# In a transaction of its own.
+sub inside {
+    my ($method, @arguments) = @_;
+    $dbh->begin_work;
+    my $done = eval { $locks->$method(@arguments); 1 };
+    my $error = $@;
+    $done ? $dbh->commit : $dbh->rollback;
+    die $error if !$done;
+    return;
+}
+
 sub say { print join("\t", map { encode($_) } @_), "\n" }
 
 sub named {
     my ($names, @values) = @_;
     my %named;
     @named{@$names} = @values;
+    for my $flag (grep { defined $named{$_} } qw(new dry_run take_reason)) {
+        # An empty text is false to Perl, and to the procedures only here and there. What is no flag stays none.
+        my %flags = (Y => 1, N => 0, $flag eq 'take_reason' ? () : ('' => 0));
+        $named{$flag} = $flags{ $named{$flag} =~ s/ +\z//r } // "'$named{$flag}'";
+    }
     return %named;
 }
 
@@ -137,7 +173,7 @@ sub view {
 sub grants {
     my @grants;
     while (my @fields = splice @_, 0, 5) {
-        push @grants, { named([qw(object_type object_id operator_id fence ttl_seconds)], @fields) };
+        push @grants, { named([qw(object_type object_id operator fence ttl)], @fields) };
     }
     return @grants;
 }
@@ -151,7 +187,7 @@ sub versions {
 sub increment {
     my ($operator) = @_;
     if (defined $operator) {
-        select undef, undef, undef, 0.01 while $locks->get('counter', 1, $operator, ttl => 60)->{ok_fl} eq 'N';
+        select undef, undef, undef, 0.01 until $locks->get('counter', 1, $operator, ttl => 60);
     }
     my ($n) = $dbh->selectrow_array('SELECT n FROM counter');
     say('read', $n);

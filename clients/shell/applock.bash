@@ -2,20 +2,21 @@
 #
 #   applock_client=(psql)                                  # its environment says where
 #   applock_client=(mariadb --user=app --host=db1 appdb)   # or mysql
-#   if applock_get customer 42 JDOE CS 3600; then echo "${lock[fence]}"; else echo "${lock[old_operator_id]}"; fi
+#   if applock_get customer 42 JDOE CS 3600; then echo "${lock[fence]}"; else echo "${lock[holder]} has it"; fi
 #
 # Each function is one session of the client and one call of one procedure, or reads one view, and final when it returns. It returns
-# 0 for yes, 1 for no, 2 for a mistake of yours, and 4 if the database could not be asked; the client's message is on stderr then,
-# and the SQLSTATE in applock_sqlstate. Arguments are in the order of procedures/README.md; one that is left out, or is \N, is
-# NULL. An answer of one row is in the associative array lock, with the names from there without "p_"; the functions
-# of many rows print them: tabs between columns, and in the columns \t, \n, \\ and \N as PostgreSQL's COPY has them. Times are UTC.
+# 0 when the caller has got what it asked for, and 1 when not. After an error it returns 2 for a mistake of the caller (LK001), 5 when
+# an assertion failed (LK002), 75 when the same call again may work (LK003), and 4 for any other; the client's message is on stderr then,
+# and the SQLSTATE in applock_sqlstate. Arguments are in the order of procedures/README.md; one that is left out, or is \N, is NULL.
+#
+# An answer of one row is in the associative array lock: granted is true or false, outcome a word, holder and holder_department who has
+# it instead. The functions of many rows print them: tabs between columns, and in the columns \t, \n, \\ and \N as PostgreSQL's COPY
+# has them. Times are UTC.
 
-applock_get() { _applock_one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note" get_appl_lock_row 6 "$@"; }
-applock_release() { _applock_one "ok_fl outcome old_operator_id old_department_id" release_appl_lock_row 6 "$@"; }
-applock_inquire() { _applock_one "ok_fl operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" inquire_appl_lock_row 2 "$@"; }
-applock_transfer() { _applock_one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" transfer_appl_lock_row 8 "$@"; }
-applock_take() { _applock_one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" take_appl_lock_row 7 "$@"; }
-applock_note() { _applock_one "ok_fl outcome old_operator_id old_department_id" note_appl_lock_row 5 "$@"; }
+applock_get() { _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left note" get_appl_lock_row 6 "$@"; }
+applock_release() { _applock_one "ok_fl outcome holder holder_department" release_appl_lock_row 6 "$@"; }
+applock_transfer() { _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left" transfer_appl_lock_row 8 "$@"; }
+applock_note() { _applock_one "ok_fl outcome holder holder_department" note_appl_lock_row 5 "$@"; }
 applock_set_policy() { _applock_one "ok_fl outcome" set_appl_lock_policy_row 7 "$@"; }
 applock_drop_policy() { _applock_one "ok_fl outcome" drop_appl_lock_policy_row 3 "$@"; }
 applock_purge() { _applock_one "purged" purge_appl_locks_row 2 "$@"; }
@@ -23,25 +24,107 @@ applock_purge_history() { _applock_one "purged" purge_appl_lock_history_row 2 "$
 applock_announce() { _applock_one "ok_fl" announce_appl_lock_waiter_row 6 "$@"; }
 applock_retract() { _applock_one "ok_fl" retract_appl_lock_waiter_row 4 "$@"; }
 
-# What these two keep until the end of the transaction ends with the session: use them in a script of SQL.
-applock_assert() { _applock_one "ok_fl" assert_appl_lock_row 4 "$@"; }
-applock_serialize() { _applock_one "ok_fl" serialize_appl_lock_row 2 "$@"; }
+# Takes it from whoever holds it: former and former_department are who has lost it.
+applock_take() {
+    _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left" take_appl_lock_row 7 "$@" || return
+    lock[former]=${lock[holder]} lock[former_department]=${lock[holder_department]} lock[holder]= lock[holder_department]=
+}
 
-# One row with the slot of the permit, or one for each slot, whose outcome is FULL.
-applock_permit() { _applock_rows "- - - - - ts - -" get_appl_lock_permit 6 "$@"; }
-# One page of what an operator holds: a row for each lock. Fewer than max_rows are the last page.
-applock_transfer_all() { _applock_rows "- - - - - - ts -" transfer_appl_locks 11 "$@"; }
-applock_release_all() { _applock_rows "- - - - - - ts -" release_appl_locks 8 "$@"; }
-applock_renew() { _applock_rows "- - - - - ts -" renew_appl_locks 1 "$@"; }
+# Returns 0 when it is held, and lock says by whom: operator, department. It returns 1 when it is free, and lock is empty.
+applock_inquire() {
+    _applock_one "ok_fl operator department fence acquired_at locked_at expires_at seconds_left note" inquire_appl_lock_row 2 "$@" || return
+    [[ ${lock[fence]} != 0 ]] || { lock=() && return 1; }
+}
+
+# The permit's id for all other functions is slot_id. When it is FULL, the array holders has a line for each slot: slot_id, operator,
+# department, fence, expires_at, seconds_left, note.
+applock_permit() {
+    local rows
+    holders=()
+    _applock_keep "outcome slot_id operator department fence expires_at seconds_left note" get_appl_lock_permit 6 "$@" || {
+        local status=$?
+        ((status == 1)) && mapfile -t holders < <(cut -f 2- <<<"$rows") && lock=([granted]=false [outcome]="${lock[outcome]}")
+        return $status
+    }
+}
+
+# One page of what an operator holds: a row for each lock, whose first column is true or false: has it been done? It returns 1 when one
+# of them has not. Fewer rows than max_rows are the last page.
+applock_transfer_all() { _applock_list transfer_appl_locks "- - - - - - ts -" 11 "$@"; }
+applock_release_all() { _applock_list release_appl_locks "- - - - - - ts -" 8 "$@"; }
+
+# applock_renew [OBJECT_TYPE OBJECT_ID OPERATOR FENCE TTL]... does so for the renewals of many grants. It also returns 1 when a row is
+# missing, because another transaction is changing that lock.
+applock_renew() {
+    local document='' count=0 value i record rows status names=(object_type object_id operator_id fence ttl_seconds)
+    (($# % 5 == 0)) || { echo "applock_renew: each grant has five arguments" >&2 && return 2; }
+    for (( ; $#; count++)); do
+        record=
+        for i in 0 1 2 3 4; do
+            value=$1
+            shift
+            if [[ $value == '\N' ]]; then
+                value=null
+            elif ((i < 3)); then
+                value=${value//\\/\\\\} value=${value//\"/\\\"} value=${value//$'\t'/\\t}
+                value=\"${value//$'\n'/\\n}\" value=${value//$'\r'/\\r}
+            elif [[ ! $value =~ ^-?[0-9]+$ ]]; then
+                echo "applock_renew: ${names[i]} must be a whole number, not $value" >&2
+                return 2
+            fi
+            record+=,\"${names[i]}\":$value
+        done
+        document+=,{${record#,}}
+    done
+    rows=$(_applock_list renew_appl_locks "- - - - - ts -" 1 "[${document#,}]")
+    status=$?
+    [[ $rows ]] && printf '%s\n' "$rows"
+    ((status == 0 && $(grep -c . <<<"$rows") < count)) && status=1
+    return $status
+}
+
 applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }
 applock_inbox() { _applock_rows "- - - - - - ts - - -" inbox_appl_locks 3 "$@"; }
+
+# applock_assert OBJECT_TYPE OBJECT_ID OPERATOR FENCE SQL runs the SQL in a transaction in which this grant stays live, and does
+# not when the grant has ended. applock_serialize OBJECT_TYPE OBJECT_ID SQL runs it while no other transaction is inside. What the
+# SQL answers is printed; it is committed or rolled back as a whole. Neither does anything without SQL: its transaction would end at once.
+applock_assert() { _applock_inside assert_appl_lock_row 4 "$@"; }
+applock_serialize() { _applock_inside serialize_appl_lock_row 2 "$@"; }
+
+# Says what to do when the database has an older contract than these functions need.
+applock_check() {
+    local version
+    version=$(_applock_rows - appl_lock_version 0) || return
+    ((version >= 1)) && return
+    echo "applock: the database has contract $version, and applock.bash needs 1: applockctl migrate up" >&2
+    return 4
+}
+
+# What the outcomes of each operation say: has the caller got what it asked for?
+declare -gA _applock_outcomes=(
+    # outcomes: made by `make generate`
+    [get_appl_lock]="ACQUIRED=true RENEWED=true HELD=false"
+    [get_appl_lock_permit]="ACQUIRED=true RENEWED=true FULL=false"
+    [release_appl_lock]="RELEASED=true FREE=true HELD=false"
+    [release_appl_locks]="RELEASED=true BUSY=false HELD=false FREE=false WOULD_RELEASE=false"
+    [transfer_appl_lock]="TRANSFERRED=true HELD=false FREE=false"
+    [take_appl_lock]="TAKEN=true HELD=false FREE=false"
+    [transfer_appl_locks]="TRANSFERRED=true BUSY=false HELD=false FREE=false WOULD_TRANSFER=false"
+    [note_appl_lock]="NOTED=true FREE=false HELD=false"
+    [renew_appl_locks]="RENEWED=true HELD=false FREE=false"
+    [set_appl_lock_policy]="SET=true"
+    [drop_appl_lock_policy]="DROPPED=true NONE=false"
+    # outcomes: end
+)
 
 # applock_read VIEW [NAME VALUE]... prints one page of a view in the order of its key: the rows that have these values in these
 # columns. after_COLUMN is the key of the row behind which it begins, and max_rows how many there are at most. appl_lock_history also has
 # operator_id, who did, lost or got it, and since_seconds, how long ago it was at most.
 applock_read() {
-    local view=$1 key=${_applock_key[$1]} limit=1000 conditions=() values=() ago
+    local view=$1 key=${_applock_key[$1]-} limit=1000 conditions=() values=() ago
     local -A after=()
+    [[ $key ]] || { echo "applock_read: there is no view $1" >&2 && return 2; }
     shift
     for (( ; $#; )); do
         if [[ ! $1 =~ ^[a-z_]+$ || $1 == *_seconds && ! $2 =~ ^(\\N|[0-9]+)$ ]]; then
@@ -78,6 +161,7 @@ declare -gA _applock_kinds=(
 )
 
 declare -gA lock=()
+declare -ga holders=()
 
 _applock_is_psql() { [[ ${applock_client[0]##*/} == psql* ]]; }
 
@@ -102,35 +186,95 @@ _applock_behind() {
 
 # _applock_one NAMES ROUTINE COUNT [ARGUMENT]...
 _applock_one() {
-    local answer field flag rest name
+    local rows
+    _applock_keep "$@"
+}
+
+# _applock_keep NAMES ROUTINE COUNT [ARGUMENT]... keeps the first of the rows in lock, and all in rows.
+_applock_keep() {
+    local field rest name granted status
     lock=()
-    answer=$(_applock_rows "$@") || {
-        local status=$?
-        applock_sqlstate=${answer##*$'\n'}
-        return $status
-    }
-    applock_sqlstate=00000
+    rows=$(_applock_rows "$@")
+    status=$?
+    _applock_heard $status "$rows" || return
     # A tab is a blank to read, which takes many for one: fields may be empty.
-    rest=$answer$'\t'
+    rest=${rows%%$'\n'*}$'\t'
     for name in $1; do
         field=${rest%%$'\t'*}
         rest=${rest#*$'\t'}
         [[ $field == '\N' ]] && field=
         printf -v field %b "$field"
-        lock[$name]=$field
+        [[ $name == ok_fl ]] || lock[$name]=$field
     done
-    flag=${lock[ok_fl]-Y}
-    [[ $flag == Y ]]
+    [[ ${lock[outcome]-} ]] || return 0
+    _applock_judge "${2%_row}" "${lock[outcome]}" || return
+    lock[granted]=$granted
+    $granted
+}
+
+# _applock_heard STATUS OUTPUT keeps the SQLSTATE, and returns the status.
+_applock_heard() {
+    applock_sqlstate=00000
+    (($1 == 0)) || applock_sqlstate=${2##*$'\n'}
+    return "$1"
+}
+
+# _applock_judge OPERATION OUTCOME sets granted.
+_applock_judge() {
+    local pair
+    for pair in ${_applock_outcomes[$1]}; do
+        [[ $pair == "$2="* ]] && granted=${pair#*=} && return
+    done
+    lock=()
+    echo "applock: $1 answers $2, which is new: copy the applock.bash of the version in the database" >&2
+    return 4
+}
+
+# _applock_list OPERATION KINDS COUNT [ARGUMENT]... prints the rows, with what their third column says before them.
+_applock_list() {
+    local rows row rest granted all=0
+    rows=$(_applock_rows "$2" "$1" "${@:3}") || {
+        local status=$?
+        printf '%s\n' "$rows"
+        return $status
+    }
+    [[ $rows ]] || return 0
+    while IFS= read -r row; do
+        rest=${row#*$'\t'} rest=${rest#*$'\t'}
+        _applock_judge "$1" "${rest%%$'\t'*}" || return
+        printf '%s\t%s\n' "$granted" "$row"
+        $granted || all=1
+    done <<<"$rows"
+    return $all
+}
+
+# _applock_inside ROUTINE COUNT [ARGUMENT]... SQL
+_applock_inside() {
+    local sql output status
+    if (($# < $2 + 3)) || [[ ! ${*: -1} =~ [^[:space:]\;] ]]; then
+        echo "${FUNCNAME[1]}: the SQL for the same transaction is missing" >&2
+        applock_sqlstate=LK001
+        return 2
+    fi
+    sql=${*: -1} sql=${sql%"${sql##*[![:space:]\;]}"}
+    output=$(_applock_rows "" "${@:1:$#-1}")
+    status=$?
+    _applock_heard $status "$output" || return
+    # The first line is that of the routine.
+    [[ $output == *$'\n'* ]] && printf '%s\n' "${output#*$'\n'}"
+    return 0
 }
 
 # _applock_rows KINDS ROUTINE COUNT [ARGUMENT]... prints the rows, or the SQLSTATE of what went wrong.
 _applock_rows() {
-    local kinds=$1 routine=$2 places=?,?,?,?,?,?,?,?,?,?,? verb="CALL "
+    local kinds=$1 routine=$2 places=,?,?,?,?,?,?,?,?,?,?,? verb="CALL "
     _applock_is_psql && verb="SELECT * FROM "
-    _applock_ask "$kinds" "$verb" "$routine(${places:0:2*$3-1})" "${@:4}"
+    places=${places:0:2*$3}
+    _applock_ask "$kinds" "$verb" "$routine(${places#,})" "${@:4}"
 }
 
-# _applock_ask KINDS VERB WHAT [ARGUMENT]... does so for a statement with a question mark for each argument.
+# _applock_ask KINDS VERB WHAT [ARGUMENT]... does so for a statement with a question mark for each argument. The variable sql, where it
+# is not empty, runs behind it in the same transaction.
 _applock_ask() {
     local kinds=$1 ask=_applock_mysql messages output status
     messages=$(mktemp) || return 4
@@ -161,8 +305,10 @@ _applock_psql() {
             what+=":'a$i'"
         fi
     done
-    PGTZ=UTC PGCLIENTENCODING=UTF8 "${applock_client[@]}" --no-psqlrc --quiet --set ON_ERROR_STOP=1 --set VERBOSITY=verbose "${variables[@]}" \
-        <<<"COPY ($verb${applock_schema:-applock}.$what) TO STDOUT;"
+    what=$verb${applock_schema:-applock}.$what
+    if [[ ${sql-} ]]; then what="BEGIN; $what; $sql"$'\n; COMMIT;'; else what="COPY ($what) TO STDOUT;"; fi
+    PGTZ=UTC PGDATESTYLE=ISO PGCLIENTENCODING=UTF8 "${applock_client[@]}" --no-psqlrc --quiet --tuples-only --no-align --field-separator=$'\t' \
+        --set ON_ERROR_STOP=1 --set VERBOSITY=verbose "${variables[@]}" <<<"$what"
 }
 
 _applock_mysql() {
@@ -179,14 +325,17 @@ _applock_mysql() {
             what+="'${value//\'/\\\'}'"
         fi
     done
-    # Without NO_BACKSLASH_ESCAPES a back slash is what it is above.
-    "${applock_client[@]}" --batch --skip-column-names --default-character-set=utf8mb4 \
-        <<<"SET sql_mode = 'STRICT_TRANS_TABLES'; $verb${applock_schema:+$applock_schema.}$what;"
+    what=$verb${applock_schema:+$applock_schema.}$what
+    [[ ${sql-} ]] && what="START TRANSACTION; $what; $sql"$'\n; COMMIT'
+    # Without NO_BACKSLASH_ESCAPES a back slash is what it is above. The client's own file may say to go on after an error.
+    "${applock_client[@]}" --batch --skip-column-names --skip-force --default-character-set=utf8mb4 \
+        <<<"SET autocommit = 1, sql_mode = 'STRICT_TRANS_TABLES'; $what;"
 }
 
 # _applock_print prints rows with their times in UTC, and says so: MySQL and MariaDB do not. Their NULL has no back slash.
 _applock_print() {
     local line kind field rest printed
+    [[ $1 ]] || { cat && return; }
     while IFS= read -r line; do
         rest=$line$'\t'
         printed=
@@ -194,8 +343,8 @@ _applock_print() {
             field=${rest%%$'\t'*}
             rest=${rest#*$'\t'}
             case $kind:$field in
-            *ts:NULL | null:NULL | *ts:'\N') field='\N' ;;
-            *ts:*) field=${field/ /T} field=${field%+00}Z ;;
+            ts:NULL | *_at:NULL | null:NULL | ts:'\N' | *_at:'\N') field='\N' ;;
+            ts:* | *_at:*) field=${field/ /T} field=${field%+00}Z ;;
             esac
             printed+=$field$'\t'
         done
@@ -208,6 +357,10 @@ _applock_status() {
     printf '%s\n' "$1" >&2
     [[ $1 =~ ERROR:\ +([0-9A-Z]{5}): || $1 =~ \(([0-9A-Z]{5})\) ]] || return 4
     printf '%s\n' "${BASH_REMATCH[1]}"
-    [[ ${BASH_REMATCH[1]} == LK* ]] && return 2
+    case ${BASH_REMATCH[1]} in
+    LK001) return 2 ;;
+    LK002) return 5 ;;
+    LK003) return 75 ;;
+    esac
     return 4
 }

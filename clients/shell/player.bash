@@ -16,17 +16,23 @@ encode() {
 
 # one COLUMNS FUNCTION [ARGUMENT]... answers with one row.
 one() {
-    local columns=$1 name line=row
-    shift
-    "$@" 2>messages
-    (($? < 2)) || { failed; return; }
-    for name in $columns; do
-        if [[ $name == *_ts && ! ${lock[$name]} ]]; then
-            line+=$'\t\\N'
-        else
-            encode "${lock[$name]}"
-            line+=$'\t'$encoded
-        fi
+    "${@:2}" 2>messages
+    tell "$1" $?
+}
+
+# tell COLUMNS STATUS answers with lock. The flag of the contract is what the function returned.
+tell() {
+    local name line=row flags=(Y N)
+    (($2 < 2)) || { failed; return; }
+    for name in $1; do
+        case $name in
+        ok_fl) encoded=${flags[$2]} ;;
+        fence | seconds_left) encoded=${lock[$name]:-0} ;;
+        holder | holder_department) encode "${lock[$name]:-${lock[${name/holder/former}]-}}" ;;
+        *) encode "${lock[$name]-}" ;;
+        esac
+        [[ $name == *_at && ! $encoded ]] && encoded='\N'
+        line+=$'\t'$encoded
     done
     printf '%s\nend\n' "$line"
 }
@@ -34,13 +40,19 @@ one() {
 # many FUNCTION [ARGUMENT]... answers with the rows that it prints, which are in the form of the player already.
 many() {
     local rows
-    if ! rows=$("$@" 2>messages); then
-        applock_sqlstate=$rows
+    rows=$("$@" 2>messages)
+    if (($? > 1)); then
+        applock_sqlstate=${rows##*$'\n'}
         failed
         return
     fi
     [[ $rows ]] && while IFS= read -r line; do printf 'row\t%s\n' "$line"; done <<<"$rows"
     echo end
+}
+
+# inside FUNCTION [ARGUMENT]... answers with no row, after a transaction that selects 1.
+inside() {
+    if "$@" "SELECT 1" >output 2>messages && [[ $(<output) == 1 ]]; then echo end; else failed; fi
 }
 
 failed() {
@@ -52,25 +64,17 @@ failed() {
     printf 'error\t%s\t%s\n' "$applock_sqlstate" "$encoded"
 }
 
-# renew OBJECT_TYPE OBJECT_ID OPERATOR FENCE TTL... has five arguments for each grant.
-renew() {
-    local document='' names=(object_type object_id operator_id fence ttl_seconds) i value record
-    while (($#)); do
-        record=
-        for i in 0 1 2 3 4; do
-            value=$1
-            shift
-            if [[ $value == '\N' ]]; then
-                value=null
-            elif ((i < 3)); then
-                encode "$value"
-                value=\"${encoded//\"/\\\"}\"
-            fi
-            record+=,\"${names[i]}\":$value
-        done
-        document+=,{${record#,}}
-    done
-    many applock_renew "[${document#,}]"
+# permit [ARGUMENT]... answers with one row, or one for each holder.
+permit() {
+    local holder status
+    applock_permit "$@" 2>messages
+    status=$?
+    if ((status != 1)); then
+        tell "granted outcome slot_id operator department fence expires_at seconds_left note" $status
+        return
+    fi
+    for holder in "${holders[@]}"; do printf 'row\t%s\t%s\t%s\n' "${lock[granted]}" "${lock[outcome]}" "$holder"; done
+    echo end
 }
 
 sql() {
@@ -109,25 +113,25 @@ play() {
     case $operation in
     versions) versions ;;
     increment) increment "$@" ;;
-    get_appl_lock) one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left note" applock_get "$@" ;;
-    get_appl_lock_permit) many applock_permit "$@" ;;
-    release_appl_lock) one "ok_fl outcome old_operator_id old_department_id" applock_release "$@" ;;
-    inquire_appl_lock) one "ok_fl operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left note" applock_inquire "$@" ;;
-    transfer_appl_lock) one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_transfer "$@" ;;
-    take_appl_lock) one "ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left" applock_take "$@" ;;
-    note_appl_lock) one "ok_fl outcome old_operator_id old_department_id" applock_note "$@" ;;
+    get_appl_lock) one "granted ok_fl outcome holder holder_department fence expires_at seconds_left note" applock_get "$@" ;;
+    get_appl_lock_permit) permit "$@" ;;
+    release_appl_lock) one "granted ok_fl outcome holder holder_department" applock_release "$@" ;;
+    inquire_appl_lock) one "ok_fl operator department fence acquired_at locked_at expires_at seconds_left note" applock_inquire "$@" ;;
+    transfer_appl_lock) one "granted ok_fl outcome holder holder_department fence expires_at seconds_left" applock_transfer "$@" ;;
+    take_appl_lock) one "granted ok_fl outcome holder holder_department fence expires_at seconds_left" applock_take "$@" ;;
+    note_appl_lock) one "granted ok_fl outcome holder holder_department" applock_note "$@" ;;
     purge_appl_locks) one purged applock_purge "$@" ;;
     purge_appl_lock_history) one purged applock_purge_history "$@" ;;
-    assert_appl_lock) one ok_fl applock_assert "$@" ;;
-    serialize_appl_lock) one ok_fl applock_serialize "$@" ;;
+    assert_appl_lock) inside applock_assert "$@" ;;
+    serialize_appl_lock) inside applock_serialize "$@" ;;
     transfer_appl_locks) many applock_transfer_all "$@" ;;
     release_appl_locks) many applock_release_all "$@" ;;
-    renew_appl_locks) renew "$@" ;;
+    renew_appl_locks) many applock_renew "$@" ;;
     announce_appl_lock_waiter) one ok_fl applock_announce "$@" ;;
     retract_appl_lock_waiter) one ok_fl applock_retract "$@" ;;
     poll_appl_locks) many applock_poll "$@" ;;
-    set_appl_lock_policy) one "ok_fl outcome" applock_set_policy "$@" ;;
-    drop_appl_lock_policy) one "ok_fl outcome" applock_drop_policy "$@" ;;
+    set_appl_lock_policy) one "granted ok_fl outcome" applock_set_policy "$@" ;;
+    drop_appl_lock_policy) one "granted ok_fl outcome" applock_drop_policy "$@" ;;
     inbox_appl_locks) many applock_inbox "$@" ;;
     appl_lock_*) many applock_read "$operation" "$@" ;;
     *) echo "unknown operation $operation" >&2 && exit 1 ;;

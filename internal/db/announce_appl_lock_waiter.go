@@ -10,7 +10,7 @@ func announceApplLockWaiter() Operation {
 			clientID(),
 			{"p_wait_seconds", In, Number, "seconds until it gives up, 1 to 315360000; NULL = never"},
 		},
-		Answers: []string{"none: the waiter is listed for 60 s, or until it gives up; each poll of its program keeps it listed"},
+		Answers: []Answer{remark("none: the waiter is listed for 60 s, or until it gives up; each poll of its program keeps it listed")},
 	}
 }
 

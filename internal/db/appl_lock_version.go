@@ -4,7 +4,7 @@ func applLockVersion() Operation {
 	return Operation{
 		Name:    "appl_lock_version",
 		Summary: "The version of the installed contract.",
-		Answers: []string{"a whole number"},
+		Answers: []Answer{remark("a whole number")},
 		Version: true,
 	}
 }

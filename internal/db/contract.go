@@ -1,8 +1,9 @@
 package db
 
-import "slices"
-
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // This file lists the operations of the contract and says what an operation is made of. Its parameters and answers are in the
 // file of its name. The tables in procedures/README.md are made from them, and each dialect's catalogue is compared with them.
@@ -52,13 +53,27 @@ func (p Parameter) Length() int {
 // Optional reports whether NULL means something, which Meaning says then.
 func (p Parameter) Optional() bool { return strings.Contains(p.Meaning, "NULL = ") }
 
+// Answer is one answer of an operation. A remark has no Outcome.
+type Answer struct {
+	Outcome string
+	// Granted tells whether the caller has got what it asked for. Where the operation has a flag, that is Y then, else N.
+	Granted bool
+	Meaning string
+}
+
+func granted(outcome, meaning string) Answer { return Answer{outcome, true, meaning} }
+
+func refused(outcome, meaning string) Answer { return Answer{outcome, false, meaning} }
+
+func remark(meaning string) Answer { return Answer{Meaning: meaning} }
+
 // Operation is one operation of the contract.
 type Operation struct {
 	Name       string
 	Summary    string
 	Parameters []Parameter
-	// Answers lists flag and outcome, and what they mean.
-	Answers []string
+	// Answers lists what the operation answers, and remarks on it, in the order of the documentation.
+	Answers []Answer
 	// Columns are those of the operation's result set; it has no OUT parameters then, and only one form.
 	Columns []Parameter
 	// Version is true for appl_lock_version, which has no parameters and returns one value.
@@ -67,6 +82,22 @@ type Operation struct {
 
 // ResultSet reports whether the operation returns rows.
 func (o Operation) ResultSet() bool { return len(o.Columns) > 0 }
+
+// Outcomes returns the answers that are no remarks, in order.
+func (o Operation) Outcomes() []Answer {
+	return slices.DeleteFunc(slices.Clone(o.Answers), func(a Answer) bool { return a.Outcome == "" })
+}
+
+// Words returns what the database answers with: the flag, where the operation has one, and the outcome.
+func (o Operation) Words(a Answer) string {
+	switch flagged := slices.ContainsFunc(o.Parameters, func(p Parameter) bool { return p.Name == "p_ok_fl" }); {
+	case !flagged:
+		return a.Outcome
+	case a.Granted:
+		return "Y " + a.Outcome
+	}
+	return "N " + a.Outcome
+}
 
 // InParameters returns what a caller gives, in order.
 func (o Operation) InParameters() []Parameter { return o.directed(In) }

@@ -51,7 +51,7 @@ func reference() string {
 			}
 		}
 		if len(operation.Answers) > 0 {
-			fmt.Fprintf(&out, "\nAnswers: %s.\n", strings.Join(operation.Answers, "; "))
+			fmt.Fprintf(&out, "\nAnswers: %s.\n", strings.Join(answers(operation), "; "))
 		}
 		if columns := operation.RowParameters(); operation.Parameters != nil && !operation.ResultSet() {
 			names := make([]string, len(columns))
@@ -72,4 +72,16 @@ func reference() string {
 		}
 	}
 	return out.String()
+}
+
+func answers(operation db.Operation) []string {
+	var texts []string
+	for _, answer := range operation.Answers {
+		text := answer.Meaning
+		if answer.Outcome != "" {
+			text = "`" + operation.Words(answer) + "`: " + text
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }

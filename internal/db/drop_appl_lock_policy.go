@@ -5,7 +5,10 @@ func dropApplLockPolicy() Operation {
 		Name:       "drop_appl_lock_policy",
 		Summary:    "Take back the policy of a type.",
 		Parameters: []Parameter{objectType(), policyActorID(), policyReason(), okFL(), outcome()},
-		Answers:    []string{"`Y DROPPED`: the type has no policy any more", "`N NONE`: it had none"},
+		Answers: []Answer{
+			granted("DROPPED", "the type has no policy any more"),
+			refused("NONE", "it had none"),
+		},
 	}
 }
 

@@ -18,10 +18,10 @@ func getApplLock() Operation {
 			secondsLeft(),
 			{"p_note", Out, Text, "what the holder has noted, when `HELD`; the caller's own note when `RENEWED`; else empty"},
 		},
-		Answers: []string{
-			"`Y ACQUIRED`: it was free or expired; a new grant",
-			"`Y RENEWED`: this operator held it; the same grant, and the ttl counts from now",
-			"`N HELD`: another operator holds it, or this one when p_new_fl is `Y`",
+		Answers: []Answer{
+			granted("ACQUIRED", "it was free or expired; a new grant"),
+			granted("RENEWED", "this operator held it; the same grant, and the ttl counts from now"),
+			refused("HELD", "another operator holds it, or this one when p_new_fl is `Y`"),
 		},
 	}
 }

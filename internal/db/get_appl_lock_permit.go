@@ -24,10 +24,10 @@ func getApplLockPermit() Operation {
 			rowSecondsLeft(),
 			{"note", Out, Text, "why the slot is held; empty when nobody has said so, or when it has become free"},
 		},
-		Answers: []string{
-			"`ACQUIRED`, one row: a slot was free or expired; a new grant",
-			"`RENEWED`, one row: this operator held a slot; the same grant, and the ttl counts from now",
-			"`FULL`, one row for each slot, the soonest to expire first: others hold all of them",
+		Answers: []Answer{
+			granted("ACQUIRED", "a slot was free or expired; one row, a new grant"),
+			granted("RENEWED", "this operator held a slot; one row, the same grant, and the ttl counts from now"),
+			refused("FULL", "others hold all of them; one row for each slot, the soonest to expire first"),
 		},
 	}
 }

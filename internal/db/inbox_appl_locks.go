@@ -22,10 +22,10 @@ func inboxApplLocks() Operation {
 			{"reason", Out, Text, "why; empty for none"},
 			{"safe_event_id", Out, Number, "p_after_event_id of the next call: no event up to it is still to come; the same in each row"},
 		},
-		Answers: []string{
-			"`TAKEN`: another operator took it, or handed it on; `HANDED`: another operator handed it over to this one; `RELEASED`: another operator ended its lock",
-			"`AWAITED`: another operator waits for what this one holds",
-			"events in their order, then who waits longest first; p_max_rows rows may not be all; an event may come twice",
+		Answers: []Answer{
+			remark("`TAKEN`: another operator took it, or handed it on; `HANDED`: another operator handed it over to this one; `RELEASED`: another operator ended its lock"),
+			remark("`AWAITED`: another operator waits for what this one holds"),
+			remark("events in their order, then who waits longest first; p_max_rows rows may not be all; an event may come twice"),
 		},
 	}
 }

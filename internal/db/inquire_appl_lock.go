@@ -16,7 +16,10 @@ func inquireApplLock() Operation {
 			secondsLeft(),
 			{"p_note", Out, Text, "what the holder has noted; empty for nothing, and when `N`"},
 		},
-		Answers: []string{"`Y`: it is locked", "`N`: it is free or expired"},
+		Answers: []Answer{
+			remark("`Y`: it is locked"),
+			remark("`N`: it is free or expired"),
+		},
 	}
 }
 

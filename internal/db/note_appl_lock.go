@@ -10,10 +10,10 @@ func noteApplLock() Operation {
 			{"p_note", In, Text, "the note, up to 255 characters; NULL = empty, which takes it back"},
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
 		},
-		Answers: []string{
-			"`Y NOTED`: the operator holds it; the note lasts as long as the grant, through renewals",
-			"`N FREE`: nobody holds it",
-			"`N HELD`: another operator, or another grant than p_fence, holds it",
+		Answers: []Answer{
+			granted("NOTED", "the operator holds it; the note lasts as long as the grant, through renewals"),
+			refused("FREE", "nobody holds it"),
+			refused("HELD", "another operator, or another grant than p_fence, holds it"),
 		},
 	}
 }

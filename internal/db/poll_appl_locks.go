@@ -12,7 +12,7 @@ func pollApplLocks() Operation {
 			rowType(), rowID(),
 			{"free_in_us", Out, Number, "microseconds until its lock ends, 0 when it is free"},
 		},
-		Answers: []string{"the objects that will be free soonest, in that order"},
+		Answers: []Answer{remark("the objects that will be free soonest, in that order")},
 	}
 }
 

@@ -9,7 +9,7 @@ func purgeApplLockHistory() Operation {
 			{"p_max_rows", In, Number, "events to remove at the most, 1 to 10000; NULL = 1000"},
 			{"p_purged", Out, Number, "events removed; fewer than p_max_rows mean that none is left"},
 		},
-		Answers: []string{"the number; what tells of a purge stays for 400 days at least"},
+		Answers: []Answer{remark("the number; what tells of a purge stays for 400 days at least")},
 	}
 }
 

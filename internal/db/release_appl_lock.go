@@ -13,10 +13,10 @@ func releaseApplLock() Operation {
 			reason(),
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
 		},
-		Answers: []string{
-			"`Y RELEASED`: the operator held it; it is free now",
-			"`Y FREE`: nobody holds it",
-			"`N HELD`: another operator, or another grant than p_fence, holds it",
+		Answers: []Answer{
+			granted("RELEASED", "the operator held it; it is free now"),
+			granted("FREE", "nobody holds it"),
+			refused("HELD", "another operator, or another grant than p_fence, holds it"),
 		},
 	}
 }

@@ -16,12 +16,13 @@ func releaseApplLocks() Operation {
 			{"expires_ts", Out, Timestamp, "when the lock ends; NULL when `RELEASED` or `FREE`"},
 			rowSecondsLeft(),
 		},
-		Answers: []string{
-			"a row for each lock of the page, fewer than p_max_rows are the last page",
-			"`RELEASED`: it is free now",
-			"`BUSY`: another transaction has locked it, and it is left as it was; not on Db2",
-			"`HELD`, `FREE`: it has changed hands since the page was read, and is left as it was",
-			"`WOULD_RELEASE`: nothing was done",
+		Answers: []Answer{
+			remark("a row for each lock of the page, fewer than p_max_rows are the last page"),
+			granted("RELEASED", "it is free now"),
+			refused("BUSY", "another transaction has locked it, and it is left as it was; not on Db2"),
+			refused("HELD", "another operator holds it since the page was read, and it is left as it was"),
+			refused("FREE", "nobody has held it since the page was read"),
+			refused("WOULD_RELEASE", "nothing was done"),
 		},
 	}
 }

@@ -3,7 +3,6 @@ package db_test
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 // frozen returns what is frozen of each operation and view by its release, a line each: parameters and columns with their types
 // in order, and the words of the answers.
 func frozen(contract []db.Operation, views []db.View) map[string][]string {
-	words := regexp.MustCompile("^`([^`]+)`")
 	lines := map[string][]string{}
 	for _, operation := range contract {
 		said := []string{fmt.Sprintf("%s row form %s", operation.Name, operation.RowForm())}
@@ -24,10 +22,8 @@ func frozen(contract []db.Operation, views []db.View) map[string][]string {
 		for _, column := range operation.Columns {
 			said = append(said, fmt.Sprintf("%s column %s %s", operation.Name, column.Name, column.Type))
 		}
-		for _, answer := range operation.Answers {
-			if match := words.FindStringSubmatch(answer); match != nil {
-				said = append(said, fmt.Sprintf("%s answers %s", operation.Name, match[1]))
-			}
+		for _, answer := range operation.Outcomes() {
+			said = append(said, fmt.Sprintf("%s answers %s", operation.Name, operation.Words(answer)))
 		}
 		lines[operation.Name] = said
 	}
@@ -137,7 +133,7 @@ func TestReleasedContractNoticesChanges(t *testing.T) {
 		},
 		"another answer": func(contract []db.Operation) []db.Operation {
 			release := find(contract, "release_appl_lock")
-			release.Answers = append(release.Answers, "`Y LATER`: a word that no caller knows")
+			release.Answers = append(release.Answers, db.Answer{Outcome: "LATER", Meaning: "a word that no caller knows"})
 			return contract
 		},
 		"an operation less": func(contract []db.Operation) []db.Operation { return contract[1:] },

@@ -17,11 +17,11 @@ func renewApplLocks() Operation {
 			{"expires_ts", Out, Timestamp, "when the lock ends: the grant's, or the holder's when `HELD`; NULL when `FREE`"},
 			rowSecondsLeft(),
 		},
-		Answers: []string{
-			"`RENEWED`: this grant is live, and lasts for its ttl from now, or as long as it did if that is longer",
-			"`HELD`: another operator or another grant holds the object",
-			"`FREE`: nobody holds it; the grant has ended",
-			"no row: another transaction is changing or asserting the lock; ask again",
+		Answers: []Answer{
+			granted("RENEWED", "this grant is live, and lasts for its ttl from now, or as long as it did if that is longer"),
+			refused("HELD", "another operator or another grant holds the object"),
+			refused("FREE", "nobody holds it; the grant has ended"),
+			remark("no row: another transaction is changing or asserting the lock; ask again"),
 		},
 	}
 }

@@ -5,7 +5,7 @@ func retractApplLockWaiter() Operation {
 		Name:       "retract_appl_lock_waiter",
 		Summary:    "Say that an operator does not wait for an object any more.",
 		Parameters: []Parameter{objectType(), objectID(), operatorID(), clientID()},
-		Answers:    []string{"none: the waiter is not listed any more, whether it was or not"},
+		Answers:    []Answer{remark("none: the waiter is not listed any more, whether it was or not")},
 	}
 }
 

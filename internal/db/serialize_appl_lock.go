@@ -5,7 +5,7 @@ func serializeApplLock() Operation {
 		Name:       "serialize_appl_lock",
 		Summary:    "Let one transaction at a time work on an object.",
 		Parameters: []Parameter{objectType(), objectID()},
-		Answers:    []string{"none: it waits for its turn and keeps it until commit or rollback"},
+		Answers:    []Answer{remark("none: it waits for its turn and keeps it until commit or rollback")},
 	}
 }
 

@@ -13,7 +13,7 @@ func setApplLockPolicy() Operation {
 			{"p_history_level", In, Text, "what the history is told: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too; NULL = `CHANGES`"},
 			okFL(), outcome(),
 		},
-		Answers: []string{"`Y SET`: the policy of the type is this one, from the next call on; a grant keeps its end until it is renewed or transferred"},
+		Answers: []Answer{granted("SET", "the policy of the type is this one, from the next call on; a grant keeps its end until it is renewed or transferred")},
 	}
 }
 

@@ -20,10 +20,10 @@ func takeApplLock() Operation {
 			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
 			secondsLeft(),
 		},
-		Answers: []string{
-			"`Y TAKEN`: it was held, and p_operator_id holds it; a new grant, also of what p_operator_id held itself",
-			"`N HELD`: another grant than p_expected_fence holds it",
-			"`N FREE`: nobody holds it; get_appl_lock gets it",
+		Answers: []Answer{
+			granted("TAKEN", "it was held, and p_operator_id holds it; a new grant, also of what p_operator_id held itself"),
+			refused("HELD", "another grant than p_expected_fence holds it"),
+			refused("FREE", "nobody holds it; get_appl_lock gets it"),
 		},
 	}
 }

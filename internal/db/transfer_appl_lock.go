@@ -19,10 +19,10 @@ func transferApplLock() Operation {
 			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
 			secondsLeft(),
 		},
-		Answers: []string{
-			"`Y TRANSFERRED`: the new operator holds it; a new grant",
-			"`N HELD`: somebody else than p_from_operator_id holds it",
-			"`N FREE`: nobody holds it",
+		Answers: []Answer{
+			granted("TRANSFERRED", "the new operator holds it; a new grant"),
+			refused("HELD", "somebody else than p_from_operator_id holds it"),
+			refused("FREE", "nobody holds it"),
 		},
 	}
 }

@@ -21,12 +21,13 @@ func transferApplLocks() Operation {
 			{"expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
 			rowSecondsLeft(),
 		},
-		Answers: []string{
-			"a row for each lock of the page, fewer than p_max_rows are the last page",
-			"`TRANSFERRED`: the new operator holds it; a new grant",
-			"`BUSY`: another transaction has locked it, and it is left as it was; not on Db2",
-			"`HELD`, `FREE`: it has changed hands since the page was read, and is left as it was",
-			"`WOULD_TRANSFER`: nothing was done",
+		Answers: []Answer{
+			remark("a row for each lock of the page, fewer than p_max_rows are the last page"),
+			granted("TRANSFERRED", "the new operator holds it; a new grant"),
+			refused("BUSY", "another transaction has locked it, and it is left as it was; not on Db2"),
+			refused("HELD", "another operator holds it since the page was read, and it is left as it was"),
+			refused("FREE", "nobody has held it since the page was read"),
+			refused("WOULD_TRANSFER", "nothing was done"),
 		},
 	}
 }

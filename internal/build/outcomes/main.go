@@ -1,0 +1,104 @@
+// Command outcomes writes into each library below clients/ what the operations answer, and whether the caller has got then what
+// it asked for. The table stands between a line with "outcomes: made by `make generate`" and one with "outcomes: end".
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/applock/applock/internal/db"
+)
+
+func main() {
+	if err := writeAll("clients"); err != nil {
+		fmt.Fprintln(os.Stderr, "outcomes:", err)
+		os.Exit(1)
+	}
+}
+
+var table = regexp.MustCompile("(?ms)^([ \t]*)(\\S+ outcomes: made by `make generate`[^\n]*\n).*?(^[ \t]*\\S+ outcomes: end)")
+
+// writeAll writes the table into the files of a folder that have its two lines.
+func writeAll(folder string) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		lines := notations()[filepath.Ext(path)]
+		if err != nil || entry.IsDir() || lines == nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		written := filled(string(text), lines)
+		if written == string(text) {
+			return nil
+		}
+		return os.WriteFile(path, []byte(written), 0o644) //nolint:gosec // it is source code
+	})
+}
+
+// filled returns a library with the table between its two lines.
+func filled(library string, line notation) string {
+	return table.ReplaceAllStringFunc(library, func(old string) string {
+		parts := table.FindStringSubmatch(old)
+		var out strings.Builder
+		out.WriteString(parts[1] + parts[2])
+		for _, operation := range db.Contract() {
+			if outcomes := operation.Outcomes(); len(outcomes) > 0 {
+				out.WriteString(parts[1] + line(operation.Name, outcomes) + "\n")
+			}
+		}
+		return out.String() + parts[3]
+	})
+}
+
+// notation writes the outcomes of an operation as a line of a language.
+type notation func(operation string, outcomes []db.Answer) string
+
+// notations returns how each language writes a line, by the extension of its files.
+func notations() map[string]notation {
+	return map[string]notation{
+		".py":   pairs(`"%s": {%s},`, `"%s": %s`, ", ", "False", "True"),
+		".js":   pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
+		".mjs":  pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
+		".ts":   pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
+		".php":  pairs(`'%s' => [%s],`, `'%s' => %s`, ", ", "false", "true"),
+		".rb":   pairs(`"%s" => { %s },`, `"%s" => %s`, ", ", "false", "true"),
+		".pm":   pairs(`%s => { %s },`, `%s => %s`, ", ", "0", "1"),
+		".java": pairs(`case "%s" -> Map.of(%s);`, `"%s", %s`, ", ", "false", "true"),
+		".bash": pairs(`[%s]="%s"`, `%s=%s`, " ", "false", "true"),
+		".cpy":  cobol,
+	}
+}
+
+// cobol is the notation of an EVALUATE of an operation and an outcome, a condition for each. A line has 72 characters.
+func cobol(operation string, outcomes []db.Answer) string {
+	var list []string
+	for _, outcome := range outcomes {
+		condition := "REFUSED"
+		if outcome.Granted {
+			condition = "GRANTED"
+		}
+		list = append(list, fmt.Sprintf("         WHEN %q ALSO %q\n                   SET APPLOCK-%s TO TRUE", operation, outcome.Outcome, condition))
+	}
+	return strings.Join(list, "\n      ")
+}
+
+// pairs is a notation of an operation and a list of outcomes, each with its truth.
+func pairs(line, pair, separator, no, yes string) notation {
+	return func(operation string, outcomes []db.Answer) string {
+		var list []string
+		for _, outcome := range outcomes {
+			truth := no
+			if outcome.Granted {
+				truth = yes
+			}
+			list = append(list, fmt.Sprintf(pair, outcome.Outcome, truth))
+		}
+		return fmt.Sprintf(line, operation, strings.Join(list, separator))
+	}
+}

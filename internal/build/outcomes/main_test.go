@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Goal: the libraries say of each answer what the contract says. Method: their tables are those that would be written.
+func TestTablesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	var found int
+	for extension, line := range notations() {
+		for _, path := range libraries(t, extension) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if table.MatchString(string(text)) {
+				found++
+			}
+			if filled(string(text), line) != string(text) {
+				t.Errorf("%s has another table: run `make generate`", path)
+			}
+		}
+	}
+	if found < 1 {
+		t.Errorf("%d libraries have a table", found)
+	}
+}
+
+func libraries(t *testing.T, extension string) []string {
+	t.Helper()
+	var paths []string
+	err := filepath.WalkDir("../../../clients", func(path string, entry os.DirEntry, err error) error {
+		if filepath.Ext(path) == extension {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// Goal: what stood in the table before goes, and what stands around it stays.
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	const library = "before = {\n    # outcomes: made by `make generate` from the contract\n    \"old\": {},\n    # outcomes: end\n}\n"
+	got := filled(library, notations()[".py"])
+	for _, want := range []string{
+		"before = {\n    # outcomes: made by `make generate` from the contract\n    \"get_appl_lock\": {\"ACQUIRED\": True, \"RENEWED\": True, \"HELD\": False},\n",
+		"    \"drop_appl_lock_policy\": {\"DROPPED\": True, \"NONE\": False},\n    # outcomes: end\n}\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if strings.Contains(got, "old") || filled(got, notations()[".py"]) != got {
+		t.Errorf("got %s", got)
+	}
+}

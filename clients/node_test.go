@@ -57,7 +57,7 @@ func TestNodePackage(t *testing.T) {
 	eachDriver(t, inNode, func(t *testing.T, d driver, at place) {
 		t.Helper()
 		command := d.program(t, at, "node", "test")
-		command.Args = []string{command.Args[0], "--test", "--test-reporter=spec", "test.mjs"}
+		command.Args = []string{command.Args[0], "--test", "--test-force-exit", "--test-reporter=spec", "test.mjs"}
 		command.Env = append(command.Env, "APPLOCK_TEST_DRIVER="+d.name)
 		if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "skipped 0") {
 			t.Errorf("%v\n%s", err, output)

@@ -45,17 +45,18 @@ const WHOLE_COLUMN = /(^|_)(fence|seconds|seconds_left|event_id|version)$|^(purg
 
 /** Answer as the contract says, whatever the settings of the connection are. Both drivers ignore what they do not know. */
 const MYSQL_SETTINGS = {
-  rowsAsArray: false, nestTables: false, metaAsArray: false, namedPlaceholders: false, typeCast: (_, next) => next(),
-  dateStrings: true, supportBigNumbers: true, bigNumberStrings: true, bigIntAsNumber: false, checkNumberRange: false,
+  rowsAsArray: false, nestTables: false, namedPlaceholders: false, typeCast: (_, next) => next(), dateStrings: true, supportBigNumbers: true,
 };
 
 class Locks {
+  /** What has been found at each connection, by schema. */
+  static #found = new WeakMap();
+
   #connection;
   #dialect;
   #schema;
   #listener;
   #listening;
-  #checked;
 
   constructor(connection, options) {
     const { schema, dialect, listen } = only(options, "schema", "dialect", "listen");
@@ -67,6 +68,19 @@ class Locks {
     if (listen && this.#isMySQL) throw new InvalidArgumentError("listen is for PostgreSQL");
     this.#schema = schema ?? (this.#isMySQL ? undefined : "applock");
     this.#listener = listen;
+  }
+
+  async check() {
+    const connection = this.#connection.connection ?? this.#connection; // mysql2 wraps the same one each time that it leaves the pool
+    if (!Locks.#found.has(connection)) Locks.#found.set(connection, {});
+    const found = Locks.#found.get(connection);
+    found[this.#prefix] ??= this.#version();
+    try {
+      await found[this.#prefix];
+    } catch (error) {
+      delete found[this.#prefix];
+      throw error;
+    }
   }
 
   async get(objectType, objectId, operator, options) {
@@ -195,7 +209,7 @@ class Locks {
     });
     if (after) conditions.push(this.#behind(key, after, values));
     const where = conditions.length ? `WHERE ${conditions.join(" AND ")}` : "";
-    await this.#check();
+    await this.check();
     return this.#select(`SELECT * FROM ${this.#prefix}${view} ${where} ORDER BY ${key.join(", ")} LIMIT ${valuesOf({ maxRows })}`, values);
   }
 
@@ -205,7 +219,7 @@ class Locks {
     if (!isPool(this.#connection)) {
       throw new InvalidArgumentError("a lease needs a pool: it is renewed beside what your own connection does");
     }
-    await this.#check();
+    await this.check();
     await this.#requireAutocommit();
     return acquire(this, objectType, objectId, wanted, (heard) => this.#listen(`${objectType}:${objectId}`, heard));
   }
@@ -256,21 +270,12 @@ class Locks {
 
   async #rows(routine, given) {
     const values = valuesOf(given);
-    await this.#check();
+    await this.check();
     return this.#call(routine, values);
   }
 
   #call(routine, values) {
     return this.#select(`${this.#isMySQL ? "CALL" : "SELECT * FROM"} ${this.#prefix}${routine}(${values.map(() => "?").join(", ")})`, values);
-  }
-
-  /** Before the first call: what is installed knows all that this package calls, and the connection answers as one of its driver. */
-  #check() {
-    this.#checked ??= this.#version().catch((error) => {
-      this.#checked = undefined;
-      throw error;
-    });
-    return this.#checked;
   }
 
   async #version() {

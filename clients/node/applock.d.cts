@@ -166,6 +166,8 @@ export class Locks {
     listen: Connection & { on(event: "notification", listener: (message: any) => void): unknown };
   }>);
 
+  /** What the first call on a connection does by itself: see that the database has what this package calls. Throws a VersionError. */
+  check(): Promise<void>;
   /** Take or renew a lock for ttl seconds. With new the operator's own live lock is refused, too. */
   get(objectType: string, objectId: Text, operator: Text, options?: Options<{ department: Text; ttl: Whole; new: boolean }>): Promise<GetAnswer>;
   /** Take or renew one of so many permits. */

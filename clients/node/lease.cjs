@@ -245,14 +245,22 @@ class Attempt {
   }
 
   async #untilFree(giveUp, seconds, longestPause) {
+    let failingSince = Infinity;
     for (let pause = FIRST_PAUSE; now() < giveUp; pause = Math.min(pause * 2, longestPause)) {
       await this.#sleep(Math.min(pause * (0.5 + Math.random() / 2), giveUp - now()));
       this.#options.signal?.throwIfAborted();
       if (this.#isAwake) break;
-      const [row] = await this.#locks.poll(this.#key.operator);
-      if (row?.freeInUs === 0) break;
-      if (row) pause = Math.min(pause, row.freeInUs / 1000);
-      else await this.#announce(seconds); // whoever has not polled for a minute is not listed any more
+      try {
+        const [row] = await limited(this.#locks.poll(this.#key.operator), LONGEST_CALL, this.#options.signal);
+        if (row?.freeInUs === 0) break;
+        if (row) pause = Math.min(pause, row.freeInUs / 1000);
+        else await this.#announce(seconds); // who has not polled for a minute is not listed any more
+        failingSince = Infinity;
+      } catch (error) {
+        this.#options.signal?.throwIfAborted();
+        failingSince = Math.min(failingSince, now());
+        if (error instanceof ApplockError || now() - failingSince > LONGEST_CALL) throw error; // else the connection may have been cut
+      }
     }
     this.#isAwake = false;
   }

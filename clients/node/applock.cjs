@@ -215,13 +215,14 @@ class Locks {
 
   async lease(objectType, objectId, options) {
     const { within, ...wanted } = only(options, "ttl", "wait", "department", "signal", "within");
-    if (within) return within.enter(objectType, objectId);
+    const [id] = valuesOf({ objectId });
+    if (within) return within.enter(objectType, id);
     if (!isPool(this.#connection)) {
       throw new InvalidArgumentError("a lease needs a pool: it is renewed beside what your own connection does");
     }
     await this.check();
     await this.#requireAutocommit();
-    return acquire(this, objectType, objectId, wanted, (heard) => this.#listen(`${objectType}:${objectId}`, heard));
+    return acquire(this, objectType, id, wanted, (heard) => this.#listen(`${objectType}:${id}`, heard));
   }
 
   async withLease(objectType, objectId, options, work) {

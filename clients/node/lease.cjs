@@ -67,7 +67,7 @@ class Grant {
     if (asked < this.#asked) return; // an answer that comes behind a later one
     this.#asked = asked;
     this.#watch();
-    this.#renewLater(asked + this.#ttl / 3 - now());
+    if (!this.#ended) this.#renewLater(asked + this.#ttl / 3 - now());
   }
 
   /** Look at the clock when the time is over. A timer may come a little too early. */
@@ -143,7 +143,7 @@ class Lease {
   }
 
   enter(objectType, objectId) {
-    if (objectType !== this.objectType || String(objectId) !== this.objectId) {
+    if (objectType !== this.objectType || objectId !== this.objectId) {
       throw new InvalidArgumentError(`within is a lease of ${this.objectType}:${this.objectId}`);
     }
     if (this.#released) throw new InvalidArgumentError("within has been released");
@@ -165,7 +165,7 @@ async function acquire(locks, objectType, objectId, { ttl = 30, wait = 0, depart
   if (!Number.isSafeInteger(ttl) || ttl < 1) throw new InvalidArgumentError(`ttl must be a whole number of seconds, and not ${ttl}`);
   if (!(typeof wait === "number" && wait >= 0)) throw new InvalidArgumentError(`wait must be a number of seconds, and not ${wait}`);
   const operator = `${os.hostname().slice(0, 30)}/${process.pid}/${randomBytes(8).toString("hex")}`;
-  const attempt = new Attempt(locks, { objectType, objectId: String(objectId), operator }, { ttl, department, signal });
+  const attempt = new Attempt(locks, { objectType, objectId, operator }, { ttl, department, signal });
   const refusal = await attempt.take();
   if (refusal instanceof Lease || wait === 0) return granted(refusal);
   return granted(await attempt.wait(now() + wait * 1000, wait, listen));

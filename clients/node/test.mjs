@@ -142,6 +142,7 @@ test("mistakes are told by name", async () => {
   }
   await assert.rejects(locks.get("customer", {}, "JDOE"), { name: "InvalidArgumentError", message: /^objectId / });
   await assert.rejects(locks.lease("customer", 42, { ttl: 0.5 }), InvalidArgumentError);
+  for (const id of [undefined, null, {}]) await assert.rejects(locks.lease("customer", id), InvalidArgumentError);
   await assert.rejects(locks.lease("customer", 42, { wait: -1 }), InvalidArgumentError);
   assert.equal(await locks.inquire("customer", 42), null);
 });
@@ -254,8 +255,18 @@ test("who waits comes in", async () => {
   assert.ok(refusal instanceof HeldError);
   assert.deepEqual(refusal.answer.holder, { operator: held.operator, department: "CS" });
   await assert.rejects(locks.lease("customer", "waited for", { wait: 0.1 }), HeldError);
-  const coming = locks.lease("customer", "waited for", { wait: Infinity, department: "MAIL" });
-  await until(async () => (await locks.read("appl_lock_waiting", { objectId: "waited for", department: "MAIL" })).length === 1);
+  const waiting = new Locks(pool);
+  const calls = [];
+  for (const name of ["get", "announce", "poll"]) {
+    waiting[name] = (...given) => {
+      calls.push(name);
+      return locks[name](...given);
+    };
+  }
+  const coming = waiting.lease("customer", "waited for", { wait: Infinity, department: "MAIL" });
+  await until(() => calls.includes("poll"));
+  assert.deepEqual(calls.slice(0, 4), ["get", "announce", "get", "poll"]); // what is released before the announcement, nobody tells
+  assert.equal((await locks.read("appl_lock_waiting", { objectId: "waited for", department: "MAIL" })).length, 1);
   await held.release();
   const came = await coming;
   assert.ok(came.fence > held.fence);
@@ -263,8 +274,9 @@ test("who waits comes in", async () => {
   await until(async () => (await locks.read("appl_lock_waiting", { objectId: "waited for" })).length === 0);
 });
 
-/** Goal: who does not want to wait any more leaves at once, and leaves nothing. Method: abort, before and while waiting. */
-test("a signal ends the waiting", async () => {
+/** Goal: who does not want to wait any more leaves at once, and leaves nothing. Method: abort, before and during pauses that
+ * do not end. */
+test("a signal ends the waiting", () => withTimers((delay) => Math.min(delay * 1e6, 2 ** 31 - 1), async () => {
   const held = await locks.lease("customer", "aborted");
   const reason = new Error("enough");
   const controller = new AbortController();
@@ -275,7 +287,7 @@ test("a signal ends the waiting", async () => {
   await held.release();
   await assert.rejects(locks.lease("customer", "aborted", { signal: controller.signal }), (error) => error === reason);
   await until(async () => (await locks.inquire("customer", "aborted")) === null);
-});
+}));
 
 /** Goal: who waits survives a cut connection. Method: polls of which every second one fails. */
 test("a poll that fails does not end the waiting", async () => {
@@ -425,6 +437,21 @@ test("cut connections do not lose a lease", async () => {
   await theirs.end();
 });
 
+/** Goal: a release that fails is repeated, and one whose answer was lost is no loss. */
+test("a release is repeated", async () => {
+  for (const isDone of [false, true]) {
+    const shaky = new Locks(pool);
+    let releases = 0;
+    shaky.release = async (...given) => {
+      if (isDone || releases > 0) await locks.release(...given);
+      if (releases++ === 0) throw Object.assign(new Error("gone"), { code: "ECONNRESET" });
+      return { outcome: isDone ? "FREE" : "RELEASED" };
+    };
+    await shaky.withLease("customer", "repeated", { ttl: LONG }, () => {});
+    assert.equal(await locks.inquire("customer", "repeated"), null);
+  }
+});
+
 /** Goal: what a get has taken whose answer was lost is released again, also when it comes after the first release. */
 test("a get without an answer is undone", async () => {
   const lossy = new Locks(pool);
@@ -447,6 +474,26 @@ test("a get without an answer is undone", async () => {
     await until(async () => taken.length > 0 && (await locks.inquire("customer", "unanswered")) === null);
     assert.equal(taken[0].granted, true);
   }
+});
+
+/** Goal: an answer that comes when its lock may have ended already is no lease, and nobody renews it. Method: the clock goes on during the get. */
+test("an answer that comes too late is given back", async () => {
+  const late = new Locks(pool);
+  const clock = performance.now.bind(performance);
+  let renewals = 0;
+  late.get = async (...given) => {
+    const answer = await locks.get(...given);
+    performance.now = () => clock() + LONG * 1000;
+    return answer;
+  };
+  late.renew = async () => {
+    renewals++;
+    return [];
+  };
+  await assert.rejects(late.lease("customer", "late", { ttl: LONG }), LostError).finally(() => delete performance.now);
+  await until(async () => (await locks.inquire("customer", "late")) === null);
+  await pause(20);
+  assert.equal(renewals, 0);
 });
 
 /** Goal: a lease wants a pool, in autocommit. */

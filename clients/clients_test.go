@@ -22,6 +22,8 @@ type language struct {
 	extension string
 	// command starts a program with what it is given; tools is where clients/install has put what the system has not.
 	command func(tools, program string) []string
+	// place, where there is one, returns the folder in which programs of a folder start: one that has the installed package.
+	place func(t *testing.T, tools, folder string) string
 	// compile, where there is one, makes a program of a source file, and that is what starts, in the place of command.
 	compile func(d driver, name, program string) []string
 	// opening and closing are what stands around the blocks of its page to make a program of them.
@@ -64,18 +66,7 @@ func languages() []*language {
 			},
 		},
 		javaLanguage(),
-		{
-			folder: "node", extension: "js",
-			command:     func(_, program string) []string { return []string{"node", program} },
-			environment: func(tools string) []string { return []string{"NODE_PATH=" + filepath.Join(tools, "node/node_modules")} },
-			opening:     "(async () => {\n",
-			closing:     "})();\n",
-			drivers: []driver{
-				{name: "pg", products: []string{onPostgres}},
-				{name: "mysql2", products: mysqlAndMariaDB},
-				{name: "mariadb", products: mysqlAndMariaDB},
-			},
-		},
+		nodeLanguage(),
 		{
 			folder: "php", extension: "php",
 			command: func(_, program string) []string { return []string{"php", program} },
@@ -151,6 +142,9 @@ func (d driver) program(t *testing.T, at place, folder, name string, args ...str
 	words = append(words, args...)
 	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	command.Dir = folder
+	if d.language.place != nil {
+		command.Dir = d.language.place(t, tools, folder)
+	}
 	command.Env = environment(at.environment...)
 	if d.language.environment != nil {
 		command.Env = append(command.Env, d.language.environment(tools)...)

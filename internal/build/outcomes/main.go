@@ -63,9 +63,7 @@ type notation func(operation string, outcomes []db.Answer) string
 func notations() map[string]notation {
 	return map[string]notation{
 		".py":   pairs(`"%s": {%s},`, `"%s": %s`, ", ", "False", "True"),
-		".js":   pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
-		".mjs":  pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
-		".ts":   pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
+		".cjs":  pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
 		".php":  pairs(`'%s' => [%s],`, `'%s' => %s`, ", ", "false", "true"),
 		".rb":   pairs(`"%s" => { %s },`, `"%s" => %s`, ", ", "false", "true"),
 		".pm":   pairs(`%s => { %s },`, `%s => %s`, ", ", "0", "1"),

@@ -1,0 +1,40 @@
+"use strict";
+
+/** What the library refuses or is told. What the driver throws passes through as it is. */
+class ApplockError extends Error {
+  /** The SQLSTATE, where there is one: LK001, LK002 or LK003. */
+  sqlstate;
+
+  constructor(message, options) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** A mistake of the caller: the same call fails again. */
+class InvalidArgumentError extends ApplockError {
+  sqlstate = "LK001";
+}
+
+/** The grant is not live any more. */
+class LostError extends ApplockError {
+  sqlstate = "LK002";
+}
+
+/** The object changed hands too often during the call: call again. */
+class ContentionError extends ApplockError {
+  sqlstate = "LK003";
+}
+
+/** A lease that somebody else has: answer tells who, and for how long. */
+class HeldError extends ApplockError {
+  constructor(answer) {
+    super(`held by ${answer.holder?.operator ?? "nobody known"} for ${answer.secondsLeft} s`);
+    this.answer = answer;
+  }
+}
+
+/** What is installed in the database, and this package, do not fit: the message says which to upgrade. */
+class VersionError extends ApplockError {}
+
+module.exports = { ApplockError, InvalidArgumentError, LostError, ContentionError, HeldError, VersionError };

@@ -1,0 +1,559 @@
+// Tests of the installed package, which clients/node_test.go runs with each driver on each product.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  ApplockError, ContentionError, HeldError, InvalidArgumentError, Locks, LostError, VersionError,
+} from "applock";
+
+const DRIVER = process.env.APPLOCK_TEST_DRIVER;
+const LONG = 300; // seconds, for hangs: no test takes it
+const isPostgres = DRIVER === "pg";
+
+async function createPool(settings) {
+  if (isPostgres) {
+    const { default: pg } = await import("pg");
+    return new pg.Pool({ max: 10, ...settings }).on("error", () => {});
+  }
+  const { MYSQL_HOST: host, MYSQL_TCP_PORT: port, MYSQL_USER: user, MYSQL_PWD: password, MYSQL_DATABASE: database } = process.env;
+  const driver = await import(DRIVER === "mysql2" ? "mysql2/promise" : "mariadb");
+  return driver.createPool({
+    host, port: Number(port), user, password, database, connectionLimit: 10,
+    ...(DRIVER === "mariadb" ? { allowPublicKeyRetrieval: true } : {}), ...settings,
+  });
+}
+
+const connectionOf = (pool) => (isPostgres ? pool.connect() : pool.getConnection());
+
+async function rowsOf(connection, sql) {
+  const result = await connection.query(sql);
+  return (result.rows ?? (DRIVER === "mysql2" ? result[0] : result));
+}
+
+let pool;
+let locks;
+before(async () => {
+  pool = await createPool({});
+  locks = new Locks(pool);
+});
+after(() => { pool.end(); }); // which would wait for a connection that a failed test has left
+
+/** Wait until something is so. */
+async function until(is) {
+  while (!(await is())) await pause(20);
+}
+
+// Which settings of a connection change what a row looks like.
+const SETTINGS = {
+  pg: [{}, { binary: true }, { options: "-c datestyle=German,DMY -c timezone=Asia/Kolkata -c IntervalStyle=iso_8601" },
+    { types: { getTypeParser: () => () => "parsed" } }],
+  mysql2: [{}, { rowsAsArray: true }, { nestTables: true }, { nestTables: "_" }, { typeCast: () => "cast" }, { namedPlaceholders: true },
+    { dateStrings: true, supportBigNumbers: true, bigNumberStrings: true, decimalNumbers: true }, { timezone: "+05:30" }, { multipleStatements: true }],
+  mariadb: [{}, { rowsAsArray: true }, { nestTables: true }, { nestTables: "_" }, { typeCast: () => "cast" }, { namedPlaceholders: true },
+    { metaAsArray: true }, { bigIntAsNumber: true, checkNumberRange: true, insertIdAsNumber: true, decimalAsNumber: true }, { timezone: "+05:30" }],
+}[DRIVER];
+
+/** Goal: no setting of the user's connection changes an answer. Method: the same calls with each setting. */
+test("a connection cannot corrupt an answer", async () => {
+  for (const [i, settings] of SETTINGS.entries()) {
+    const theirs = await createPool(settings);
+    const mine = new Locks(theirs);
+    const id = `corrupt ${i}`;
+    const hint = JSON.stringify(settings) + i;
+    const lock = await mine.get("customer", id, "JDOE", { department: "CS", ttl: 3600 });
+    const { fence, expiresAt, ...rest } = lock;
+    assert.deepEqual(rest, { granted: true, outcome: "ACQUIRED", holder: null, secondsLeft: 3600, note: "" }, hint);
+    assert.ok(Number.isSafeInteger(fence) && fence > 1e15, hint);
+    assert.ok(expiresAt instanceof Date && Math.abs(expiresAt - Date.now() - 3.6e6) < 1.2e6, `${hint}: ${expiresAt}`);
+    const refused = await mine.get("customer", id, "ASMITH");
+    assert.deepEqual([refused.granted, refused.holder], [false, { operator: "JDOE", department: "CS" }], hint);
+    const found = await mine.inquire("customer", id);
+    assert.deepEqual([found.operator, found.fence, found.expiresAt], ["JDOE", fence, expiresAt], hint);
+    const rows = await mine.read("appl_lock_live", { objectId: id });
+    assert.deepEqual([rows.length, rows[0].objectId, rows[0].expiresAt], [1, id, expiresAt], hint);
+    const [renewed] = await mine.renew([{ objectType: "customer", objectId: id, operator: "JDOE", fence, ttl: 60 }]);
+    assert.equal(renewed.granted, true, hint);
+    assert.equal((await mine.poll("nobody")).length, 0, hint);
+    assert.equal((await mine.release("customer", id, "JDOE")).granted, true, hint);
+    await theirs.end();
+  }
+});
+
+if (isPostgres) {
+  /** Goal: as above, for parsers that all connections of the program have. */
+  test("no parser of a type changes an answer", async () => {
+    const { default: pg } = await import("pg");
+    for (const type of [20, 23, 25, 114, 1043, 1184]) pg.types.setTypeParser(type, () => "parsed");
+    try {
+      const lock = await locks.get("customer", "parsed", "JDOE", { ttl: 60 });
+      assert.deepEqual([lock.granted, lock.outcome, lock.secondsLeft], [true, "ACQUIRED", 60]);
+    } finally {
+      for (const [type, parse] of [[20, String], [23, Number], [25, String], [1043, String]]) pg.types.setTypeParser(type, parse);
+    }
+  });
+}
+
+/** Goal: what is no connection of the three drivers is refused, and calls nothing. Method: objects that look a little like one. */
+test("a connection that answers otherwise is refused before anything is called", async () => {
+  assert.throws(() => new Locks({ query: () => [] }), /dialect/);
+  assert.throws(() => new Locks(undefined), InvalidArgumentError);
+  assert.throws(() => new Locks({ query: () => [] }, { dialect: "oracle" }), InvalidArgumentError);
+  const called = [];
+  for (const answer of [undefined, [], { rows: undefined }, [{ nothing: 1 }]]) {
+    const call = async (query) => {
+      called.push(query.text ?? query.sql);
+      return answer;
+    };
+    for (const dialect of ["postgres", "mysql"]) {
+      await assert.rejects(new Locks({ query: call, execute: call }, { dialect }).get("customer", 42, "JDOE"), ApplockError);
+    }
+  }
+  assert.ok(called.every((sql) => sql.includes("appl_lock_version")), called.join("\n"));
+});
+
+/** Goal: a refusal is not granted, in a list and of a permit, too. Method: FULL, and a renewal of what another has. */
+test("no refusal is granted", async () => {
+  const first = await locks.permit("room", "desk", 1, "A");
+  const full = await locks.permit("room", "desk", 1, "B");
+  assert.deepEqual([first.granted, first.slotId, first.holders], [true, "desk#1", []]);
+  assert.deepEqual([full.granted, full.slotId, full.holders.map((holder) => holder.operator)], [false, null, ["A"]]);
+  const renewed = await locks.renew(["desk#1", "desk#2"].map((objectId) => ({ objectType: "room", objectId, operator: "B", fence: 1, ttl: 60 })));
+  assert.deepEqual(renewed.map(({ granted, outcome, holder }) => [granted, outcome, holder?.operator]), [[false, "HELD", "A"], [false, "FREE", undefined]]);
+  assert.equal(await locks.inquire("room", "desk#2"), null);
+  assert.equal((await locks.inquire("room", "desk#1")).granted, undefined);
+  const taken = await locks.take("room", "desk#1", "B", "closed");
+  assert.deepEqual([taken.granted, taken.holder, taken.former.operator], [true, null, "A"]);
+});
+
+/** Goal: a mistake is found where it is made. Method: misspelt options, and values of other kinds. */
+test("mistakes are told by name", async () => {
+  await assert.rejects(locks.get("customer", 42, "JDOE", { ttlSeconds: 60 }),
+    { name: "TypeError", message: "unknown option ttlSeconds; known are department, ttl, new" });
+  await assert.rejects(locks.lease("customer", 42, { timeout: 60 }), TypeError);
+  await assert.rejects(locks.read("appl_lock_live", { nmae: "x" }), TypeError);
+  await assert.rejects(locks.read("appl_lock_lives"), TypeError);
+  await assert.rejects(locks.renew([{ object_type: "customer" }]), TypeError);
+  assert.throws(() => new Locks(pool, { shema: "x" }), TypeError);
+  for (const ttl of ["60", 0.5, NaN, {}]) {
+    await assert.rejects(locks.get("customer", 42, "JDOE", { ttl }), { name: "InvalidArgumentError", message: /^ttl / });
+  }
+  await assert.rejects(locks.get("customer", {}, "JDOE"), { name: "InvalidArgumentError", message: /^objectId / });
+  await assert.rejects(locks.lease("customer", 42, { ttl: 0.5 }), InvalidArgumentError);
+  for (const id of [undefined, null, {}]) await assert.rejects(locks.lease("customer", id), InvalidArgumentError);
+  await assert.rejects(locks.lease("customer", 42, { wait: -1 }), InvalidArgumentError);
+  assert.equal(await locks.inquire("customer", 42), null);
+});
+
+/** Goal: three errors of the library's own, and the driver's pass. Method: the database's, and connections that fail. */
+test("errors are of three kinds", async () => {
+  await assert.rejects(locks.get("", 42, "JDOE"), { name: "InvalidArgumentError", sqlstate: "LK001" });
+  const failing = (error) => {
+    const call = async (query) => {
+      if (!(query.text ?? query.sql).includes("version")) throw error;
+      return isPostgres ? { rows: [['{"p_version": "1"}']] } : [[{ p_version: 1 }]];
+    };
+    return new Locks(isPostgres ? { query: call, connect() {} } : { query: call, execute: call });
+  };
+  const contention = Object.assign(new Error("changed hands"), { code: isPostgres ? "LK003" : "ER", sqlState: isPostgres ? undefined : "LK003" });
+  const caught = await failing(contention).get("customer", 42, "JDOE").catch((error) => error);
+  assert.ok(caught instanceof ContentionError && caught instanceof ApplockError && !(caught instanceof LostError));
+  assert.equal(caught.cause, contention);
+  const other = Object.assign(new Error("gone"), { code: "ECONNRESET" });
+  await assert.rejects(failing(other).get("customer", 42, "JDOE"), (error) => error === other);
+});
+
+/** Goal: who has too old a database, or none, is told what to do. Method: another version, and another schema. */
+test("versions are compared", async () => {
+  const call = async () => (isPostgres ? { rows: [['{"p_version": "0"}']] } : [[{ p_version: 0 }]]);
+  const old = new Locks(isPostgres ? { query: call, connect() {} } : { query: call, execute: call });
+  await assert.rejects(old.inquire("customer", 42), { name: "VersionError", message: /contract 0.*migrate up/ });
+  const database = isPostgres ? "nowhere" : (await rowsOf(pool, "SELECT DATABASE() AS name"))[0].name;
+  if (isPostgres) await assert.rejects(new Locks(pool, { schema: database }).inquire("customer", 42), VersionError);
+  else assert.equal(await new Locks(pool, { schema: database }).inquire("customer", 42), null);
+});
+
+/** Goal: what a transaction ends is refused where there is none. Method: a pool, a connection without and with a transaction. */
+test("serialize and assert want a transaction", async () => {
+  const { fence } = await locks.get("customer", "in transaction", "JDOE", { ttl: 60 });
+  const connection = await connectionOf(pool);
+  const mine = new Locks(connection);
+  const calls = (on) => [() => on.serialize("customer", "in transaction"), () => on.assert("customer", "in transaction", "JDOE", fence)];
+  const refused = { name: "InvalidArgumentError", message: /transaction/ };
+  for (const call of [...calls(locks), ...calls(mine)]) await assert.rejects(call(), refused);
+  for (const begin of ["BEGIN", ...(isPostgres ? [] : ["SET autocommit = 0"])]) {
+    await connection.query(begin);
+    for (const call of calls(mine)) await call();
+    await assert.rejects(mine.assert("customer", "in transaction", "JDOE", fence + 1), LostError);
+    await connection.query("ROLLBACK");
+  }
+  if (!isPostgres) await connection.query("SET autocommit = 1");
+  const single = await createPool(isPostgres ? { max: 1 } : { connectionLimit: 1 });
+  await single.query("BEGIN"); // which only a pool of one connection takes for that of the next call
+  for (const call of calls(new Locks(single))) await assert.rejects(call(), refused);
+  single.end();
+  connection.query("BEGIN"); // a driver that has not heard of it yet must not be asked
+  await mine.serialize("customer", "in transaction");
+  await connection.query("ROLLBACK");
+  for (const call of calls(mine)) await assert.rejects(call(), refused);
+  connection.release();
+});
+
+/** Goal: CommonJS has the same classes. */
+test("require and import are one", async () => {
+  assert.equal(createRequire(import.meta.url)("applock").Locks, Locks);
+});
+
+// Leases.
+
+/** Run a program beside this one, which has locks and pool. */
+function beside(program) {
+  const code = `
+    import { Locks } from "applock";
+    const isPostgres = ${isPostgres};
+    const DRIVER = process.env.APPLOCK_TEST_DRIVER;
+    ${createPool}
+    ${rowsOf}
+    const pool = await createPool({});
+    const locks = new Locks(pool);
+    const say = (text) => process.stdout.write(text + "\\n");
+    ${program}
+    await pool.end();`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  child.said = (async () => {
+    let text = "";
+    for await (const chunk of child.stdout) text += chunk;
+    return text;
+  })();
+  child.line = () => new Promise((resolve) => child.stdout.once("data", (chunk) => resolve(String(chunk).trim())));
+  return child;
+}
+
+/** Goal: leases exclude processes, and who waits comes in. Method: three of them count together, reading and writing in two statements. */
+test("processes exclude each other", async () => {
+  await pool.query("CREATE TABLE tally (n INTEGER)");
+  await pool.query("INSERT INTO tally VALUES (0)");
+  const count = `
+    for (let i = 0; i < 5; i++) {
+      await locks.withLease("tally", 1, { ttl: ${LONG}, wait: ${LONG} }, async () => {
+        const [{ n }] = await rowsOf(pool, "SELECT n FROM tally");
+        await pool.query("UPDATE tally SET n = " + (Number(n) + 1));
+      });
+    }`;
+  const children = [1, 2, 3].map(() => beside(count));
+  const exits = await Promise.all(children.map(async (child) => (await once(child, "exit"))[0]));
+  assert.deepEqual(exits, [0, 0, 0]);
+  assert.equal(Number((await rowsOf(pool, "SELECT n FROM tally"))[0].n), 15);
+});
+
+/** Goal: a lease is refused at once without wait, with the holder, and comes in when it waits, listed meanwhile. */
+test("who waits comes in", async () => {
+  const held = await locks.lease("customer", "waited for", { department: "CS" });
+  const refusal = await locks.lease("customer", "waited for").catch((error) => error);
+  assert.ok(refusal instanceof HeldError);
+  assert.deepEqual(refusal.answer.holder, { operator: held.operator, department: "CS" });
+  await assert.rejects(locks.lease("customer", "waited for", { wait: 0.1 }), HeldError);
+  const waiting = new Locks(pool);
+  const calls = [];
+  for (const name of ["get", "announce", "poll"]) {
+    waiting[name] = (...given) => {
+      calls.push(name);
+      return locks[name](...given);
+    };
+  }
+  const coming = waiting.lease("customer", "waited for", { wait: Infinity, department: "MAIL" });
+  await until(() => calls.includes("poll"));
+  assert.deepEqual(calls.slice(0, 4), ["get", "announce", "get", "poll"]); // what is released before the announcement, nobody tells
+  assert.equal((await locks.read("appl_lock_waiting", { objectId: "waited for", department: "MAIL" })).length, 1);
+  await held.release();
+  const came = await coming;
+  assert.ok(came.fence > held.fence);
+  await came.release();
+  await until(async () => (await locks.read("appl_lock_waiting", { objectId: "waited for" })).length === 0);
+});
+
+/** Goal: who does not want to wait any more leaves at once, and leaves nothing. Method: abort, before and during pauses that
+ * do not end. */
+test("a signal ends the waiting", () => withTimers((delay) => Math.min(delay * 1e6, 2 ** 31 - 1), async () => {
+  const held = await locks.lease("customer", "aborted");
+  const reason = new Error("enough");
+  const controller = new AbortController();
+  const coming = locks.lease("customer", "aborted", { wait: Infinity, signal: controller.signal });
+  await until(async () => (await locks.read("appl_lock_waiting", { objectId: "aborted" })).length === 1);
+  controller.abort(reason);
+  await assert.rejects(coming, (error) => error === reason);
+  await held.release();
+  await assert.rejects(locks.lease("customer", "aborted", { signal: controller.signal }), (error) => error === reason);
+  await until(async () => (await locks.inquire("customer", "aborted")) === null);
+}));
+
+/** Goal: who waits survives a cut connection. Method: polls of which every second one fails. */
+test("a poll that fails does not end the waiting", async () => {
+  const shaky = new Locks(pool);
+  let polls = 0;
+  shaky.poll = async (client) => {
+    if (polls++ % 2 === 0) throw Object.assign(new Error("gone"), { code: "ECONNRESET" });
+    return locks.poll(client);
+  };
+  const held = await locks.lease("customer", "shaky", { ttl: LONG });
+  const coming = shaky.lease("customer", "shaky", { wait: Infinity });
+  await until(() => polls > 3);
+  await held.release();
+  await (await coming).release();
+});
+
+if (isPostgres) {
+  /** Goal: a release is heard of, and not found by a poll. Method: polls that never tell that it is free. */
+  test("a waiter listens", async () => {
+    const { default: pg } = await import("pg");
+    const listen = new pg.Client();
+    await listen.connect();
+    const listening = new Locks(pool, { listen });
+    listening.poll = async () => [{ freeInUs: 1e9 }];
+    const held = await locks.lease("customer", "heard of", { ttl: LONG });
+    const coming = listening.lease("customer", "heard of", { wait: LONG });
+    await until(async () => (await locks.read("appl_lock_waiting", { objectId: "heard of" })).length === 1);
+    await until(async () => (await rowsOf(pool, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")).length === 1);
+    await held.release();
+    await (await coming).release();
+    assert.equal(listen.listenerCount("notification"), 0);
+    await listen.end();
+  });
+}
+
+/** Do something with other delays of the timers. */
+async function withTimers(change, work) {
+  const real = globalThis.setTimeout;
+  globalThis.setTimeout = (call, delay, ...rest) => real(call, change(delay), ...rest);
+  try {
+    await work();
+  } finally {
+    globalThis.setTimeout = real;
+  }
+}
+
+/** What a lease of LONG does after minutes comes a thousand times as soon. The clock goes on as it does, so that nothing is late. */
+const hastened = (work) => withTimers((delay) => (delay > 60_000 ? delay / 1000 : delay), work);
+
+/** Goal: a lease is renewed, as one grant, and trusted on. Method: behind renewals the clock goes on by two thirds of the ttl. */
+test("a lease is renewed", () => hastened(async () => {
+  const clock = performance.now.bind(performance);
+  let ahead = 0;
+  performance.now = () => clock() + ahead;
+  await locks.withLease("customer", "renewed", { ttl: LONG }, async (lease) => {
+    for (let last = await locks.inquire("customer", "renewed"), renewals = 0; renewals < 9;) {
+      const found = await locks.inquire("customer", "renewed");
+      assert.deepEqual([found.operator, found.fence], [lease.operator, lease.fence]);
+      if (found.lockedAt > last.lockedAt && ++renewals % 3 === 0) ahead += LONG * 1000 * 2 / 3;
+      last = found;
+      lease.check();
+    }
+  }).finally(() => delete performance.now);
+  assert.equal(await locks.inquire("customer", "renewed"), null);
+}));
+
+/** Goal: who loses the lock hears of it, and what others have then is left alone. Method: a supervisor releases it before a renewal. */
+test("a refused renewal is a loss", () => hastened(async () => {
+  const work = async (lease) => {
+    const { signal } = lease;
+    await locks.release("customer", "lost", lease.operator);
+    await locks.get("customer", "lost", "JDOE");
+    await until(() => signal.aborted);
+    assert.ok(signal.reason instanceof LostError);
+    await assert.rejects(locks.lease("customer", "lost", { within: lease }), LostError);
+  };
+  await assert.rejects(locks.withLease("customer", "lost", { ttl: LONG }, work), { name: "LostError", message: /held by JDOE|has ended/ });
+  assert.equal((await locks.inquire("customer", "lost")).operator, "JDOE");
+}));
+
+/** Goal: work that was not alone does not end well, also if no renewal has noticed, and its own error comes before that. */
+test("a loss is noticed at the end", async () => {
+  const taken = (lease) => locks.release("customer", "lost at the end", lease.operator);
+  await assert.rejects(locks.withLease("customer", "lost at the end", { ttl: LONG }, taken), LostError);
+  const own = new Error("a line has no price");
+  await assert.rejects(locks.withLease("customer", "lost at the end", { ttl: LONG }, async (lease) => {
+    await taken(lease);
+    throw own;
+  }), (error) => error === own);
+});
+
+/** Goal: a lease is released on every way out, and the error of the work comes out as it is. */
+test("an error releases", async () => {
+  const own = new Error("a line has no price");
+  await assert.rejects(locks.withLease("customer", "failed", () => { throw own; }), (error) => error === own);
+  assert.equal(await locks.inquire("customer", "failed"), null);
+});
+
+/** Goal: who enters by a lease shares it, and nobody else does. Method: three deep, released in another order. */
+test("a lease is entered again", async () => {
+  const outer = await locks.lease("customer", "entered", { ttl: LONG });
+  const inner = await locks.lease("customer", "entered", { within: outer });
+  assert.equal(inner.fence, outer.fence);
+  await outer.release();
+  await outer.release();
+  assert.equal((await locks.inquire("customer", "entered")).operator, inner.operator);
+  await locks.withLease("customer", "entered", { within: inner }, (lease) => lease.check());
+  await assert.rejects(locks.lease("customer", "entered"), HeldError);
+  await assert.rejects(locks.lease("customer", "another", { within: inner }), InvalidArgumentError);
+  await assert.rejects(locks.lease("customer", "entered", { within: outer }), InvalidArgumentError);
+  await inner.release();
+  assert.equal(await locks.inquire("customer", "entered"), null);
+});
+
+/** Goal: who cannot renew hears of it while the lock is still there. Method: renewals without an answer, and timers that come too early. */
+test("an outage is a loss in time", () => withTimers((delay) => delay - 5, async () => {
+  const mute = new Locks(pool);
+  mute.renew = () => new Promise(() => {});
+  const lease = await mute.lease("customer", "outage", { ttl: 2 });
+  const { signal } = lease; // which no look at the clock aborts
+  await until(() => signal.aborted);
+  const found = await locks.inquire("customer", "outage");
+  assert.ok(found === null || found.operator === lease.operator);
+  await assert.rejects(lease.release(), LostError);
+}));
+
+/** Goal: cut connections are survived. Method: the server ends all others, and then the lease is renewed and released. */
+test("cut connections do not lose a lease", async () => {
+  const theirs = await createPool({});
+  const lease = await new Locks(theirs).lease("customer", "cut", { ttl: 6 });
+  const connection = await connectionOf(pool);
+  if (isPostgres) {
+    await connection.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
+  } else {
+    for (const { id } of await rowsOf(connection, `SELECT id AS id FROM information_schema.processlist
+        WHERE db = DATABASE() AND id <> CONNECTION_ID()`)) await connection.query(`KILL ${id}`).catch(() => {});
+  }
+  const watching = new Locks(connection);
+  await until(async () => {
+    lease.check();
+    const found = await watching.inquire("customer", "cut");
+    return found.lockedAt > found.acquiredAt;
+  });
+  await lease.release();
+  assert.equal(await watching.inquire("customer", "cut"), null);
+  connection.release();
+  await theirs.end();
+});
+
+/** Goal: a release that fails is repeated, and one whose answer was lost is no loss. */
+test("a release is repeated", async () => {
+  for (const isDone of [false, true]) {
+    const shaky = new Locks(pool);
+    let releases = 0;
+    shaky.release = async (...given) => {
+      if (isDone || releases > 0) await locks.release(...given);
+      if (releases++ === 0) throw Object.assign(new Error("gone"), { code: "ECONNRESET" });
+      return { outcome: isDone ? "FREE" : "RELEASED" };
+    };
+    await shaky.withLease("customer", "repeated", { ttl: LONG }, () => {});
+    assert.equal(await locks.inquire("customer", "repeated"), null);
+  }
+});
+
+/** Goal: what a get has taken whose answer was lost is released again, also when it comes after the first release. */
+test("a get without an answer is undone", async () => {
+  const lossy = new Locks(pool);
+  const lost = new Error("the connection has broken");
+  for (const isLate of [false, true]) {
+    const taken = [];
+    lossy.get = async (objectType, objectId, operator, options) => {
+      const take = () => locks.get(objectType, objectId, operator, options).then((answer) => taken.push(answer));
+      if (isLate) until(async () => released > 0).then(take);
+      else await take();
+      throw lost;
+    };
+    let released = 0;
+    lossy.release = async (...given) => {
+      const answer = await locks.release(...given);
+      released++;
+      return answer;
+    };
+    await assert.rejects(lossy.lease("customer", "unanswered", { ttl: LONG, wait: LONG }), (error) => error === lost);
+    await until(async () => taken.length > 0 && (await locks.inquire("customer", "unanswered")) === null);
+    assert.equal(taken[0].granted, true);
+  }
+});
+
+/** Goal: an answer that comes when its lock may have ended already is no lease, and nobody renews it. Method: the clock goes on during the get. */
+test("an answer that comes too late is given back", async () => {
+  const late = new Locks(pool);
+  const clock = performance.now.bind(performance);
+  let renewals = 0;
+  late.get = async (...given) => {
+    const answer = await locks.get(...given);
+    performance.now = () => clock() + LONG * 1000;
+    return answer;
+  };
+  late.renew = async () => {
+    renewals++;
+    return [];
+  };
+  await assert.rejects(late.lease("customer", "late", { ttl: LONG }), LostError).finally(() => delete performance.now);
+  await until(async () => (await locks.inquire("customer", "late")) === null);
+  await pause(20);
+  assert.equal(renewals, 0);
+});
+
+/** Goal: a lease wants a pool, in autocommit. */
+test("a lease wants a pool", async () => {
+  const connection = await connectionOf(pool);
+  await assert.rejects(new Locks(connection).lease("customer", 42), { name: "InvalidArgumentError", message: /pool/ });
+  connection.release();
+  if (isPostgres) return;
+  const call = async ({ sql }) => (sql.includes("autocommit") ? [{ autocommit: 0 }] : [{ p_version: 1 }]);
+  await assert.rejects(new Locks({ query: call, execute: call, getConnection() {} }).lease("customer", 42),
+    { name: "InvalidArgumentError", message: /autocommit/ });
+});
+
+/** Goal: the object of a process that was killed is free after the ttl, and the next fence is greater. Method: SIGKILL. */
+test("a crash is overtaken", async () => {
+  const holder = beside(`
+    const lease = await locks.lease("customer", "crashed", { ttl: 3 });
+    say(lease.operator);
+    setInterval(() => {}, 1000);`);
+  const operator = await holder.line();
+  const refusal = await locks.lease("customer", "crashed").catch((error) => error);
+  assert.equal(refusal.answer.holder.operator, operator);
+  holder.kill("SIGKILL");
+  await locks.withLease("customer", "crashed", { wait: LONG }, () => {});
+});
+
+/** Goal: a process that was stopped beyond the ttl knows when it goes on, before it can do anything. Method: SIGSTOP. */
+test("who was stopped too long has lost", async () => {
+  const holder = beside(`
+    const lease = await locks.lease("customer", "stopped", { ttl: 2 });
+    say(lease.operator);
+    while (!lease.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 1));
+    say("lost: " + lease.signal.reason.name);
+    await lease.release().catch((error) => say("end: " + error.name));`);
+  await holder.line();
+  holder.kill("SIGSTOP");
+  await locks.withLease("customer", "stopped", { wait: LONG }, async () => {
+    holder.kill("SIGCONT");
+    const [code] = await once(holder, "exit");
+    assert.equal(code, 0);
+    const said = await holder.said;
+    assert.match(said, /lost: LostError/);
+    assert.match(said, /end: LostError/);
+  });
+});
+
+/** Goal: a lease that nobody releases does not keep its process alive. Method: a pool without sockets, so that nothing else does. */
+test("the timers let the process end", async () => {
+  const child = beside(`
+    await pool.end();
+    const row = (sql) => Object.entries({
+      version: { p_version: "1" }, autocommit: { autocommit: "1" },
+      get_appl_lock_row: { p_ok_fl: "Y", p_outcome: "ACQUIRED", p_old_operator_id: "", p_old_department_id: "", p_fence: "7", p_seconds_left: "1000" },
+    }).find(([name]) => sql.includes(name))[1];
+    const call = async ({ sql, text }) => (isPostgres ? { rows: [[JSON.stringify(row(text))]] } : [row(sql)]);
+    const fake = isPostgres ? { query: call, connect() {}, totalCount: 0 } : { query: call, execute: call, getConnection() {} };
+    await new Locks(fake).lease("customer", "left", { ttl: 1000 });
+    process.on("exit", () => process.stdout.write("over"));
+    process.exitCode = 0;
+    pool.end = async () => {};`);
+  const [code] = await once(child, "exit");
+  assert.deepEqual([code, await child.said], [0, "over"]);
+});

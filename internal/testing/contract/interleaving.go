@@ -15,8 +15,8 @@ import (
 	"github.com/applock/applock/testdata"
 )
 
-// stepLimit bounds a step that should have been answered; a lock wait that is cut off takes one second.
-const stepLimit = 10 * time.Second
+// stepLimit ends the wait for a step that hangs. A busy machine answers within it.
+const stepLimit = time.Minute
 
 // Interleavings runs all files of testdata/interleavings at each isolation level of the backend.
 func Interleavings(t *testing.T, backend Backend) {

@@ -87,7 +87,8 @@ func languages() []*language {
 		},
 		{
 			folder: "ruby", extension: "rb",
-			command: func(_, program string) []string { return []string{"ruby", program} },
+			command:     func(_, program string) []string { return []string{"ruby", program} },
+			environment: func(tools string) []string { return []string{"GEM_HOME=" + filepath.Join(tools, "ruby/gems")} },
 			drivers: []driver{
 				{name: "pg", products: []string{onPostgres}},
 				{name: "mysql2", products: mysqlAndMariaDB},

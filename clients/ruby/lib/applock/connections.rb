@@ -167,7 +167,7 @@ module Applock
     def select(statement, values)
       values = values.dup
       result = raw.query(statement.gsub("?") { literal(values.shift) }, OPTIONS)
-      rows = result.map { |row| result.fields.map(&:to_s).zip(row).to_h }
+      rows = result.map { |row| result.fields.map(&:to_s).zip(row.map { |value| value.is_a?(String) ? value.encode("UTF-8") : value }).to_h }
       # A second result follows that of a CALL, and is in the way of the next statement.
       raw.store_result while raw.next_result
       rows

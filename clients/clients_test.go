@@ -78,7 +78,9 @@ func languages() []*language {
 		},
 		{
 			folder: "php", extension: "php",
-			command: func(_, program string) []string { return []string{"php", program} },
+			command: func(tools, program string) []string {
+				return []string{"php", "-d", "include_path=" + filepath.Join(tools, "php/project") + ":/usr/share/php", program}
+			},
 			opening: "<?php\n",
 			drivers: []driver{
 				{name: "pdo_pgsql", products: []string{onPostgres}},

@@ -179,7 +179,7 @@ class AnswersTest < Minitest::Test
     end
     connection = connect
     connection.type_map_for_results = PG::BasicTypeMapForResults.new(connection)
-    connection.type_map_for_queries = PG::BasicTypeMapForQueries.new(connection)
+    connection.type_map_for_queries = PG::TypeMapByClass.new.tap { |map| map[String] = PG::TextEncoder::String.new(oid: 25) }
     connection.field_name_type = :symbol
     connection.internal_encoding = "ISO-8859-1"
     connection.exec("SET DateStyle = 'German'; SET TimeZone = 'Asia/Kolkata'; SET search_path = ''")

@@ -218,7 +218,7 @@ module Applock
 
     def whole(name, value, kind = "a whole number")
       return value if value.nil? || value.is_a?(Integer)
-      return value.to_i if !value.is_a?(String) && value.respond_to?(:to_i) && value == value.to_i
+      return value.to_i if value.respond_to?(:to_i) && value == value.to_i
 
       raise InvalidArgument, "#{name} must be #{kind}, and is #{value.inspect}"
     end

@@ -329,6 +329,24 @@ final class Tests
         equal(null, $this->locks->inquire('customer', 'waited for'));
     }
 
+    /**
+     * Goal: a release wakes who waits, on PostgreSQL, and that of another object does not; elsewhere a wait is over in time. Method:
+     * releases, and then a wait that is longer than the test may take.
+     */
+    public function testAReleaseWakes(): void
+    {
+        $waiting = new Locks(connect());
+        $waiting->connection->listen($waiting->channel);
+        foreach (['other', 'woken'] as $id) {
+            $this->locks->get('customer', $id, 'JDOE');
+            $waiting->announce('customer', $id, 'ASMITH', 'desk');
+            $this->locks->release('customer', $id, 'JDOE');
+        }
+        $end = time() + LONG;
+        $waiting->connection->wait(POSTGRES ? 2 * LONG : 0.01, 'customer:woken');
+        equal(true, time() < $end);
+    }
+
     /** Goal: the value of the work is what comes out, and the object is free after each way out, also when the object of the lease goes. */
     public function testEveryWayOutReleases(): void
     {

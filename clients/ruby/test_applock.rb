@@ -279,6 +279,19 @@ class LeasesTest < Minitest::Test
     assert_nil @locks.inquire("customer", "waited for")
   end
 
+  # Goal: a release wakes who waits, on PostgreSQL, and that of another object does not. Method: releases, and then a wait that is
+  # longer than the test may take.
+  def test_a_release_wakes
+    waiting = Applock::Locks.new(connect)
+    waiting.connection.listen(waiting.channel)
+    %w[other woken].each do |id|
+      @locks.get("customer", id, "JDOE")
+      waiting.announce("customer", id, "ASMITH", "desk")
+      @locks.release("customer", id, "JDOE")
+    end
+    Timeout.timeout(LONG) { waiting.connection.wait(2 * LONG, "customer:woken") }
+  end if POSTGRES
+
   # Goal: the block's value is what comes out, and its way out is its own: the object is free after each of them.
   def test_every_way_out_releases
     assert_equal 42, @leases.with_lock("customer", "left") { 42 }

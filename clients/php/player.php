@@ -66,11 +66,11 @@ function say(...$fields): void
 
 function grants(array $fields): array
 {
-    $names = ['object_type', 'object_id', 'operator_id', 'fence', 'ttl_seconds'];
+    $names = ['type', 'id', 'operator', 'fence', 'ttl'];
     $grants = [];
     foreach (array_chunk($fields, 5) as $values) {
         $grant = array_combine($names, $values);
-        $grants[] = ['fence' => number($grant['fence']), 'ttl_seconds' => number($grant['ttl_seconds'])] + $grant;
+        $grants[] = ['fence' => number($grant['fence']), 'ttl' => number($grant['ttl'])] + $grant;
     }
     return $grants;
 }
@@ -115,13 +115,13 @@ function row(Answer $answer): array
 
 function holder(Answer $answer): array
 {
-    $holder = $answer->holder ?? ($answer instanceof Handover ? $answer->formerHolder : null);
+    $holder = $answer->holder ?? ($answer instanceof Handover ? $answer->former : null);
     return [$holder->operator ?? '', $holder->department ?? ''];
 }
 
 function rest(array $values): array
 {
-    unset($values['granted'], $values['outcome'], $values['holder'], $values['formerHolder'], $values['type'], $values['id']);
+    unset($values['granted'], $values['outcome'], $values['holder'], $values['former'], $values['type'], $values['id']);
     return array_values($values);
 }
 

@@ -141,7 +141,8 @@ final class Tests
         equal([true, true], [$slot->granted, $this->locks->permit('room', 'granted', 1, 'JDOE')->granted]);
         $full = $this->locks->permit('room', 'granted', 1, 'ASMITH');
         equal([false, 'granted#1', 'JDOE'], [$full->granted, $full->holders[0]->slotId, $full->holders[0]->operator]);
-        $grant = ['object_type' => 'room', 'object_id' => $slot->slotId, 'operator_id' => 'JDOE', 'ttl_seconds' => 60];
+        $grant = ['type' => 'room', 'id' => $slot->slotId, 'operator' => 'JDOE', 'ttl' => 60];
+        thrown(Error::class, fn () => $this->locks->renew([['fence' => 1, 'ttl_seconds' => 60] + $grant]));
         equal(true, $this->locks->renew([['fence' => $slot->fence] + $grant])[0]->granted);
         $stale = $this->locks->renew([['fence' => $slot->fence - 1] + $grant])[0];
         equal([false, 'HELD', 'JDOE'], [$stale->granted, $stale->outcome, $stale->holder->operator]);

@@ -47,7 +47,7 @@ end
 
 def grants(fields)
   fields.each_slice(5).map do |type, id, operator, fence, ttl|
-    { object_type: type, object_id: id, operator_id: operator, fence: number(fence), ttl_seconds: number(ttl) }
+    { type: type, id: id, operator: operator, fence: number(fence), ttl: number(ttl) }
   end
 end
 
@@ -78,13 +78,13 @@ end
 
 # The contract's columns of an answer, behind its truth.
 def columns(answer)
-  holder = answer.former_holder if answer.is_a?(Applock::Handover)
+  holder = answer.former if answer.is_a?(Applock::Handover)
   holder ||= answer.holder
   [holder&.operator || "", holder&.department || ""]
 end
 
 def row(answer)
-  values = answer.to_h.except(:granted, :outcome, :holder, :former_holder, :type, :id).values
+  values = answer.to_h.except(:granted, :outcome, :holder, :former, :type, :id).values
   [answer.granted?, answer.granted? ? "Y" : "N", answer.outcome, *(columns(answer) if answer.respond_to?(:holder)), *values]
 end
 

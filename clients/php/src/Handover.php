@@ -4,14 +4,14 @@ declare(strict_types=1);
 
 namespace Applock;
 
-/** The answer of transfer and take; formerHolder had what was taken. */
+/** The answer of transfer and take; former had what was taken. */
 final class Handover extends Answer
 {
     public function __construct(
         bool $granted,
         string $outcome,
         public readonly ?Holder $holder,
-        public readonly ?Holder $formerHolder,
+        public readonly ?Holder $former,
         public readonly int $fence,
         public readonly ?\DateTimeImmutable $expiresAt,
         public readonly int $secondsLeft,

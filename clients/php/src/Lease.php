@@ -65,11 +65,10 @@ final class Lease
      */
     public function check(): void
     {
-        if (!$this->isLost() && !$this->ended && self::now() >= $this->renewed + $this->ttl / 3) {
+        $this->wantIt();
+        if (self::now() >= $this->renewed + $this->ttl / 3) {
             $this->quietly($this->renew(...));
-        }
-        if ($this->isLost() || $this->ended) {
-            throw new LostException("the lock of $this->type:$this->id is lost");
+            $this->wantIt();
         }
     }
 
@@ -80,12 +79,9 @@ final class Lease
      */
     public function renew(): void
     {
-        if (!$this->isLost() && !$this->ended) {
-            $this->replacing($this->renewOnce(...));
-        }
-        if ($this->isLost() || $this->ended) {
-            throw new LostException("the lock of $this->type:$this->id is lost");
-        }
+        $this->wantIt();
+        $this->replacing($this->renewOnce(...));
+        $this->wantIt();
     }
 
     /**
@@ -95,7 +91,7 @@ final class Lease
      */
     public function release(): void
     {
-        if ($this->ended || $this->process !== getmypid()) { // a child has not got it
+        if ($this->isOver()) {
             return;
         }
         $this->isLost();
@@ -125,6 +121,19 @@ final class Lease
     public static function now(): float
     {
         return hrtime(true) / 1e9;
+    }
+
+    /** Whether it is released. A child process has not got what its parent has. */
+    private function isOver(): bool
+    {
+        return $this->ended || $this->process !== getmypid();
+    }
+
+    private function wantIt(): void
+    {
+        if ($this->isOver() || $this->isLost()) {
+            throw new LostException("the lock of $this->type:$this->id is lost or released");
+        }
     }
 
     private function connected(): Locks
@@ -178,17 +187,13 @@ final class Lease
         [$client, $locks, $end] = [bin2hex(random_bytes(16)), $this->locks, $wait === null ? null : self::now() + $wait];
         try {
             $locks->connection->listen($locks->channel);
-            $this->announce($client, $end);
-            [$answer, $pause] = [null, 0.02];
-            while (true) {
-                $answer = $this->get() ?? $answer;
-                $left = $end === null ? $pause : $end - self::now();
-                if ($answer?->granted === true || $left <= 0) {
-                    return $answer;
-                }
+            [$answer, $pause] = [null, 0.01];
+            do {
                 $pause = min($pause * 2, 1);
-                $this->sleepUntilFree($client, min($pause * random_int(500, 1000) / 1000, $left), $end);
-            }
+                $this->sleepUntilFree($client, $pause * random_int(500, 1000) / 1000, $end);
+                $answer = $this->get() ?? $answer;
+            } while ($answer?->granted !== true && ($end === null || self::now() < $end));
+            return $answer;
         } finally {
             $this->quietly(fn () => $locks->retract($this->type, $this->id, $this->operator, $client));
             $this->quietly(fn () => $locks->connection->listen($locks->channel, 'UNLISTEN'));
@@ -201,14 +206,15 @@ final class Lease
         $this->locks->announce($this->type, $this->id, $this->operator, $client, $this->department, $wait);
     }
 
-    /** A waiter that was paused for long is not listed any more. */
+    /** A waiter that was paused for long is not listed any more, like one that has just begun. */
     private function sleepUntilFree(string $client, float $most, ?float $end): void
     {
         $row = $this->locks->poll($client)[0] ?? null;
         if ($row === null) {
             $this->announce($client, $end);
-        } elseif ($row['free_in_us'] > 0) {
-            $this->locks->connection->wait(min($row['free_in_us'] / 1e6, $most), "$this->type:$this->id");
+        } else {
+            $left = $end === null ? $most : max(0, $end - self::now());
+            $this->locks->connection->wait(min($row['free_in_us'] / 1e6, $most, $left), "$this->type:$this->id");
         }
     }
 
@@ -217,8 +223,7 @@ final class Lease
     {
         $asked = self::now();
         $renewal = $this->locks?->renew([[
-            'object_type' => $this->type, 'object_id' => $this->id, 'operator_id' => $this->operator,
-            'fence' => $this->fence, 'ttl_seconds' => $this->ttl,
+            'type' => $this->type, 'id' => $this->id, 'operator' => $this->operator, 'fence' => $this->fence, 'ttl' => $this->ttl,
         ]])[0] ?? null;
         if ($renewal?->granted === true) {
             $this->trust($asked);
@@ -232,7 +237,7 @@ final class Lease
         try {
             $this->locks ??= $this->connected();
             $call();
-        } catch (\PDOException) {
+        } catch (\PDOException | ContentionException) {
             $this->locks = null;
             $this->locks = $this->connected();
             $call();

@@ -227,12 +227,14 @@ final class Locks
     /**
      * Renews many. One that another transaction is changing has no answer.
      *
-     * @param list<array{object_type: ?string, object_id: ?string, operator_id: ?string, fence: ?int, ttl_seconds: ?int}> $grants
+     * @param list<array{type: mixed, id: mixed, operator: mixed, fence: ?int, ttl: mixed}> $grants
      * @return list<Renewal>
      */
     public function renew(array $grants): array
     {
-        $rows = $this->call('renew_appl_locks', json_encode($grants, JSON_THROW_ON_ERROR));
+        $rows = $this->call(
+            'renew_appl_locks', json_encode(array_map(fn (array $grant) => $this->document(...$grant), $grants), JSON_THROW_ON_ERROR),
+        );
         return array_map(fn (array $row) => $this->answer(Renewal::class, 'renew_appl_locks', $row), $rows);
     }
 
@@ -367,6 +369,21 @@ final class Locks
         return $this->connection->rows($source, $values, $rest);
     }
 
+    /** @return array<string, string|int|null> */
+    private function document(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?int $fence,
+        int|float|\DateInterval|null $ttl,
+    ): array {
+        [$type, $id, $operator] = array_map(fn ($text) => $text === null ? null : (string) $text, [$type, $id, $operator]);
+        return [
+            'object_type' => $type, 'object_id' => $id, 'operator_id' => $operator, 'fence' => $fence,
+            'ttl_seconds' => $this->seconds('ttl', $ttl),
+        ];
+    }
+
     /**
      * What comes after a row. MySQL and MariaDB read a range of the key only if it is written out.
      *
@@ -405,7 +422,7 @@ final class Locks
             'type' => $row['object_type'] ?? null,
             'id' => $row['object_id'] ?? null,
             'holder' => $isTaken ? null : $holder,
-            'formerHolder' => $isTaken ? $holder : null,
+            'former' => $isTaken ? $holder : null,
             'fence' => $row['fence'] ?? null,
             'expiresAt' => $row['expires_ts'] ?? null,
             'secondsLeft' => $row['seconds_left'] ?? null,

@@ -34,8 +34,8 @@ module Applock
   # The answer of release and note.
   Change = Struct.new(:granted, :outcome, :holder, keyword_init: true) { include Answer }
 
-  # The answer of transfer and take; former_holder had what was taken.
-  Handover = Struct.new(:granted, :outcome, :holder, :former_holder, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
+  # The answer of transfer and take; former had what was taken.
+  Handover = Struct.new(:granted, :outcome, :holder, :former, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
   # One lock of transfer_all or release_all.
   Changed = Struct.new(:granted, :outcome, :type, :id, :holder, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
@@ -89,7 +89,7 @@ module Applock
       end
 
       operator, department = values.delete(:old_operator_id), values.delete(:old_department_id)
-      whose = row[:outcome] == "TAKEN" ? :former_holder : :holder
+      whose = row[:outcome] == "TAKEN" ? :former : :holder
       values[whose] = Holder.new(operator: operator, department: department) unless operator.empty?
       kind.new(**values)
     end

@@ -134,15 +134,12 @@ module Applock
     def wait(answer)
       client, channel, ends = SecureRandom.hex(16), @locks.channel, @patience && Clock.now + @patience
       @locks.connection.listen(channel)
-      announce(client, ends)
-      pause = 0.02
+      pause = 0.01
       loop do
-        answer = ask || answer
-        left = ends ? ends - Clock.now : pause
-        return answer if answer&.granted? || left <= 0
-
         pause = [pause * 2, 1].min
-        sleep_until_free(client, [pause * rand(0.5..1.0), left].min, ends)
+        sleep_until_free(client, pause * rand(0.5..1.0), ends)
+        answer = ask || answer
+        return answer if answer&.granted? || (ends && Clock.now >= ends)
       end
     ensure
       quietly { @locks.retract(type, id, operator, client) }
@@ -153,13 +150,13 @@ module Applock
       @locks.announce(type, id, operator, client, department: department, wait: ends && [(ends - Clock.now).ceil, 1].max)
     end
 
-    # A waiter that was paused for long is not listed any more.
+    # A waiter that was paused for long is not listed any more, like one that has just begun.
     def sleep_until_free(client, most, ends)
       row = @locks.poll(client).first
       return announce(client, ends) unless row
 
-      free_in = row[:free_in_us] / 1e6
-      @locks.connection.wait([free_in, most].min, "#{type}:#{id}") if free_in.positive?
+      left = ends ? ends - Clock.now : most
+      @locks.connection.wait([row[:free_in_us] / 1e6, most, left].min.clamp(0, most), "#{type}:#{id}")
     end
 
     # Renews until the lease ends or is lost. A connection that fails is replaced.
@@ -190,7 +187,7 @@ module Applock
     # Whether it is renewed. A transaction that is changing or asserting it is in the way: there is no row then.
     def renew(locks)
       asked = Clock.now
-      renewal = locks.renew([{ object_type: type.to_s, object_id: id.to_s, operator_id: operator, fence: fence, ttl_seconds: @ttl }]).first
+      renewal = locks.renew([{ type: type, id: id, operator: operator, fence: fence, ttl: @ttl }]).first
       return unless renewal
       return @lost ||= !@ended unless renewal.granted?
 

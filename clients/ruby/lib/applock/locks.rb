@@ -118,10 +118,11 @@ module Applock
       nil
     end
 
-    # Renews many: each is a hash with object_type, object_id, operator_id, fence and ttl_seconds. A Renewal for each; one that another
-    # transaction is changing has none.
+    # Renews many: each is a hash with type, id, operator, fence and ttl. A Renewal for each; one that another transaction is changing
+    # has none.
     def renew(grants)
-      call("renew_appl_locks", JSON.generate(grants)).map { |row| Answers.answer(Renewal, "renew_appl_locks", row) }
+      documents = grants.map { |grant| document(**grant) }
+      call("renew_appl_locks", JSON.generate(documents)).map { |row| Answers.answer(Renewal, "renew_appl_locks", row) }
     end
 
     # Lists an operator as waiting, in the program that calls itself client.
@@ -202,6 +203,10 @@ module Applock
       return if @connection.transaction?
 
       raise InvalidArgument, "#{method} protects until the transaction ends, and there is none: begin one"
+    end
+
+    def document(type:, id:, operator:, fence:, ttl:)
+      { object_type: type&.to_s, object_id: id&.to_s, operator_id: operator&.to_s, fence: whole(:fence, fence), ttl_seconds: seconds(:ttl, ttl) }
     end
 
     def condition(view, name, value)

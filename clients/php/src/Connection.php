@@ -108,8 +108,7 @@ final class Connection
         $statement = $this->pdo->prepare($sql, [\PDO::ATTR_STATEMENT_CLASS => [\PDOStatement::class]]);
         $statement->execute($values);
         $rows = $statement->columnCount() === 0 ? [] : $statement->fetchAll(\PDO::FETCH_ASSOC);
-        // On MySQL and MariaDB a second result follows that of a CALL.
-        $statement->closeCursor();
+        // On MySQL and MariaDB a second result follows that of a CALL. It goes with the statement, when this returns.
         return $this->isPostgres ? array_map(fn (array $row) => json_decode($row['row_to_json'], true, flags: JSON_THROW_ON_ERROR), $rows) : $rows;
     }
 

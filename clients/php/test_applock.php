@@ -541,6 +541,7 @@ final class Tests
         foreach (['invoices', str_repeat('long ', 100)] as $resource) {
             [$mine, $theirs] = [$factory->createLock($resource, ttl: 40), $factory->createLock($resource, ttl: 40)];
             equal([true, false, true, false], [$mine->acquire(), $theirs->acquire(), $mine->isAcquired(), $theirs->isAcquired()]);
+            equal(false, $factory->createLock($resource, ttl: null)->acquire()); // which saves, and sets no ttl
             $mine->release();
             equal([false, true], [$mine->isAcquired(), $theirs->acquire()]);
             $theirs->refresh(20);

@@ -69,7 +69,9 @@ func languages() []*language {
 		nodeLanguage(),
 		{
 			folder: "php", extension: "php",
-			command: func(_, program string) []string { return []string{"php", program} },
+			command: func(tools, program string) []string {
+				return []string{"php", "-d", "include_path=" + filepath.Join(tools, "php/project") + ":/usr/share/php", program}
+			},
 			opening: "<?php\n",
 			drivers: []driver{
 				{name: "pdo_pgsql", products: []string{onPostgres}},
@@ -78,7 +80,8 @@ func languages() []*language {
 		},
 		{
 			folder: "ruby", extension: "rb",
-			command: func(_, program string) []string { return []string{"ruby", program} },
+			command:     func(_, program string) []string { return []string{"ruby", program} },
+			environment: func(tools string) []string { return []string{"GEM_HOME=" + filepath.Join(tools, "ruby/gems")} },
 			drivers: []driver{
 				{name: "pg", products: []string{onPostgres}},
 				{name: "mysql2", products: mysqlAndMariaDB},

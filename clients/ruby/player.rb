@@ -1,6 +1,6 @@
-# Plays the scenarios for clients/player_test.go through applock.rb: player.rb DRIVER
+# Plays the scenarios for clients/player_test.go through the installed gem: player.rb DRIVER
 
-require_relative "applock"
+require "applock"
 
 STDIN.set_encoding("UTF-8")
 STDOUT.set_encoding("UTF-8")
@@ -36,13 +36,18 @@ def number(field)
   field && Integer(field)
 end
 
+# What is no flag goes to the library as it is, which has to refuse it.
+def flag(field, blank: nil)
+  { "Y" => true, "N" => false, "" => blank }.fetch(field&.rstrip, field)
+end
+
 def say(*fields)
   puts fields.map { |field| encode(field) }.join("\t")
 end
 
 def grants(fields)
   fields.each_slice(5).map do |type, id, operator, fence, ttl|
-    { object_type: type, object_id: id, operator_id: operator, fence: number(fence), ttl_seconds: number(ttl) }
+    { type: type, id: id, operator: operator, fence: number(fence), ttl: number(ttl) }
   end
 end
 
@@ -63,7 +68,7 @@ def read(locks, view, fields)
   max_rows = named.delete("max_rows") || 1000
   after, filters = named.partition { |name, _| name.start_with?("after_") }.map(&:to_h)
   after = after.transform_keys { |name| name.delete_prefix("after_").to_sym }
-  locks.read(view, after: after.empty? ? nil : after, max_rows: max_rows, **filters.transform_keys(&:to_sym))
+  locks.read(view, after: after.empty? ? nil : after, max_rows: max_rows, **filters.transform_keys(&:to_sym)).map(&:values)
 end
 
 def versions
@@ -71,42 +76,95 @@ def versions
   [["Ruby #{RUBY_VERSION}", "#{DRIVER} #{version}"]]
 end
 
+# The contract's columns of an answer, behind its truth.
+def columns(answer)
+  holder = answer.former if answer.is_a?(Applock::Handover)
+  holder ||= answer.holder
+  [holder&.operator || "", holder&.department || ""]
+end
+
+def row(answer)
+  values = answer.to_h.except(:granted, :outcome, :holder, :former, :type, :id).values
+  [answer.granted?, answer.granted? ? "Y" : "N", answer.outcome, *(columns(answer) if answer.respond_to?(:holder)), *values]
+end
+
+def list(answers)
+  answers.map do |answer|
+    values = answer.to_h.except(:granted, :outcome, :holder, :type, :id).values
+    [answer.granted?, answer.type, answer.id, answer.outcome, *columns(answer), *values]
+  end
+end
+
+def permit(answer, operator, department)
+  return answer.holders.map { |slot| [false, answer.outcome, *slot.to_a] } unless answer.granted?
+
+  [[true, answer.outcome, answer.slot_id, operator.rstrip, department, answer.fence, answer.expires_at, answer.seconds_left, answer.note]]
+end
+
+def lock(found)
+  found ? ["Y", *found.to_a] : ["N", "", "", 0, nil, nil, nil, 0, ""]
+end
+
+# What only a transaction may call, in one.
+def in_transaction(connection)
+  connection.query("BEGIN")
+  yield
+  connection.query("COMMIT")
+  []
+rescue StandardError
+  connection.query("ROLLBACK")
+  raise
+end
+
 def play(connection, locks, operation, a)
   case operation
   when "versions" then versions
   when "increment" then increment(connection, locks, *a)
-  when "get_appl_lock" then [locks.get(*a[0..2], department: a[3], ttl: number(a[4]), new: a[5])]
-  when "get_appl_lock_permit" then locks.permit(*a[0..1], number(a[2]), a[3], department: a[4], ttl: number(a[5]))
-  when "release_appl_lock" then [locks.release(*a[0..2], fence: number(a[3]), actor: a[4], reason: a[5])]
-  when "inquire_appl_lock" then [locks.inquire(*a)]
+  when "get_appl_lock" then [row(locks.get(*a[0..2], department: a[3], ttl: number(a[4]), new: flag(a[5])))]
+  when "get_appl_lock_permit"
+    answer = locks.permit(*a[0..1], number(a[2]), a[3], department: a[4], ttl: number(a[5]))
+    permit(answer, a[3], answer.granted? && locks.inquire(a[0], answer.slot_id).department)
+  when "release_appl_lock" then [row(locks.release(*a[0..2], fence: number(a[3]), actor: a[4], reason: a[5]))]
+  when "inquire_appl_lock" then [lock(locks.inquire(*a))]
   when "transfer_appl_lock"
-    [locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]), actor: a[6], reason: a[7])]
-  when "note_appl_lock" then [locks.note(*a[0..2], a[4], fence: number(a[3]))]
+    [row(locks.transfer(*a[0..1], from: a[2], to: a[3], department: a[4], ttl: number(a[5]), actor: a[6], reason: a[7]))]
+  when "note_appl_lock" then [row(locks.note(*a[0..2], a[4], fence: number(a[3])))]
   when "purge_appl_locks" then [[locks.purge(older_than: number(a[0]), max_rows: number(a[1]))]]
   when "purge_appl_lock_history" then [[locks.purge_history(older_than: number(a[0]), max_rows: number(a[1]))]]
-  when "assert_appl_lock" then [locks.assert(*a[0..2], number(a[3]))]
-  when "serialize_appl_lock" then [locks.serialize(*a)]
+  when "assert_appl_lock" then in_transaction(connection) { locks.assert(*a[0..2], number(a[3])) }
+  when "serialize_appl_lock" then in_transaction(connection) { locks.serialize(*a) }
   when "transfer_appl_locks"
-    locks.transfer_all(from: a[0], type: a[1], to: a[2], department: a[3], ttl: number(a[4]), actor: a[5], reason: a[6],
-                       after_type: a[7], after_id: a[8], max_rows: number(a[9]), dry_run: a[10])
+    list(locks.transfer_all(from: a[0], type: a[1], to: a[2], department: a[3], ttl: number(a[4]), actor: a[5], reason: a[6],
+                            after_type: a[7], after_id: a[8], max_rows: number(a[9]), dry_run: flag(a[10])))
   when "release_appl_locks"
-    locks.release_all(a[0], type: a[1], actor: a[2], reason: a[3],
-                      after_type: a[4], after_id: a[5], max_rows: number(a[6]), dry_run: a[7])
-  when "renew_appl_locks" then locks.renew(grants(a))
-  when "announce_appl_lock_waiter" then [locks.announce(*a[0..2], a[4], department: a[3], wait: number(a[5]))]
-  when "retract_appl_lock_waiter" then [locks.retract(*a)]
-  when "poll_appl_locks" then locks.poll(a[0], max_rows: number(a[1]))
+    list(locks.release_all(a[0], type: a[1], actor: a[2], reason: a[3],
+                           after_type: a[4], after_id: a[5], max_rows: number(a[6]), dry_run: flag(a[7])))
+  when "renew_appl_locks" then list(locks.renew(grants(a)))
+  when "announce_appl_lock_waiter"
+    locks.announce(*a[0..2], a[4], department: a[3], wait: number(a[5]))
+    []
+  when "retract_appl_lock_waiter"
+    locks.retract(*a)
+    []
+  when "poll_appl_locks" then locks.poll(a[0], max_rows: number(a[1])).map(&:values)
   when "take_appl_lock"
-    [locks.take(*a[0..2], reason: a[4], department: a[3], expected_fence: number(a[5]), ttl: number(a[6]))]
+    [row(locks.take(*a[0..2], reason: a[4], department: a[3], expected_fence: number(a[5]), ttl: number(a[6])))]
   when "inbox_appl_locks"
-    locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2]))
+    locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2])).map(&:values)
   when "set_appl_lock_policy"
-    [locks.set_policy(a[0], default_ttl: number(a[1]), longest_ttl: number(a[2]), take_reason: a[3],
-                            actor: a[4], reason: a[5], history: a[6])]
-  when "drop_appl_lock_policy" then [locks.drop_policy(a[0], actor: a[1], reason: a[2])]
+    [row(locks.set_policy(a[0], default_ttl: number(a[1]), longest_ttl: number(a[2]), take_reason: flag(a[3], blank: ""),
+                                actor: a[4], reason: a[5], history: a[6]))]
+  when "drop_appl_lock_policy" then [row(locks.drop_policy(a[0], actor: a[1], reason: a[2]))]
   when *Applock::Locks::KEYS.keys then read(locks, operation, a)
   else raise "unknown operation #{operation}"
   end
+end
+
+STATES = { Applock::InvalidArgument => "LK001", Applock::Lost => "LK002", Applock::Contention => "LK003" }.freeze
+
+# What the library refuses by itself has the name of its argument in front, which is said as the server says it.
+def message(operation, error)
+  error.cause ? error.message : error.message.sub(/\A(new|dry_run|take_reason) /, "#{operation}: p_\\1_fl ")
 end
 
 connection = connect
@@ -114,11 +172,9 @@ locks = Applock::Locks.new(connection)
 while (line = STDIN.gets(chomp: true))
   operation, *arguments = line.split("\t", -1).map { |field| decode(field) }
   begin
-    play(connection, locks, operation, arguments).compact.each do |row|
-      say("row", *(row.is_a?(Applock::Answer) ? row.to_h.values : row))
-    end
+    play(connection, locks, operation, arguments).each { |fields| say("row", *fields) }
     say("end")
-  rescue Applock::LockError => error
-    say("error", error.sqlstate, error.message)
+  rescue *STATES.keys => error
+    say("error", STATES.fetch(error.class), message(operation, error))
   end
 end

@@ -1,0 +1,21 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Applock;
+
+/** The answer of transfer and take; former had what was taken. */
+final class Handover extends Answer
+{
+    public function __construct(
+        bool $granted,
+        string $outcome,
+        public readonly ?Holder $holder,
+        public readonly ?Holder $former,
+        public readonly int $fence,
+        public readonly ?\DateTimeImmutable $expiresAt,
+        public readonly int $secondsLeft,
+    ) {
+        parent::__construct($granted, $outcome);
+    }
+}

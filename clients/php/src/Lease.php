@@ -1,0 +1,254 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Applock;
+
+/**
+ * A lock while something is done. PHP has no thread that renews it: call check() between the steps, more often than the ttl, and pass
+ * operator and fence to Locks::assert in the transaction that writes.
+ */
+final class Lease
+{
+    public readonly string $operator;
+    /** That of the grant. */
+    public readonly int $fence;
+    private ?Locks $locks;
+    private float $renewed = 0;
+    private float $deadline = 0;
+    private bool $lost = false;
+    private bool $ended = false;
+    private readonly int|false $process;
+
+    /**
+     * @internal Leases makes it
+     * @param \Closure(): Locks $open
+     */
+    public function __construct(
+        private readonly \Closure $open,
+        public readonly string $type,
+        public readonly string $id,
+        private readonly int $ttl,
+        ?float $wait,
+        private readonly ?string $department,
+    ) {
+        if ($ttl < 1) {
+            throw new InvalidArgumentException("ttl must be 1 s or greater, and is $ttl");
+        }
+        $this->process = getmypid();
+        $this->operator = substr((string) gethostname(), 0, 30) . "/$this->process/" . bin2hex(random_bytes(8));
+        $this->locks = $this->connected();
+        $answer = $this->get();
+        if ($answer?->granted !== true && $wait !== 0.0) {
+            $answer = $this->waited($wait) ?? $answer;
+        }
+        if ($answer?->granted !== true) {
+            throw $answer === null ? new ContentionException('others were in the way of each call: call again') : new HeldException($answer);
+        }
+    }
+
+    public function __destruct()
+    {
+        $this->abandon();
+    }
+
+    /** Whether it may not be trusted any more: somebody has taken the lock away, or it was not renewed in time. */
+    public function isLost(): bool
+    {
+        return $this->lost = $this->lost || !$this->ended && self::now() >= $this->deadline;
+    }
+
+    /**
+     * Renews when a third of the ttl has passed since the last time. A renewal that fails is tried again at the next call.
+     *
+     * @throws LostException when it is lost
+     */
+    public function check(): void
+    {
+        $this->wantIt();
+        if (self::now() >= $this->renewed + $this->ttl / 3) {
+            $this->quietly($this->renew(...));
+            $this->wantIt();
+        }
+    }
+
+    /**
+     * Renews at once. A connection that has failed is replaced, once.
+     *
+     * @throws LostException when it is lost
+     */
+    public function renew(): void
+    {
+        $this->wantIt();
+        $this->replacing($this->renewOnce(...));
+        $this->wantIt();
+    }
+
+    /**
+     * Ends it. It may be called again.
+     *
+     * @throws LostException when it had been lost before
+     */
+    public function release(): void
+    {
+        if ($this->isOver()) {
+            return;
+        }
+        $this->isLost();
+        $this->ended = true;
+        [$calls, $outcome] = [0, null];
+        $this->replacing(function () use (&$calls, &$outcome): void {
+            $calls++;
+            $outcome = $this->locks?->release($this->type, $this->id, $this->operator, $this->fence)->outcome;
+        });
+        $this->locks = null;
+        $isReleased = $outcome === 'RELEASED' || $outcome === 'FREE' && $calls > 1; // the first call may have done it
+        if (!$isReleased || $this->lost) {
+            $this->lost = true;
+            throw new LostException("the lock of $this->type:$this->id was lost");
+        }
+    }
+
+    /** @internal releases, whatever comes of it: what is left ends after the ttl */
+    public function abandon(): void
+    {
+        if (isset($this->fence)) {
+            $this->quietly($this->release(...));
+        }
+    }
+
+    /** @internal a clock that nobody sets */
+    public static function now(): float
+    {
+        return hrtime(true) / 1e9;
+    }
+
+    /** Whether it is released. A child process has not got what its parent has. */
+    private function isOver(): bool
+    {
+        return $this->ended || $this->process !== getmypid();
+    }
+
+    private function wantIt(): void
+    {
+        if ($this->isOver() || $this->isLost()) {
+            throw new LostException("the lock of $this->type:$this->id is lost or released");
+        }
+    }
+
+    private function connected(): Locks
+    {
+        $locks = ($this->open)();
+        if ($locks->connection->inTransaction()) {
+            throw new InvalidArgumentException('a lease needs a connection of its own with autocommit, and this one is in a transaction');
+        }
+        return $locks;
+    }
+
+    /** Gets the lock, or null if others were in the way of the call. What has no answer may have taken it, and is released. */
+    private function get(): ?Grant
+    {
+        $asked = self::now();
+        try {
+            $answer = $this->locks->get($this->type, $this->id, $this->operator, $this->department, $this->ttl);
+        } catch (\Throwable $error) {
+            if ($this->locks->connection->isBusy($error)) {
+                return null;
+            }
+            if (!$error instanceof ApplockException) {
+                $this->giveBack();
+            }
+            throw $error;
+        }
+        if ($answer->granted) {
+            $this->fence = $answer->fence;
+            $this->trust($asked);
+        }
+        return $answer;
+    }
+
+    /** Nobody else has this operator: a release without a fence ends what the get may have taken. It may arrive late, so once more at the end. */
+    private function giveBack(): void
+    {
+        $release = fn () => $this->quietly(fn () => $this->connected()->release($this->type, $this->id, $this->operator));
+        $release();
+        register_shutdown_function($release);
+    }
+
+    /** The time for which the lock counts here: a little less than in the database, from before the call. */
+    private function trust(float $asked): void
+    {
+        $this->renewed = $asked;
+        $this->deadline = $asked + $this->ttl - min($this->ttl / 10, 1);
+    }
+
+    private function waited(?float $wait): ?Grant
+    {
+        [$client, $locks, $end] = [bin2hex(random_bytes(16)), $this->locks, $wait === null ? null : self::now() + $wait];
+        try {
+            $locks->connection->listen($locks->channel);
+            [$answer, $pause] = [null, 0.01];
+            do {
+                $pause = min($pause * 2, 1);
+                $this->sleepUntilFree($client, $pause * random_int(500, 1000) / 1000, $end);
+                $answer = $this->get() ?? $answer;
+            } while ($answer?->granted !== true && ($end === null || self::now() < $end));
+            return $answer;
+        } finally {
+            $this->quietly(fn () => $locks->retract($this->type, $this->id, $this->operator, $client));
+            $this->quietly(fn () => $locks->connection->listen($locks->channel, 'UNLISTEN'));
+        }
+    }
+
+    private function announce(string $client, ?float $end): void
+    {
+        $wait = $end === null ? null : max(1, (int) ceil($end - self::now()));
+        $this->locks->announce($this->type, $this->id, $this->operator, $client, $this->department, $wait);
+    }
+
+    /** A waiter that was paused for long is not listed any more, like one that has just begun. */
+    private function sleepUntilFree(string $client, float $most, ?float $end): void
+    {
+        $row = $this->locks->poll($client)[0] ?? null;
+        if ($row === null) {
+            $this->announce($client, $end);
+        } else {
+            $left = $end === null ? $most : max(0, $end - self::now());
+            $this->locks->connection->wait(min($row['free_in_us'] / 1e6, $most, $left), "$this->type:$this->id");
+        }
+    }
+
+    /** A transaction that is changing or asserting the lock is in the way: there is no answer then. */
+    private function renewOnce(): void
+    {
+        $asked = self::now();
+        $renewal = $this->locks?->renew([[
+            'type' => $this->type, 'id' => $this->id, 'operator' => $this->operator, 'fence' => $this->fence, 'ttl' => $this->ttl,
+        ]])[0] ?? null;
+        if ($renewal?->granted === true) {
+            $this->trust($asked);
+        }
+        $this->lost = $this->lost || $renewal?->granted === false;
+    }
+
+    /** @param \Closure(): void $call what is done again on another connection, once, when this one has failed */
+    private function replacing(\Closure $call): void
+    {
+        try {
+            $this->locks ??= $this->connected();
+            $call();
+        } catch (\PDOException | ContentionException) {
+            $this->locks = null;
+            $this->locks = $this->connected();
+            $call();
+        }
+    }
+
+    private function quietly(\Closure $call): void
+    {
+        try {
+            $call();
+        } catch (\Exception) {
+        }
+    }
+}

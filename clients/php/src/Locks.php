@@ -1,0 +1,461 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Applock;
+
+/**
+ * The operations, on one PDO with the driver pgsql or mysql, whatever its attributes are. The connection is yours, and so is the
+ * transaction: what a method has done is final when you commit, or at once outside of a transaction.
+ *
+ * Types, ids and operators travel as text. A ttl is a whole number of seconds or a DateInterval; null is what procedures/README.md says
+ * of NULL. A refusal is an answer whose ->granted is false. Exceptions are InvalidArgumentException, LostException, ContentionException,
+ * and what PDO throws.
+ */
+final class Locks
+{
+    /** The contract that the database must have at least. */
+    private const CONTRACT = 1;
+
+    /** The views, and which columns tell a row from all others. */
+    private const KEYS = [
+        'appl_lock_live' => ['object_type', 'object_id'],
+        'appl_lock_waiting' => ['object_type', 'object_id', 'operator_id', 'client_id'],
+        'appl_lock_history' => ['event_id'],
+        'appl_lock_policies' => ['object_type'],
+        'appl_lock_stats' => ['object_type', 'department_id'],
+    ];
+
+    /** @internal */
+    public readonly Connection $connection;
+    /** @internal the channel on which PostgreSQL tells of releases */
+    public readonly string $channel;
+    private readonly string $prefix;
+    private bool $checked = false;
+
+    /** @param ?string $schema where applock is installed; on MySQL and MariaDB that is a database, null for the connection's own */
+    public function __construct(\PDO $pdo, ?string $schema = null)
+    {
+        $this->connection = new Connection($pdo);
+        $schema ??= $this->connection->isPostgres ? 'applock' : '';
+        $this->prefix = $schema === '' ? '' : "$schema.";
+        $this->channel = "{$schema}_appl_lock";
+    }
+
+    /**
+     * Takes or renews a lock. With new: true the operator's own live lock is refused, too.
+     *
+     * @param ?bool $new
+     */
+    public function get(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        string|\Stringable|null $department = null,
+        int|float|\DateInterval|null $ttl = null,
+        bool|string|null $new = null,
+    ): Grant {
+        $row = $this->one('get_appl_lock_row', $type, $id, $operator, $department, $this->seconds('ttl', $ttl), $this->flag('new', $new));
+        return $this->answer(Grant::class, 'get_appl_lock', $row);
+    }
+
+    /** Takes or renews one of so many permits. */
+    public function permit(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        ?int $permits,
+        string|int|\Stringable|null $operator,
+        string|\Stringable|null $department = null,
+        int|float|\DateInterval|null $ttl = null,
+    ): Permit {
+        $rows = $this->call('get_appl_lock_permit', $type, $id, $permits, $operator, $department, $this->seconds('ttl', $ttl));
+        $slots = array_map(
+            fn (array $r) => new Slot($r['slot_id'], $r['operator_id'], $r['department_id'], $r['fence'], $r['expires_ts'], $r['seconds_left'], $r['note']),
+            $rows,
+        );
+        [$slot, $outcome] = [$slots[0], $rows[0]['outcome']];
+        if (Outcomes::granted('get_appl_lock_permit', $outcome)) {
+            return new Permit(true, $outcome, $slot->slotId, $slot->fence, $slot->expiresAt, $slot->secondsLeft, $slot->note, []);
+        }
+        return new Permit(false, $outcome, null, 0, $slot->expiresAt, $slot->secondsLeft, '', $slots);
+    }
+
+    /** Ends the operator's grant, or only the one with this fence. What is free already counts as granted. */
+    public function release(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?int $fence = null,
+        ?string $actor = null,
+        ?string $reason = null,
+    ): Change {
+        $row = $this->one('release_appl_lock_row', $type, $id, $operator, $fence, $actor, $reason);
+        return $this->answer(Change::class, 'release_appl_lock', $row);
+    }
+
+    /** The lock on an object, or null when it is free. */
+    public function inquire(string|int|\Stringable|null $type, string|int|\Stringable|null $id): ?Lock
+    {
+        $r = $this->one('inquire_appl_lock_row', $type, $id);
+        if ($r['ok_fl'] !== 'Y') {
+            return null;
+        }
+        return new Lock(
+            $r['operator_id'], $r['department_id'], $r['fence'], $r['acquired_ts'], $r['lock_ts'], $r['expires_ts'], $r['seconds_left'], $r['note'],
+        );
+    }
+
+    /** Hands a lock over from one operator to another. */
+    public function transfer(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $from,
+        string|int|\Stringable|null $to,
+        string|\Stringable|null $department = null,
+        int|float|\DateInterval|null $ttl = null,
+        ?string $actor = null,
+        ?string $reason = null,
+    ): Handover {
+        $row = $this->one('transfer_appl_lock_row', $type, $id, $from, $to, $department, $this->seconds('ttl', $ttl), $actor, $reason);
+        return $this->answer(Handover::class, 'transfer_appl_lock', $row);
+    }
+
+    /** Takes it from whoever holds it, or from the grant $expectedFence only; the former holder reads why in its inbox. */
+    public function take(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?string $reason,
+        string|\Stringable|null $department = null,
+        ?int $expectedFence = null,
+        int|float|\DateInterval|null $ttl = null,
+    ): Handover {
+        $row = $this->one('take_appl_lock_row', $type, $id, $operator, $department, $reason, $expectedFence, $this->seconds('ttl', $ttl));
+        return $this->answer(Handover::class, 'take_appl_lock', $row);
+    }
+
+    /**
+     * Hands over one page of what an operator holds: an answer for each lock, and fewer than $maxRows are the last page. With
+     * dryRun: true it only tells what would be done.
+     *
+     * @param ?bool $dryRun
+     * @return list<Changed>
+     */
+    public function transferAll(
+        string|int|\Stringable|null $from,
+        string|int|\Stringable|null $to,
+        string|\Stringable|null $department = null,
+        int|float|\DateInterval|null $ttl = null,
+        ?string $actor = null,
+        ?string $reason = null,
+        ?string $type = null,
+        ?string $afterType = null,
+        string|int|\Stringable|null $afterId = null,
+        ?int $maxRows = null,
+        bool|string|null $dryRun = null,
+    ): array {
+        $rows = $this->call(
+            'transfer_appl_locks', $from, $type, $to, $department, $this->seconds('ttl', $ttl), $actor, $reason, $afterType, $afterId, $maxRows,
+            $this->flag('dryRun', $dryRun),
+        );
+        return array_map(fn (array $row) => $this->answer(Changed::class, 'transfer_appl_locks', $row), $rows);
+    }
+
+    /**
+     * Releases one page of what an operator holds, likewise.
+     *
+     * @param ?bool $dryRun
+     * @return list<Changed>
+     */
+    public function releaseAll(
+        string|int|\Stringable|null $operator,
+        ?string $actor = null,
+        ?string $reason = null,
+        ?string $type = null,
+        ?string $afterType = null,
+        string|int|\Stringable|null $afterId = null,
+        ?int $maxRows = null,
+        bool|string|null $dryRun = null,
+    ): array {
+        $rows = $this->call(
+            'release_appl_locks', $operator, $type, $actor, $reason, $afterType, $afterId, $maxRows, $this->flag('dryRun', $dryRun),
+        );
+        return array_map(fn (array $row) => $this->answer(Changed::class, 'release_appl_locks', $row), $rows);
+    }
+
+    /** Says why the operator holds it, for whoever asks; no note takes that back. */
+    public function note(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?string $note,
+        ?int $fence = null,
+    ): Change {
+        return $this->answer(Change::class, 'note_appl_lock', $this->one('note_appl_lock_row', $type, $id, $operator, $fence, $note));
+    }
+
+    /** Removes what has been free for so long, and returns how many rows that were. */
+    public function purge(int|float|\DateInterval|null $olderThan = null, ?int $maxRows = null): int
+    {
+        return $this->one('purge_appl_locks_row', $this->seconds('olderThan', $olderThan), $maxRows)['purged'];
+    }
+
+    /** Removes events that are so old, and returns how many that were. */
+    public function purgeHistory(int|float|\DateInterval|null $olderThan = null, ?int $maxRows = null): int
+    {
+        return $this->one('purge_appl_lock_history_row', $this->seconds('olderThan', $olderThan), $maxRows)['purged'];
+    }
+
+    /** Throws a LostException unless this grant is live; it stays so until the transaction ends. There must be one. */
+    public function assert(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?int $fence,
+    ): void {
+        $this->wantTransaction('assert');
+        $this->one('assert_appl_lock_row', $type, $id, $operator, $fence);
+    }
+
+    /** Waits until no other transaction is inside, and stays inside until this one ends. There must be one. */
+    public function serialize(string|int|\Stringable|null $type, string|int|\Stringable|null $id): void
+    {
+        $this->wantTransaction('serialize');
+        $this->one('serialize_appl_lock_row', $type, $id);
+    }
+
+    /**
+     * Renews many. One that another transaction is changing has no answer.
+     *
+     * @param list<array{type: mixed, id: mixed, operator: mixed, fence: ?int, ttl: mixed}> $grants
+     * @return list<Renewal>
+     */
+    public function renew(array $grants): array
+    {
+        $rows = $this->call(
+            'renew_appl_locks', json_encode(array_map(fn (array $grant) => $this->document(...$grant), $grants), JSON_THROW_ON_ERROR),
+        );
+        return array_map(fn (array $row) => $this->answer(Renewal::class, 'renew_appl_locks', $row), $rows);
+    }
+
+    /** Lists an operator as waiting, in the program that calls itself $client. */
+    public function announce(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?string $client,
+        string|\Stringable|null $department = null,
+        int|float|\DateInterval|null $wait = null,
+    ): void {
+        $this->one('announce_appl_lock_waiter_row', $type, $id, $operator, $department, $client, $this->seconds('wait', $wait));
+    }
+
+    public function retract(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?string $client,
+    ): void {
+        $this->one('retract_appl_lock_waiter_row', $type, $id, $operator, $client);
+    }
+
+    /**
+     * What a program waits for, the soonest to be free first: rows with object_type, object_id and free_in_us.
+     *
+     * @return list<array<string, mixed>>
+     */
+    public function poll(?string $client, ?int $maxRows = null): array
+    {
+        return $this->call('poll_appl_locks', $client, $maxRows);
+    }
+
+    /**
+     * Lays down for a type how long its locks last, at first and at most; what is null is none.
+     *
+     * @param ?bool $takeReason
+     */
+    public function setPolicy(
+        ?string $type,
+        ?string $actor,
+        int|float|\DateInterval|null $defaultTtl = null,
+        int|float|\DateInterval|null $longestTtl = null,
+        bool|string|null $takeReason = null,
+        ?string $reason = null,
+        ?string $history = null,
+    ): Policy {
+        $row = $this->one(
+            'set_appl_lock_policy_row', $type, $this->seconds('defaultTtl', $defaultTtl), $this->seconds('longestTtl', $longestTtl),
+            $this->flag('takeReason', $takeReason), $actor, $reason, $history,
+        );
+        return $this->answer(Policy::class, 'set_appl_lock_policy', $row);
+    }
+
+    public function dropPolicy(?string $type, ?string $actor, ?string $reason = null): Policy
+    {
+        return $this->answer(Policy::class, 'drop_appl_lock_policy', $this->one('drop_appl_lock_policy_row', $type, $actor, $reason));
+    }
+
+    /**
+     * What others did with an operator's locks, and who waits for them. The next call passes the safe_event_id of any row: it may
+     * tell of an event twice, and never of none.
+     *
+     * @return list<array<string, mixed>>
+     */
+    public function inbox(string|int|\Stringable|null $operator, ?int $afterEventId = null, ?int $maxRows = null): array
+    {
+        return $this->call('inbox_appl_locks', $operator, $afterEventId, $maxRows);
+    }
+
+    /**
+     * One page of a view in the order of its key, behind the row $after: the rows that have the values of $filters in these columns.
+     * appl_lock_history also has operator_id, who did, lost or got it, and since_seconds, how long ago it was at most.
+     *
+     * @param array<string, string|int|null> $filters
+     * @param ?array<string, mixed> $after
+     * @return list<array<string, mixed>>
+     */
+    public function read(string $view, array $filters = [], ?array $after = null, int $maxRows = 1000): array
+    {
+        $key = self::KEYS[$view] ?? throw new InvalidArgumentException("there is no view $view");
+        [$conditions, $values] = [[], []];
+        foreach (array_filter($filters, fn ($value) => $value !== null) as $name => $value) {
+            if (preg_match('/^\w+\z/', $name) !== 1) {
+                throw new InvalidArgumentException("not a column: $name");
+            }
+            if ($name === 'since_seconds') {
+                $ago = (int) $value;
+                $conditions[] = 'event_ts >= ' . ($this->connection->isPostgres
+                    ? "statement_timestamp() - $ago * interval '1 second'" : "UTC_TIMESTAMP(6) - INTERVAL $ago SECOND");
+                continue;
+            }
+            $ofEvent = $view === 'appl_lock_history' && $name === 'operator_id';
+            $conditions[] = $ofEvent ? '? IN (actor_id, from_operator_id, to_operator_id)' : "$name = ?";
+            $values[] = $value;
+        }
+        if ($after !== null) {
+            $conditions[] = $this->behind($key, $after, $values);
+        }
+        $where = $conditions === [] ? '' : 'WHERE ' . implode(' AND ', $conditions);
+        return $this->rows("$this->prefix$view", $values, "$where ORDER BY " . implode(', ', $key) . " LIMIT $maxRows");
+    }
+
+    /** @return array<string, mixed> */
+    private function one(string $routine, string|int|\Stringable|null ...$values): array
+    {
+        return $this->call($routine, ...$values)[0];
+    }
+
+    /** @return list<array<string, mixed>> */
+    private function call(string $routine, string|int|\Stringable|null ...$values): array
+    {
+        return $this->rows("$this->prefix$routine(" . implode(', ', array_fill(0, count($values), '?')) . ')', array_values($values));
+    }
+
+    /**
+     * @param list<string|int|\Stringable|null> $values
+     * @return list<array<string, mixed>>
+     */
+    private function rows(string $source, array $values, string $rest = ''): array
+    {
+        if (!$this->checked) {
+            $installed = array_values($this->connection->rows("{$this->prefix}appl_lock_version()", [])[0])[0];
+            if ($installed < self::CONTRACT) {
+                throw new WrongVersionException(
+                    "the database has contract $installed of applock, and this package needs " . self::CONTRACT . ': run `applockctl migrate up`',
+                );
+            }
+            $this->checked = true;
+        }
+        return $this->connection->rows($source, $values, $rest);
+    }
+
+    /** @return array<string, string|int|null> */
+    private function document(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?int $fence,
+        int|float|\DateInterval|null $ttl,
+    ): array {
+        [$type, $id, $operator] = array_map(fn ($text) => $text === null ? null : (string) $text, [$type, $id, $operator]);
+        return [
+            'object_type' => $type, 'object_id' => $id, 'operator_id' => $operator, 'fence' => $fence,
+            'ttl_seconds' => $this->seconds('ttl', $ttl),
+        ];
+    }
+
+    /**
+     * What comes after a row. MySQL and MariaDB read a range of the key only if it is written out.
+     *
+     * @param non-empty-list<string> $key
+     * @param array<string, mixed> $after
+     * @param list<mixed> $values
+     */
+    private function behind(array $key, array $after, array &$values): string
+    {
+        if ($this->connection->isPostgres) {
+            array_push($values, ...array_map(fn ($name) => $after[$name], $key));
+            return '(' . implode(', ', $key) . ') > (' . implode(', ', array_fill(0, count($key), '?')) . ')';
+        }
+        $name = array_shift($key);
+        $values[] = $after[$name];
+        if ($key === []) {
+            return "$name > ?";
+        }
+        $values[] = $after[$name];
+        return "($name > ? OR $name = ? AND " . $this->behind($key, $after, $values) . ')';
+    }
+
+    /**
+     * @template T of Answer
+     * @param class-string<T> $kind
+     * @param array<string, mixed> $row
+     * @return T
+     */
+    private function answer(string $kind, string $operation, array $row): Answer
+    {
+        $holder = ($row['old_operator_id'] ?? '') === '' ? null : new Holder($row['old_operator_id'], $row['old_department_id']);
+        $isTaken = $row['outcome'] === 'TAKEN';
+        $all = [
+            'granted' => Outcomes::granted($operation, $row['outcome']),
+            'outcome' => $row['outcome'],
+            'type' => $row['object_type'] ?? null,
+            'id' => $row['object_id'] ?? null,
+            'holder' => $isTaken ? null : $holder,
+            'former' => $isTaken ? $holder : null,
+            'fence' => $row['fence'] ?? null,
+            'expiresAt' => $row['expires_ts'] ?? null,
+            'secondsLeft' => $row['seconds_left'] ?? null,
+            'note' => $row['note'] ?? null,
+        ];
+        $names = array_map(fn (\ReflectionParameter $p) => $p->name, (new \ReflectionMethod($kind, '__construct'))->getParameters());
+        return new $kind(...array_intersect_key($all, array_flip($names)));
+    }
+
+    private function wantTransaction(string $method): void
+    {
+        if (!$this->connection->inTransaction()) {
+            throw new InvalidArgumentException("$method protects until the transaction ends, and there is none: begin one");
+        }
+    }
+
+    private function seconds(string $name, int|float|\DateInterval|null $value): ?int
+    {
+        if ($value instanceof \DateInterval) {
+            $value = (float) (new \DateTimeImmutable('@0'))->add($value)->format('U.u');
+        }
+        if (is_float($value) && floor($value) !== $value) {
+            throw new InvalidArgumentException("$name must be a whole number of seconds, and is $value");
+        }
+        return $value === null ? null : (int) $value;
+    }
+
+    /** A text is refused rather than taken for true, which PHP does without strict types, with 'N' too. */
+    private function flag(string $name, bool|string|null $value): ?string
+    {
+        if (is_string($value)) {
+            throw new InvalidArgumentException("$name must be true or false, and is '$value'");
+        }
+        return $value === null ? null : ($value ? 'Y' : 'N');
+    }
+}

@@ -1,0 +1,602 @@
+<?php
+
+// Tests of the installed package, which php_test.go runs with each driver on each product: test_applock.php DRIVER [PATTERN]
+
+declare(strict_types=1);
+
+require 'vendor/autoload.php';
+require 'Symfony/Component/Lock/autoload.php';
+
+use Applock\ApplockException;
+use Applock\ContentionException;
+use Applock\HeldException;
+use Applock\InvalidArgumentException;
+use Applock\Lease;
+use Applock\Leases;
+use Applock\Locks;
+use Applock\LostException;
+use Applock\SymfonyStore;
+use Applock\WrongVersionException;
+use Symfony\Component\Lock\Exception\LockConflictedException;
+use Symfony\Component\Lock\LockFactory;
+
+const LONG = 300; // for hangs: no test takes it
+
+define('POSTGRES', $argv[1] === 'pdo_pgsql');
+
+/** A PDO that lets a test see and replace each statement that it prepares. */
+class Watched extends PDO
+{
+    public ?Closure $seen = null;
+
+    public function prepare(string $query, array $options = []): PDOStatement|false
+    {
+        return parent::prepare($this->seen === null ? $query : ($this->seen)($query), $options);
+    }
+}
+
+/** A statement class of the user's that gets in the way. */
+class Odd extends PDOStatement
+{
+    public function fetchAll(int $mode = PDO::FETCH_DEFAULT, mixed ...$args): array
+    {
+        return ['odd'];
+    }
+}
+
+function connect(string $kind = PDO::class, array $options = []): PDO
+{
+    if (POSTGRES) {
+        return new $kind('pgsql:', null, null, $options);
+    }
+    $env = getenv();
+    $dsn = "mysql:host={$env['MYSQL_HOST']};port={$env['MYSQL_TCP_PORT']};dbname={$env['MYSQL_DATABASE']};charset=utf8mb4";
+    return new $kind($dsn, $env['MYSQL_USER'], $env['MYSQL_PWD'], $options);
+}
+
+function watched(Closure $seen): Watched
+{
+    $pdo = connect(Watched::class);
+    $pdo->seen = $seen;
+    return $pdo;
+}
+
+function equal(mixed $want, mixed $got): void
+{
+    if ($want != $got || gettype($want) !== gettype($got)) {
+        throw new LogicException('want ' . var_export($want, true) . ', got ' . var_export($got, true));
+    }
+}
+
+function matches(string $pattern, string $text): void
+{
+    equal(1, preg_match($pattern, $text) ?: $text);
+}
+
+/** The exception of that class, which the call has to throw. */
+function thrown(string $class, Closure $call): Throwable
+{
+    try {
+        $call();
+    } catch (Throwable $error) {
+        if ($error instanceof $class) {
+            return $error;
+        }
+        throw $error;
+    }
+    throw new LogicException("no $class");
+}
+
+function until(Closure $condition): void
+{
+    for ($end = time() + LONG; !$condition(); usleep(50000)) {
+        equal(true, time() < $end);
+    }
+}
+
+/** A child process, with a pair of sockets to talk to it. It says what $work says, and how that ended. */
+function child(Closure $work): array
+{
+    [$here, $there] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+    $pid = pcntl_fork();
+    if ($pid !== 0) {
+        return [$pid, $here];
+    }
+    try {
+        $work(new Leases(connect(...)), $there);
+        fwrite($there, "done\n");
+    } catch (Throwable $error) {
+        fwrite($there, $error::class . "\n");
+    }
+    posix_kill(getmypid(), SIGKILL); // no destructor closes what the parent has
+}
+
+final class Tests
+{
+    private readonly PDO $pdo;
+    private readonly Locks $locks;
+    private readonly Leases $leases;
+
+    public function __construct()
+    {
+        $this->pdo = connect();
+        $this->locks = new Locks($this->pdo);
+        $this->leases = new Leases(connect(...));
+    }
+
+    private function inTransaction(Closure $work): void
+    {
+        $this->pdo->beginTransaction();
+        try {
+            $work();
+        } finally {
+            $this->pdo->rollBack();
+        }
+    }
+
+    /** Goal: no refusal can be read as granted, and no grant as refused (D1). Method: the operations whose answers have no flag. */
+    public function testGrantedIsWhatTheCallerAskedFor(): void
+    {
+        $slot = $this->locks->permit('room', 'granted', 1, 'JDOE');
+        equal([true, true], [$slot->granted, $this->locks->permit('room', 'granted', 1, 'JDOE')->granted]);
+        $full = $this->locks->permit('room', 'granted', 1, 'ASMITH');
+        equal([false, 'granted#1', 'JDOE'], [$full->granted, $full->holders[0]->slotId, $full->holders[0]->operator]);
+        $grant = ['type' => 'room', 'id' => $slot->slotId, 'operator' => 'JDOE', 'ttl' => 60];
+        thrown(Error::class, fn () => $this->locks->renew([['fence' => 1, 'ttl_seconds' => 60] + $grant]));
+        equal(true, $this->locks->renew([['fence' => $slot->fence] + $grant])[0]->granted);
+        $stale = $this->locks->renew([['fence' => $slot->fence - 1] + $grant])[0];
+        equal([false, 'HELD', 'JDOE'], [$stale->granted, $stale->outcome, $stale->holder->operator]);
+        equal(false, $this->locks->releaseAll('JDOE', type: 'room', dryRun: true)[0]->granted);
+    }
+
+    /** Goal: who asks who holds an object is told so, a typo is an exception, and an answer cannot be changed. */
+    public function testATypoIsAnError(): void
+    {
+        equal(null, $this->locks->inquire('customer', 'free'));
+        $answer = $this->locks->get('customer', 'typo', 'JDOE', department: 'CS');
+        equal(['JDOE', 'CS'], [$this->locks->inquire('customer', 'typo')->operator, $this->locks->inquire('customer', 'typo')->department]);
+        thrown(LogicException::class, fn () => $answer->expires_at);
+        thrown(Error::class, fn () => $answer->granted = false);
+        thrown(Error::class, fn () => $this->locks->get('customer', 'typo', 'JDOE', ttlSeconds: 60));
+    }
+
+    /** Goal: a number is a whole one, a flag is a boolean, and a ttl may be a DateInterval. The refusal names the argument. */
+    public function testArgumentsAreChecked(): void
+    {
+        $get = fn ($ttl) => $this->locks->get('customer', 'arguments', 'JDOE', ttl: $ttl)->secondsLeft;
+        equal([120, 60], [$get(new DateInterval('PT2M')), $get(60.0)]);
+        $refused = fn (Closure $call) => thrown(InvalidArgumentException::class, $call)->getMessage();
+        matches('/^ttl /', $refused(fn () => $get(0.5)));
+        matches('/^new /', $refused(fn () => $this->locks->get('customer', 'arguments', 'JDOE', new: 'Y')));
+        matches('/^dryRun /', $refused(fn () => $this->locks->releaseAll('JDOE', dryRun: 'N')));
+        matches('/not a column/', $refused(fn () => $this->locks->read('appl_lock_live', ['x OR 1' => 1])));
+        matches('/no view/', $refused(fn () => $this->locks->read('appl_lock')));
+    }
+
+    /** Goal: there are three exceptions, of one base, and what PDO throws passes through (D12). */
+    public function testThreeExceptions(): void
+    {
+        thrown(InvalidArgumentException::class, fn () => $this->locks->get('', 42, 'JDOE'));
+        $this->inTransaction(fn () => thrown(LostException::class, fn () => $this->locks->assert('customer', 'errors', 'JDOE', 1)));
+        $contended = watched(fn ($sql) => str_contains($sql, 'purge') ? $this->raising() : $sql);
+        equal(true, thrown(ContentionException::class, fn () => (new Locks($contended))->purge()) instanceof ApplockException);
+        $broken = watched(fn ($sql) => str_contains($sql, 'version') ? $sql : "$sql)");
+        thrown(PDOException::class, fn () => (new Locks($broken))->get('customer', 42, 'JDOE'));
+    }
+
+    /** A statement with two placeholders that ends with LK003. */
+    private function raising(): string
+    {
+        if (POSTGRES) {
+            $this->pdo->exec("CREATE OR REPLACE FUNCTION raising(text, text) RETURNS int LANGUAGE plpgsql AS "
+                . "$$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = 'LK003'; END $$");
+            return 'SELECT raising(?, ?)';
+        }
+        $this->pdo->exec('DROP PROCEDURE IF EXISTS raising');
+        $this->pdo->exec("CREATE PROCEDURE raising(a TEXT, b TEXT) SIGNAL SQLSTATE 'LK003'");
+        return 'CALL raising(?, ?)';
+    }
+
+    /** Goal: serialize and assert outside of a transaction are refused, before anything is called (D4). Method: what is prepared. */
+    public function testSerializeAndAssertWantATransaction(): void
+    {
+        $sent = [];
+        $pdo = watched(function ($sql) use (&$sent) {
+            $sent[] = $sql;
+            return $sql;
+        });
+        $locks = new Locks($pdo);
+        $fence = $this->locks->get('customer', 'asserted', 'JDOE')->fence;
+        matches('/^serialize .*transaction/', thrown(InvalidArgumentException::class, fn () => $locks->serialize('document', 'number'))->getMessage());
+        matches('/^assert .*transaction/', thrown(InvalidArgumentException::class, fn () => $locks->assert('customer', 'asserted', 'JDOE', $fence))->getMessage());
+        equal([], $sent);
+        $pdo->exec('BEGIN'); // by SQL, which PDO is not told of
+        $locks->serialize('document', 'number');
+        $locks->assert('customer', 'asserted', 'JDOE', $fence);
+        $pdo->exec('COMMIT');
+        thrown(InvalidArgumentException::class, fn () => $locks->serialize('document', 'number'));
+        if (!POSTGRES) { // there is autocommit to be switched off
+            (new Locks(connect(PDO::class, [PDO::ATTR_AUTOCOMMIT => 0])))->serialize('document', 'number');
+        }
+    }
+
+    /** Goal: subclasses are what they are, and other drivers are refused at once, by name (D10). */
+    public function testConnectionsAreKnown(): void
+    {
+        equal(true, (new Locks(watched(fn ($sql) => $sql)))->get('customer', 'known', 'JDOE')->granted);
+        $other = new class extends PDO {
+            public function __construct()
+            {
+            }
+
+            public function getAttribute(int $attribute): mixed
+            {
+                return 'sqlite';
+            }
+        };
+        matches('/driver .*sqlite/', thrown(InvalidArgumentException::class, fn () => new Locks($other))->getMessage());
+    }
+
+    /** Goal: what the user has set changes no answer, and stays: numbers are integers, times are in UTC (D11). Method: each attribute. */
+    public function testAttributesChangeNothing(): void
+    {
+        $all = [
+            [PDO::ATTR_ERRMODE => PDO::ERRMODE_SILENT], [PDO::ATTR_ERRMODE => PDO::ERRMODE_WARNING], [PDO::ATTR_CASE => PDO::CASE_UPPER],
+            [PDO::ATTR_ORACLE_NULLS => PDO::NULL_EMPTY_STRING], [PDO::ATTR_ORACLE_NULLS => PDO::NULL_TO_STRING],
+            [PDO::ATTR_STRINGIFY_FETCHES => true], [PDO::ATTR_EMULATE_PREPARES => true], [PDO::ATTR_EMULATE_PREPARES => false],
+            [PDO::ATTR_DEFAULT_FETCH_MODE => PDO::FETCH_OBJ], [PDO::ATTR_STATEMENT_CLASS => [Odd::class]],
+        ];
+        if (!POSTGRES) {
+            array_push($all, [PDO::ATTR_FETCH_TABLE_NAMES => true], [PDO::MYSQL_ATTR_USE_BUFFERED_QUERY => false]);
+        }
+        foreach ([...$all, array_replace(...$all)] as $i => $attributes) {
+            $pdo = connect();
+            foreach ($attributes as $attribute => $value) {
+                $pdo->setAttribute($attribute, $value);
+            }
+            $pdo->query(POSTGRES ? "SET DateStyle = 'German'" : "SET time_zone = '-05:00'")->closeCursor();
+            $this->answersAreTheSame(new Locks($pdo), "strange $i é");
+            foreach (array_intersect_key($attributes, [PDO::ATTR_ERRMODE => 1, PDO::ATTR_CASE => 1, PDO::ATTR_ORACLE_NULLS => 1]) as $attribute => $value) {
+                equal($value, $pdo->getAttribute($attribute));
+            }
+        }
+    }
+
+    private function answersAreTheSame(Locks $locks, string $id): void
+    {
+        $answer = $locks->get('customer', $id, 'JDOE', ttl: 60);
+        equal([true, 'ACQUIRED', null, 60, ''], [$answer->granted, $answer->outcome, $answer->holder, $answer->secondsLeft, $answer->note]);
+        equal('UTC', $answer->expiresAt->getTimezone()->getName());
+        equal(true, abs($answer->expiresAt->getTimestamp() - time()) < 3600);
+        equal($this->locks->inquire('customer', $id), $locks->inquire('customer', $id));
+        $fence = $locks->take('customer', $id, 'ASMITH', 'why not')->fence;
+        [$event] = $locks->read('appl_lock_history', ['object_id' => $id]);
+        equal(['integer', 'integer', 'integer'], array_map('gettype', [$event['event_id'], $event['from_fence'], $event['to_fence']]));
+        equal([$answer->fence, $fence], [$event['from_fence'], $event['to_fence']]);
+        equal(array_map('gettype', $this->locks->read('appl_lock_history', ['object_id' => $id])[0]), array_map('gettype', $event));
+        $locks->setPolicy("type $id", 'BOSS', takeReason: true);
+        equal(null, $locks->read('appl_lock_policies', ['object_type' => "type $id"])[0]['default_ttl_seconds']);
+        thrown(InvalidArgumentException::class, fn () => $locks->get('', $id, 'JDOE'));
+        equal('integer', gettype($locks->purge()));
+    }
+
+    /** Goal: an older database and an older package are told from each other. Method: a version of 0, and a new outcome. */
+    public function testVersionsAreCompared(): void
+    {
+        $older = watched(fn ($sql) => str_contains($sql, 'version') ? $this->row('0 AS version') : $sql);
+        matches('/applockctl migrate up/', thrown(WrongVersionException::class, fn () => (new Locks($older))->inquire('customer', 42))->getMessage());
+        $newer = watched(fn ($sql) => str_contains($sql, 'renew') ? $this->row("'PAINTED' AS outcome") . " WHERE ? <> ''" : $sql);
+        matches('/install a newer/', thrown(WrongVersionException::class, fn () => (new Locks($newer))->renew([]))->getMessage());
+    }
+
+    private function row(string $columns): string
+    {
+        return POSTGRES ? "SELECT row_to_json(r) FROM (SELECT $columns) AS r" : "SELECT * FROM (SELECT $columns) AS r";
+    }
+
+    /** Goal: leases exclude processes. Method: three of them count together, each reads and writes in two statements. */
+    public function testProcessesExcludeEachOther(): void
+    {
+        $this->pdo->exec('CREATE TABLE tally (n INTEGER)');
+        $this->pdo->exec('INSERT INTO tally VALUES (0)');
+        $counting = array_map(fn () => child(function (Leases $leases) {
+            for ($i = 0; $i < 5; $i++) {
+                $leases->withLease('tally', 1, function () {
+                    $pdo = connect();
+                    $n = (int) $pdo->query('SELECT n FROM tally')->fetchColumn();
+                    $pdo->exec('UPDATE tally SET n = ' . ($n + 1));
+                }, ttl: LONG, wait: LONG);
+            }
+        }), range(1, 3));
+        foreach ($counting as [, $heard]) {
+            equal("done\n", fgets($heard));
+        }
+        equal(15, (int) $this->pdo->query('SELECT n FROM tally')->fetchColumn());
+    }
+
+    /** Goal: a lease is refused at once without wait, with the holder; who waits is listed, comes in, and is not listed any more. */
+    public function testItWaits(): void
+    {
+        $held = $this->leases->acquire('customer', 'waited for', department: 'CS');
+        $refused = thrown(HeldException::class, fn () => $this->leases->acquire('customer', 'waited for'));
+        equal([$held->operator, 'CS'], [$refused->answer->holder->operator, $refused->answer->holder->department]);
+        thrown(HeldException::class, fn () => $this->leases->acquire('customer', 'waited for', wait: 0.1));
+        [, $heard] = child(fn (Leases $leases) => $leases->withLease('customer', 'waited for', fn () => null, wait: null));
+        $waiting = fn () => $this->locks->read('appl_lock_waiting', ['object_id' => 'waited for']);
+        until(fn () => $waiting() !== []);
+        $held->release();
+        equal("done\n", fgets($heard));
+        equal([], $waiting());
+        equal(null, $this->locks->inquire('customer', 'waited for'));
+    }
+
+    /**
+     * Goal: a release wakes who waits, on PostgreSQL, and that of another object does not; elsewhere a wait is over in time. Method:
+     * releases, and then a wait that is longer than the test may take.
+     */
+    public function testAReleaseWakes(): void
+    {
+        $waiting = new Locks(connect());
+        $waiting->connection->listen($waiting->channel);
+        foreach (['other', 'woken'] as $id) {
+            $this->locks->get('customer', $id, 'JDOE');
+            $waiting->announce('customer', $id, 'ASMITH', 'desk');
+            $this->locks->release('customer', $id, 'JDOE');
+        }
+        $end = time() + LONG;
+        $waiting->connection->wait(POSTGRES ? 2 * LONG : 0.01, 'customer:woken');
+        equal(true, time() < $end);
+    }
+
+    /** Goal: the value of the work is what comes out, and the object is free after each way out, also when the object of the lease goes. */
+    public function testEveryWayOutReleases(): void
+    {
+        equal(42, $this->leases->withLease('customer', 'left', fn () => 42));
+        equal(null, $this->locks->inquire('customer', 'left'));
+        thrown(DomainException::class, fn () => $this->leases->withLease('customer', 'left', fn () => throw new DomainException()));
+        equal(null, $this->locks->inquire('customer', 'left'));
+        $lease = $this->leases->acquire('customer', 'left');
+        $lease->release();
+        $lease->release();
+        $lease = $this->leases->acquire('customer', 'left');
+        equal($lease->operator, $this->locks->inquire('customer', 'left')->operator);
+        unset($lease);
+        equal(null, $this->locks->inquire('customer', 'left'));
+    }
+
+    /** Goal: a function that locks may call another one that does; another fiber stays out. */
+    public function testItIsEnteredAgain(): void
+    {
+        $this->leases->withLease('customer', 42, function (Lease $outer) {
+            equal(true, $this->leases->withLease('customer', '42', fn (Lease $inner) => $inner === $outer));
+            equal($outer->fence, $this->locks->inquire('customer', 42)->fence);
+            (new Fiber(fn () => thrown(HeldException::class, fn () => $this->leases->withLease('customer', 42, fn () => null))))->start();
+        });
+        equal(null, $this->locks->inquire('customer', 42));
+    }
+
+    /** Goal: check renews when a third of the ttl has passed, and not before, and moves both ends, the database's and that of the trust here. */
+    public function testItIsRenewed(): void
+    {
+        $prepared = 0;
+        $count = function ($sql) use (&$prepared) {
+            $prepared += (int) str_contains($sql, 'renew');
+            return $sql;
+        };
+        $leases = new Leases(fn () => watched($count));
+        $held = $leases->acquire('customer', 'renewed', ttl: LONG);
+        $held->check();
+        equal(0, $prepared);
+        $held = $leases->acquire('customer', 'renewed soon', ttl: 15);
+        $trusted = (fn () => $this->deadline)->call($held);
+        until(function () use ($held) {
+            $held->check();
+            $found = $this->locks->inquire('customer', 'renewed soon');
+            equal([$held->operator, $held->fence], [$found->operator, $found->fence]);
+            return $found->expiresAt > $found->acquiredAt->add(new DateInterval('PT16S'));
+        });
+        equal([1, true], [$prepared, (fn () => $this->deadline)->call($held) > $trusted]);
+    }
+
+    /** Goal: who loses the lock hears of it by a refused renewal, and at the end; whoever has it keeps it. */
+    public function testALossIsNoticed(): void
+    {
+        $held = $this->leases->acquire('customer', 'lost', ttl: LONG);
+        $this->locks->take('customer', 'lost', 'JDOE', 'a supervisor', ttl: LONG);
+        $held->check();
+        thrown(LostException::class, $held->renew(...));
+        equal(true, $held->isLost());
+        thrown(LostException::class, $held->check(...));
+        thrown(LostException::class, $held->release(...));
+        equal('JDOE', $this->locks->inquire('customer', 'lost')->operator);
+        thrown(LostException::class, fn () => $this->leases->withLease('customer', 'lost at the end', function (Lease $lease) {
+            $this->locks->release('customer', 'lost at the end', $lease->operator);
+        }, ttl: LONG));
+    }
+
+    /** Goal: who cannot renew hears of it while the lock is still there. Method: no connection but the first, which is cut. */
+    public function testAnOutageIsALossInTime(): void
+    {
+        $connections = [connect()];
+        $cut = $this->cutter($connections[0]);
+        $leases = new Leases(function () use (&$connections) {
+            return array_shift($connections) ?? throw new PDOException('unreachable');
+        });
+        $held = $leases->acquire('customer', 'outage', ttl: 6);
+        $cut();
+        until(function () use ($held) {
+            try {
+                $held->check();
+                return false;
+            } catch (LostException) {
+                return true;
+            }
+        });
+        $found = $this->locks->inquire('customer', 'outage');
+        equal(true, $found === null || $found->operator === $held->operator);
+    }
+
+    /** Goal: a connection that the server has cut is replaced, to renew and to release. */
+    public function testACutConnectionIsReplaced(): void
+    {
+        $connections = [];
+        $leases = new Leases(function () use (&$connections) {
+            return $connections[] = connect();
+        });
+        $held = $leases->acquire('customer', 'cut');
+        $this->cutter($connections[0])();
+        $held->renew();
+        $this->cutter($connections[1])();
+        $held->release();
+        equal([3, null], [count($connections), $this->locks->inquire('customer', 'cut')]);
+    }
+
+    private function cutter(PDO $pdo): Closure
+    {
+        $id = $pdo->query(POSTGRES ? 'SELECT pg_backend_pid()' : 'SELECT connection_id()')->fetchColumn();
+        return fn () => $this->pdo->query(POSTGRES ? "SELECT pg_terminate_backend($id, 60000)" : "KILL $id")->closeCursor();
+    }
+
+    /** Goal: the lock of a get whose answer was lost is released. Method: the connection is cut behind the get, as its next result is read. */
+    public function testALostAnswerLeavesNothing(): void
+    {
+        $unlucky = connect(Unlucky::class);
+        $connections = [$unlucky];
+        $leases = new Leases(function () use (&$connections) {
+            return array_shift($connections) ?? connect();
+        });
+        $unlucky->isUnlucky = true;
+        thrown(PDOException::class, fn () => $leases->acquire('customer', 'unanswered', wait: null));
+        equal([1, null], [$unlucky->gets, $this->locks->inquire('customer', 'unanswered')]);
+    }
+
+    /** Goal: operator and fence are those of the grant, with which the transaction that writes keeps a former holder out. */
+    public function testTheFenceProtectsATransaction(): void
+    {
+        $former = $this->leases->withLease('customer', 'fenced', fn (Lease $lease) => $lease);
+        $held = $this->leases->acquire('customer', 'fenced');
+        equal(true, $held->fence > $former->fence);
+        $this->inTransaction(fn () => $this->locks->assert('customer', 'fenced', $held->operator, $held->fence));
+        $this->inTransaction(fn () => thrown(
+            LostException::class, fn () => $this->locks->assert('customer', 'fenced', $former->operator, $former->fence),
+        ));
+    }
+
+    /** Goal: what cannot be meant is refused at once, and not waited for. */
+    public function testAMistakeIsAnError(): void
+    {
+        thrown(InvalidArgumentException::class, fn () => $this->leases->acquire('customer', 42, ttl: 0));
+        thrown(InvalidArgumentException::class, fn () => $this->leases->acquire('', 42, wait: null));
+        $inOne = new Leases(function () {
+            $pdo = connect();
+            $pdo->beginTransaction();
+            return $pdo;
+        });
+        matches('/autocommit/', thrown(InvalidArgumentException::class, fn () => $inOne->acquire('customer', 42))->getMessage());
+    }
+
+    /** Goal: the object of a process that was killed is free after the ttl, and the next fence is greater. Method: SIGKILL. */
+    public function testACrashIsOvertaken(): void
+    {
+        [$pid, $heard] = child(function (Leases $leases, $say) {
+            $lease = $leases->acquire('customer', 'crashed', ttl: 3);
+            fwrite($say, "$lease->fence\n");
+            sleep(LONG);
+        });
+        $fence = (int) fgets($heard);
+        thrown(HeldException::class, fn () => $this->leases->acquire('customer', 'crashed'));
+        posix_kill($pid, SIGKILL);
+        equal(true, $this->leases->acquire('customer', 'crashed', wait: LONG)->fence > $fence);
+    }
+
+    /** Goal: who was paused for longer than the ttl knows when it goes on. Method: SIGSTOP, until somebody else has had the lock. */
+    public function testAPauseIsALoss(): void
+    {
+        [$pid, $talk] = child(fn (Leases $leases, $talk) => $leases->withLease('customer', 'paused', function (Lease $lease) use ($talk) {
+            fwrite($talk, "in\n");
+            fgets($talk);
+            $lease->check();
+            fwrite($talk, "goes on\n");
+        }, ttl: 2));
+        equal("in\n", fgets($talk));
+        posix_kill($pid, SIGSTOP);
+        $this->leases->withLease('customer', 'paused', fn () => fwrite($talk, "go on\n"), wait: LONG);
+        posix_kill($pid, SIGCONT);
+        equal(LostException::class . "\n", fgets($talk));
+    }
+
+    /** Goal: a child process does not release the lock of its parent. */
+    public function testAForkLeavesTheLockAlone(): void
+    {
+        $held = $this->leases->acquire('customer', 'forked');
+        [$pid] = child(fn () => $held->release());
+        pcntl_waitpid($pid, $status);
+        equal($held->fence, $this->locks->inquire('customer', 'forked')->fence);
+    }
+
+    /** Goal: symfony/lock excludes, expires, renews and releases on this store. Method: two locks of its factory on one resource. */
+    public function testSymfonyLock(): void
+    {
+        $factory = new LockFactory(new SymfonyStore($this->locks, 'job'));
+        foreach (['invoices', str_repeat('long ', 100)] as $resource) {
+            [$mine, $theirs] = [$factory->createLock($resource, ttl: 40), $factory->createLock($resource, ttl: 40)];
+            equal([true, false, true, false], [$mine->acquire(), $theirs->acquire(), $mine->isAcquired(), $theirs->isAcquired()]);
+            equal(false, $factory->createLock($resource, ttl: null)->acquire()); // which saves, and sets no ttl
+            $mine->release();
+            equal([false, true], [$mine->isAcquired(), $theirs->acquire()]);
+            $theirs->refresh(20);
+            unset($theirs);
+            equal(true, $factory->createLock($resource)->acquire());
+        }
+        $lock = $factory->createLock('short', ttl: 20);
+        $lock->acquire();
+        equal(20, $this->locks->inquire('job', 'short')->secondsLeft);
+        $this->locks->take('job', 'short', 'JDOE', 'a supervisor');
+        thrown(LockConflictedException::class, fn () => $lock->refresh());
+        $this->locks->release('job', 'short', 'JDOE');
+        thrown(LockConflictedException::class, fn () => $lock->refresh()); // free, but it was lost
+        equal(null, $this->locks->inquire('job', 'short'));
+    }
+}
+
+/** A PDO whose get has no answer. */
+final class Unlucky extends PDO
+{
+    public bool $isUnlucky = false;
+    public int $gets = 0;
+
+    public function prepare(string $query, array $options = []): PDOStatement|false
+    {
+        if ($this->isUnlucky && str_contains($query, 'get_appl_lock_row')) {
+            $options[PDO::ATTR_STATEMENT_CLASS] = [Unanswered::class, [$this]];
+        }
+        return parent::prepare($query, $options);
+    }
+}
+
+final class Unanswered extends PDOStatement
+{
+    private function __construct(private readonly Unlucky $pdo)
+    {
+    }
+
+    public function execute(?array $params = null): bool
+    {
+        parent::execute($params);
+        $this->pdo->gets++;
+        throw new PDOException('no answer');
+    }
+}
+
+$failed = 0;
+$names = preg_grep('/' . ($argv[2] ?? '.') . '/', array_filter(get_class_methods(Tests::class), fn ($name) => str_starts_with($name, 'test')));
+foreach ($names as $name) {
+    try {
+        (new Tests())->$name();
+    } catch (Throwable $error) {
+        $failed++;
+        echo "$name: $error\n";
+    }
+}
+echo count($names) - $failed, " passed, $failed failed\n";
+exit($failed === 0 ? 0 : 1);

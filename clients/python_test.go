@@ -53,6 +53,17 @@ func TestPythonPackage(t *testing.T) {
 	}
 }
 
+// Goal: what the other tests run is the package as it is installed, and not the tree. Method: a program in the tree asks where it is from.
+func TestPythonRunsTheInstalledPackage(t *testing.T) {
+	t.Parallel()
+	installed := filepath.Join(testdb.Clients(t), "python-installed")
+	command := exec.CommandContext(t.Context(), filepath.Join(installed, "bin/python3"), "-c", "import applock; print(applock.__file__)")
+	command.Dir = "python"
+	if output, err := command.Output(); err != nil || !strings.HasPrefix(string(output), installed+"/lib/") {
+		t.Errorf("the package is %s: %v", output, err)
+	}
+}
+
 // Goal: whoever installs from the checkout need not tidy up. Method: git ignores what building leaves there.
 func TestPythonBuildsAreIgnored(t *testing.T) {
 	t.Parallel()

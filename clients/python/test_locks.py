@@ -1,6 +1,7 @@
 """Tests of Locks, and by a loop of AsyncLocks, which clients_test.go runs with each driver on each product."""
 
 import asyncio
+import inspect
 import os
 import pickle
 import subprocess
@@ -277,6 +278,7 @@ def test_arguments_are_converted_or_refused_by_name(locks):
     with pytest.raises(AttributeError, match="operator"):
         locks.read("appl_lock_live", object_type="argument")[0].operator
     assert locks.inquire("argument", 3) is None
+    assert list(inspect.signature(locks.of.inquire).parameters) == ["object_type", "object_id"]
 
 
 class Wrapped:
@@ -328,6 +330,10 @@ if not ASYNC:
 
     def pooled(autocommit):
         """A connection that a pool or a wrapper has given, and how to give it back."""
+        if not autocommit:
+            from sqlalchemy.orm import Session
+            with Session(engine()) as session:
+                yield session.connection().connection
         raw = engine().raw_connection()
         applock._drivers.set_autocommit(raw.driver_connection, autocommit)
         yield raw

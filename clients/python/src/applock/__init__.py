@@ -13,8 +13,6 @@ from ._errors import ApplockError, Contention, Held, InvalidArgument, Lost, Wron
 from ._lease import AsyncLease, Lease
 from ._locks import CONTRACT, AsyncLocks, Locks
 
-__version__ = "0.1.0"
-
 __all__ = [
     "CONTRACT", "Answer", "ApplockError", "AsyncLease", "AsyncLocks", "Contention", "Grant", "Held", "Holder", "InvalidArgument", "Lease",
     "Lock", "Locks", "Lost", "Permit", "Row", "Slot", "WrongVersion",

@@ -60,7 +60,7 @@ class operation(Generic[P, T]):
         def make(*args: P.args, **kwargs: P.kwargs) -> Any:
             return instance._make(self._describe(instance, *args, **kwargs))
 
-        return update_wrapper(make, self._describe)
+        return update_wrapper(make, self._describe.__get__(instance))
 
 
 class Operations:

@@ -54,11 +54,12 @@ func languages() []*language {
 		{
 			folder: "python", extension: "py",
 			command: func(tools, program string) []string {
-				return []string{filepath.Join(tools, "python/bin/python3"), program}
+				return []string{filepath.Join(tools, "python-installed/bin/python3"), program}
 			},
 			environment: func(string) []string { return []string{"PYTHONDONTWRITEBYTECODE=1"} },
 			drivers: []driver{
 				{name: "psycopg", products: []string{onPostgres}},
+				{name: "psycopg-async", products: []string{onPostgres}},
 				{name: "psycopg2", products: []string{onPostgres}},
 				{name: "asyncpg", products: []string{onPostgres}, pageOnly: true},
 				{name: "PyMySQL", products: mysqlAndMariaDB},

@@ -1,46 +1,117 @@
-"""Tests of applock_lease, which clients_test.go runs with each driver on each product."""
+"""Tests of Lease and AsyncLease, which clients_test.go runs with each driver on each product."""
 
+import asyncio
 import multiprocessing
 import os
 import signal
 import threading
+from concurrent.futures import CancelledError
 
 import pytest
 
 import applock
-from applock_lease import Held, Lease, Lost
+from applock import Held, Lost
+from player import connect as connect_with
 
 DRIVER = os.environ["APPLOCK_TEST_DRIVER"]
+ASYNC = DRIVER == "psycopg-async"
+BLOCKING = "psycopg" if ASYNC else DRIVER
 SPAWN = multiprocessing.get_context("spawn")
 LONG = 300  # for hangs: no test takes it
 
 
 def connect():
-    if DRIVER == "psycopg":
-        import psycopg
-        return psycopg.connect()
-    if DRIVER == "psycopg2":
-        import psycopg2
-        return psycopg2.connect("")
-    settings = dict(host=os.environ["MYSQL_HOST"], port=int(os.environ["MYSQL_TCP_PORT"]), user=os.environ["MYSQL_USER"],
-                    password=os.environ["MYSQL_PWD"], database=os.environ["MYSQL_DATABASE"])
-    if DRIVER == "PyMySQL":
-        import pymysql
-        return pymysql.connect(**settings)
-    import mysql.connector
-    return mysql.connector.connect(**settings)
+    return connect_with(DRIVER)
+
+
+def a_loop():
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+LOOP = a_loop()
+
+
+def settled(value):
+    return asyncio.run_coroutine_threadsafe(value, LOOP).result() if asyncio.iscoroutine(value) else value
+
+
+class Signal:
+    """An event of the loop, for other threads."""
+
+    def __init__(self, event):
+        self.is_set, self._event = event.is_set, event
+
+    def wait(self, timeout):
+        async def waited():
+            try:
+                return await asyncio.wait_for(self._event.wait(), timeout)
+            except TimeoutError:
+                return False
+
+        return settled(waited())
+
+
+class OnLoop:
+    """An AsyncLease for tests that block."""
+
+    def __init__(self, *args, **options):
+        self._lease = applock.AsyncLease(*args, **options)
+
+    def __enter__(self):
+        settled(self._lease.__aenter__())
+        return self
+
+    def __exit__(self, *raised):
+        settled(self._lease.__aexit__(*raised))
+
+    def __getattr__(self, name):
+        return getattr(self._lease, name)
+
+    @property
+    def lost(self):
+        return Signal(self._lease.lost)
+
+    def check(self):
+        async def checked():
+            self._lease.check()
+
+        settled(checked())
+
+
+Lease = OnLoop if ASYNC else applock.Lease
+Locks = applock.AsyncLocks if ASYNC else applock.Locks
+
+
+def counted(opened, fails=lambda number: False):
+    """A connect that notes what it has opened, and fails where it is to."""
+    def count_blocking():
+        if fails(len(opened)):
+            opened.append(None)
+            raise OSError("unreachable")
+        opened.append(connect())
+        return opened[-1]
+
+    async def count_awaited():
+        connection = count_blocking()
+        opened[-1] = await connection
+        return opened[-1]
+
+    return count_awaited if ASYNC else count_blocking
 
 
 @pytest.fixture
-def locks():
+def connection():
     """What looks on."""
-    connection = connect()
-    if DRIVER == "PyMySQL":
-        connection.autocommit(True)
-    else:
-        connection.autocommit = True
-    yield applock.Locks(connection)
-    connection.close()
+    opened = connect_with(BLOCKING, autocommit=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def locks(connection):
+    return applock.Locks(connection)
 
 
 def execute(connection, statement):
@@ -51,64 +122,137 @@ def execute(connection, statement):
     return rows
 
 
+def until(condition):
+    """Wait for a condition, and return what it has found."""
+    for _ in range(LONG * 10):
+        if found := condition():
+            return found
+        threading.Event().wait(0.1)
+    raise AssertionError("it did not come")
+
+
 def count(times):
     for _ in range(times):
         with Lease(connect, "tally", 1, ttl=LONG, wait=LONG):
-            connection = connect()
+            connection = connect_with(BLOCKING)
             n = execute(connection, "SELECT n FROM tally")[0][0]
-            execute(connection, "UPDATE tally SET n = {}".format(n + 1))
+            execute(connection, f"UPDATE tally SET n = {n + 1}")
             connection.commit()
             connection.close()
 
 
-def test_processes_exclude_each_other(locks):
+def test_processes_exclude_each_other(connection):
     """Goal: leases exclude processes. Method: three of them count together, each reads and writes in two statements."""
-    execute(locks._connection, "CREATE TABLE tally (n INTEGER)")
-    execute(locks._connection, "INSERT INTO tally VALUES (0)")
+    execute(connection, "CREATE TABLE tally (n INTEGER)")
+    execute(connection, "INSERT INTO tally VALUES (0)")
     processes = [SPAWN.Process(target=count, args=(5,)) for _ in range(3)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * 3
-    assert execute(locks._connection, "SELECT n FROM tally")[0][0] == 15
+    assert execute(connection, "SELECT n FROM tally")[0][0] == 15
 
 
 def test_threads_exclude_each_other_and_wait(locks):
-    """Goal: a lease is refused at once without wait, with the holder, and comes in when it waits. Method: two in one process."""
+    """Goal: a lease is refused at once without wait, with the holder, and comes in when it waits; who waits is listed while it
+    waits. Method: two in one process."""
     came = threading.Event()
 
     def follow():
         with Lease(connect, "customer", "waited for", wait=None):
             came.set()
 
+    def waiting():
+        return locks.read("appl_lock_waiting", object_type="customer", object_id="waited for")
+
     with Lease(connect, "customer", "waited for", department="CS") as held:
         with pytest.raises(Held) as refused:
             with Lease(connect, "customer", "waited for"):
                 pass
-        assert refused.value.answer.old_operator_id == held.operator
-        assert refused.value.answer.old_department_id == "CS"
+        assert refused.value.answer.holder == applock.Holder(held.operator, "CS")
         follower = threading.Thread(target=follow)
         follower.start()
         with pytest.raises(Held):
             with Lease(connect, "customer", "waited for", wait=0.1):
                 pass
+        assert [row.holder_id for row in until(waiting)] == [held.operator]
         assert not came.is_set()
     assert came.wait(LONG)
     follower.join()
+    assert not waiting()
+
+
+if DRIVER in ("psycopg", "psycopg-async"):
+    def test_a_release_wakes_who_waits(locks, monkeypatch):
+        """Goal: on PostgreSQL nobody waits for the next poll. Method: the next poll is never."""
+        monkeypatch.setattr(applock._lease.random, "uniform", lambda least, most: 1e6)
+        came = threading.Event()
+
+        def follow():
+            with Lease(connect, "customer", "told", wait=None):
+                came.set()
+
+        with Lease(connect, "customer", "told"):
+            follower = threading.Thread(target=follow)
+            follower.start()
+            until(lambda: locks.read("appl_lock_waiting", object_type="customer", object_id="told"))
+        assert came.wait(LONG)
+        follower.join()
+
+
+def test_a_lease_is_entered_once_at_a_time(locks):
+    """Goal: a lease that is entered twice excludes itself. Method: the same one, and another of the same object; and again later."""
+    lease = Lease(connect, "customer", "again")
+    for _ in range(2):
+        with lease:
+            with pytest.raises(applock.InvalidArgument, match="entered"):
+                with lease:
+                    pass
+            with pytest.raises(Held):
+                with Lease(connect, "customer", "again"):
+                    pass
+            lease.check()
+            assert locks.inquire("customer", "again").fence == lease.fence
+        assert locks.inquire("customer", "again") is None
 
 
 def test_it_is_renewed(locks):
     """Goal: a lease lasts longer than its ttl, as one grant. Method: wait until the database has renewed it past that."""
     with Lease(connect, "customer", "renewed", ttl=15) as held:
-        while True:
-            held.lost.wait(0.2)
+        def is_past_its_ttl():
             held.check()
             found = locks.inquire("customer", "renewed")
-            assert (found.ok_fl, found.operator_id, found.fence) == ("Y", held.operator, held.fence)
-            if (found.lock_ts - found.acquired_ts).total_seconds() > 15:
-                break
-    assert not locks.inquire("customer", "renewed")
+            assert (found.operator, found.fence) == (held.operator, held.fence)
+            return (found.locked_at - found.acquired_at).total_seconds() > 15
+
+        until(is_past_its_ttl)
+    assert locks.inquire("customer", "renewed") is None
+
+
+def server_id(connection):
+    """What the server calls a connection."""
+    if DRIVER.startswith("psycopg"):
+        return connection.info.backend_pid
+    return connection.thread_id() if DRIVER == "PyMySQL" else connection.connection_id
+
+
+def test_a_connection_that_is_cut_is_replaced(locks, connection):
+    """Goal: a lease outlives its connections. Method: the server cuts all of them after the first renewal."""
+    opened = []
+    with Lease(counted(opened), "customer", "cut", ttl=15) as held:
+        def renewed():
+            found = locks.inquire("customer", "cut")
+            return found.locked_at > found.acquired_at and found.locked_at
+
+        first = until(renewed)
+        for each in opened:
+            execute(connection, (f"SELECT pg_terminate_backend({server_id(each)})" if DRIVER.startswith("psycopg")
+                                 else f"KILL {server_id(each)}"))
+        until(lambda: locks.inquire("customer", "cut").locked_at > first)
+        held.check()
+    assert len(opened) == 4
+    assert locks.inquire("customer", "cut") is None
 
 
 def test_a_loss_is_noticed(locks):
@@ -120,7 +264,16 @@ def test_a_loss_is_noticed(locks):
             with pytest.raises(Lost):
                 held.check()
             assert locks.get("customer", "lost", "JDOE")
-    assert locks.inquire("customer", "lost").operator_id == "JDOE"  # the end of the block leaves it alone
+    assert locks.inquire("customer", "lost").operator == "JDOE"  # the end of the block leaves it alone
+
+
+def test_a_renewal_that_is_refused_is_a_loss(locks):
+    """Goal: a renewal never takes a lock back. Method: somebody takes it, long before the ttl ends."""
+    with pytest.raises(Lost):
+        with Lease(connect, "customer", "taken", ttl=LONG // 20) as held:
+            assert locks.take("customer", "taken", "BOSS", "urgent")
+            assert held.lost.wait(LONG)
+    assert locks.inquire("customer", "taken").operator == "BOSS"
 
 
 def test_a_loss_is_noticed_at_the_end(locks):
@@ -130,22 +283,24 @@ def test_a_loss_is_noticed_at_the_end(locks):
             assert locks.release("customer", "lost at the end", held.operator)
 
 
+def test_the_clock_alone_is_a_loss(monkeypatch):
+    """Goal: whoever asks after a pause is told at once, before anything else has noticed. Method: the clock is far ahead."""
+    with pytest.raises(Lost):
+        with Lease(connect, "customer", "late", ttl=LONG) as held:
+            held.check()
+            later = applock._lease.now() + LONG
+            monkeypatch.setattr(applock._lease, "now", lambda: later)
+            held.check()
+
+
 def test_an_outage_is_a_loss_in_time(locks):
     """Goal: who cannot renew hears of it while the lock is still there. Method: no connection but the first."""
-    connections = []
-
-    def once():
-        if connections:
-            raise OSError("unreachable")
-        connections.append(connect())
-        return connections[0]
-
     with pytest.raises(Lost):
-        with Lease(once, "customer", "outage", ttl=6) as held:
+        with Lease(counted([], lambda number: number > 0), "customer", "outage", ttl=6) as held:
             assert held.lost.wait(LONG)
             found = locks.inquire("customer", "outage")
-            assert not found or found.operator_id == held.operator
-    assert not locks.inquire("customer", "outage")
+            assert not found or found.operator == held.operator
+    assert locks.inquire("customer", "outage") is None
 
 
 def test_an_exception_releases(locks):
@@ -155,69 +310,202 @@ def test_an_exception_releases(locks):
         with pytest.raises(KeyError):
             with entered:
                 raise KeyError("a line has no price")
-        assert not locks.inquire("customer", "raised")
+        assert locks.inquire("customer", "raised") is None
 
 
 def test_a_broken_connection_releases(locks):
     """Goal: the object is free at the end, also if the connection has broken meanwhile. Method: close it."""
     with Lease(connect, "customer", "broken") as held:
-        held._locks._connection.close()
-    assert not locks.inquire("customer", "broken")
+        settled(held._own.connection.close())
+    assert locks.inquire("customer", "broken") is None
+
+
+def replace(monkeypatch, name, before=True, raising=OSError):
+    """Have an operation of a lease do what it is to, unless before is false, and then raise as if there were no answer."""
+    real = applock._locks.Operations.__dict__[name]
+
+    def blocking(self, *arguments, **options):
+        if before:
+            assert real.__get__(self, Locks)(*arguments, **options)
+        raise raising
+
+    async def awaited(self, *arguments, **options):
+        if before:
+            assert await real.__get__(self, Locks)(*arguments, **options)
+        raise raising
+
+    monkeypatch.setattr(Locks, name, awaited if ASYNC else blocking)
 
 
 def test_an_interruption_leaves_nothing(locks, monkeypatch):
     """Goal: whoever is interrupted while a get is under way leaves nothing. Method: interrupt between its answer and the rest."""
-    get = applock.Locks.get
-
-    def interrupted(self, *arguments):
-        assert get(self, *arguments)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(applock.Locks, "get", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    replace(monkeypatch, "get", raising=asyncio.CancelledError if ASYNC else KeyboardInterrupt)
+    with pytest.raises((KeyboardInterrupt, CancelledError)):
         with Lease(connect, "customer", "interrupted"):
             pass
-    assert not locks.inquire("customer", "interrupted")
+    monkeypatch.undo()
+    assert locks.inquire("customer", "interrupted") is None
 
 
-def test_the_fence_protects_a_transaction(locks):
+@pytest.mark.parametrize("when", ["at once", "when it can be again", "after its release"])
+def test_a_get_whose_answer_was_lost_is_released(locks, monkeypatch, when):
+    """Goal: a call that may have taken the lock leaves nothing, also if its release fails, and if it arrives after its release.
+    Method: a get that is done, or is done later by the test, and then fails as if its connection had been cut."""
+    monkeypatch.setattr(applock._lease, "LATE", (1,) * LONG)
+    replace(monkeypatch, "get", before=when != "after its release")
+    if when == "when it can be again":
+        replace(monkeypatch, "release", before=False)
+    lease = Lease(connect, "customer", when, ttl=10 * LONG)
+    with pytest.raises(OSError):
+        with lease:
+            pass
+    monkeypatch.undo()
+    monkeypatch.setattr(applock._lease, "LATE", (1,) * LONG)
+    if when == "after its release":
+        assert locks.get("customer", when, lease.operator)
+    if when != "at once":
+        until(lambda: locks.inquire("customer", when) is None)
+    assert locks.inquire("customer", when) is None
+
+
+def test_the_fence_protects_a_transaction(locks, connection):
     """Goal: operator and fence are those of the grant. Method: assert them, and those of a former grant."""
     with Lease(connect, "customer", "fenced") as former:
         pass
+    former_operator, former_fence = former.operator, former.fence
     with Lease(connect, "customer", "fenced") as held:
-        assert held.fence > former.fence
+        assert held.fence > former_fence
+        execute(connection, "BEGIN")
         locks.assert_held("customer", "fenced", held.operator, held.fence)
-        with pytest.raises(applock.LockError) as refused:
-            locks.assert_held("customer", "fenced", former.operator, former.fence)
-        assert refused.value.sqlstate == "LK002"
+        with pytest.raises(Lost):
+            locks.assert_held("customer", "fenced", former_operator, former_fence)
+        execute(connection, "ROLLBACK")
 
 
-def test_a_mistake_is_an_error(locks):
-    """Goal: what cannot be meant is refused at once, and not waited for. Method: a ttl of half a second, and no type."""
-    with pytest.raises(ValueError):
-        Lease(connect, "customer", 42, ttl=0.5)
-    with pytest.raises(applock.LockError):
+def test_a_mistake_is_an_error():
+    """Goal: what cannot be meant is refused at once, and not waited for. Method: bad arguments, and connections that are none."""
+    for ttl in 0.5, 0, None, "60":
+        with pytest.raises(applock.InvalidArgument, match="ttl"):
+            Lease(connect, "customer", 42, ttl=ttl)
+    with pytest.raises(applock.InvalidArgument, match="p_object_type"):
         with Lease(connect, "", 42, wait=None):
             pass
+    for connects in (lambda: connect_with(BLOCKING) if ASYNC else connect_with_coroutine()), object:
+        with pytest.raises(applock.InvalidArgument):
+            with Lease(connects, "customer", 42):
+                pass
 
 
-def hold(connection):
-    with Lease(connect, "customer", "crashed", ttl=6) as held:
+async def connect_with_coroutine():
+    await asyncio.sleep(0)
+
+
+def hold(connection, ttl):
+    with Lease(connect, "customer", "crashed", ttl=ttl) as held:
         connection.send((held.operator, held.fence))
-        threading.Event().wait()
+        connection.recv()
+        try:
+            held.check()
+        except Lost:
+            connection.send("lost")
 
 
 def test_a_crash_is_overtaken(locks):
     """Goal: the object of a process that was killed is free after the ttl, and the next fence is greater. Method: SIGKILL."""
     here, there = SPAWN.Pipe()
-    holder = SPAWN.Process(target=hold, args=(there,), daemon=True)
+    holder = SPAWN.Process(target=hold, args=(there, 6), daemon=True)
     holder.start()
     operator, fence = here.recv()
     with pytest.raises(Held) as refused:
         with Lease(connect, "customer", "crashed"):
             pass
-    assert refused.value.answer.old_operator_id == operator
+    assert refused.value.answer.holder.operator == operator
     os.kill(holder.pid, signal.SIGKILL)
     holder.join()
     with Lease(connect, "customer", "crashed", wait=LONG) as held:
         assert held.fence > fence
+
+
+def test_a_pause_is_a_loss(locks):
+    """Goal: a process that was paused beyond the ttl learns that it is not alone when it goes on. Method: SIGSTOP, and another lease
+    meanwhile, whose grant the first one leaves alone."""
+    here, there = SPAWN.Pipe()
+    holder = SPAWN.Process(target=hold, args=(there, 6), daemon=True)
+    holder.start()
+    here.recv()
+    os.kill(holder.pid, signal.SIGSTOP)
+    with Lease(connect, "customer", "crashed", wait=LONG, ttl=LONG) as held:
+        os.kill(holder.pid, signal.SIGCONT)
+        here.send("go on")
+        assert here.recv() == "lost"
+        holder.join()
+        assert holder.exitcode == 1  # the end of the block raises Lost
+        held.check()
+        assert locks.inquire("customer", "crashed").fence == held.fence
+
+
+if not ASYNC:
+    def test_a_pool_gets_its_connections_back_as_they_were(locks):
+        """Goal: a lease changes nothing for those who use a pool after it. Method: SQLAlchemy's pool of one connection."""
+        from test_locks import engine
+        pool = engine()
+        with Lease(pool.raw_connection, "customer", "pooled"):
+            assert locks.inquire("customer", "pooled")
+        assert locks.inquire("customer", "pooled") is None
+        raw = pool.raw_connection()
+        assert not applock._drivers.autocommits(raw.driver_connection)
+        raw.close()
+else:
+    def test_a_cancelled_task_releases(locks):
+        """Goal: a task that is cancelled releases what it has, and what it was about to get. Method: cancel one in its block, and one that waits."""
+        async def hold(name, inside, **options):
+            async with applock.AsyncLease(connect, "customer", name, **options):
+                inside.set()
+                await asyncio.Event().wait()
+
+        async def cancelled():
+            inside, other = asyncio.Event(), asyncio.Event()
+            holder = asyncio.create_task(hold("cancelled", inside))
+            await inside.wait()
+            waiter = asyncio.create_task(hold("cancelled", other, wait=None))
+            while not await asyncio.to_thread(locks.read, "appl_lock_waiting", object_type="customer", object_id="cancelled"):
+                await asyncio.sleep(0.05)
+            for task in waiter, holder:
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert not other.is_set()
+
+        settled(cancelled())
+        assert locks.inquire("customer", "cancelled") is None
+        assert not locks.read("appl_lock_waiting", object_type="customer", object_id="cancelled")
+
+    def test_a_task_that_is_cancelled_twice_releases(locks, monkeypatch):
+        """Goal: a release goes on when its task does not wait for it. Method: cancel again while it is under way."""
+        real = applock._locks.Operations.__dict__["release"]
+
+        async def cancelled():
+            begun, go_on, inside = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+            async def slow(self, *arguments, **options):
+                begun.set()
+                await go_on.wait()
+                return await real.__get__(self, Locks)(*arguments, **options)
+
+            async def hold():
+                async with applock.AsyncLease(connect, "customer", "cancelled twice", ttl=10 * LONG):
+                    inside.set()
+                    await asyncio.Event().wait()
+
+            monkeypatch.setattr(Locks, "release", slow)
+            task = asyncio.create_task(hold())
+            await inside.wait()
+            task.cancel()
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            go_on.set()
+
+        settled(cancelled())
+        until(lambda: locks.inquire("customer", "cancelled twice") is None)

@@ -1,0 +1,80 @@
+"""How to talk to a connection, whatever its driver is and however it was set up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple
+
+from ._errors import InvalidArgument
+
+
+class Driver(NamedTuple):
+    """A connection of a driver, and how to open a cursor whose rows are plain."""
+
+    connection: Any
+    postgres: bool
+    asynchronous: bool
+    cursor: Callable[[], Any]
+
+
+def driver_of(connection: Any, dialect: str | None) -> Driver:
+    """Look through pools and wrappers. A dialect is for what is none of the known drivers."""
+    inner = getattr(connection, "driver_connection", None) or connection  # SQLAlchemy
+    inner = getattr(getattr(inner, "cursor", None), "__self__", inner)  # what delegates to a connection, such as MySQL's pool
+    if is_a(inner, "psycopg.Connection"):
+        return Driver(inner, True, False, lambda: named("psycopg.Cursor")(inner, row_factory=named("psycopg.rows.tuple_row")))
+    if is_a(inner, "psycopg.AsyncConnection"):
+        return Driver(inner, True, True, lambda: named("psycopg.AsyncCursor")(inner, row_factory=named("psycopg.rows.tuple_row")))
+    if is_a(inner, "psycopg2.extensions.connection"):
+        return Driver(inner, True, False, lambda: inner.cursor(cursor_factory=named("psycopg2.extensions.cursor")))
+    if is_a(inner, "pymysql.connections.Connection"):
+        return Driver(inner, False, False, lambda: named("pymysql.cursors.Cursor")(inner))
+    if is_a(inner, "mysql.connector.abstracts.MySQLConnectionAbstract"):
+        return Driver(inner, False, False, inner.cursor)
+    if dialect is None:
+        raise InvalidArgument(
+            f"{type(connection).__qualname__} is no connection of psycopg, psycopg2, PyMySQL or mysql-connector-python: "
+            'if it works like one, say dialect="postgres" or dialect="mysql"', "dialect")
+    if dialect not in ("postgres", "mysql"):
+        raise InvalidArgument(f'dialect must be "postgres" or "mysql", not {dialect!r}', "dialect")
+    if not callable(getattr(inner, "cursor", None)) or iscoroutinefunction(inner.cursor):
+        raise InvalidArgument(f"{type(connection).__qualname__} has no cursor() as the DB-API has it", "connection")
+    return Driver(inner, dialect == "postgres", False, inner.cursor)
+
+
+def named(path: str) -> Any:
+    """Return a name of a module that is loaded, and None else: only drivers that the program uses count."""
+    module, _, name = path.rpartition(".")
+    return getattr(sys.modules.get(module), name, None)
+
+
+def is_a(connection: Any, path: str) -> bool:
+    kind = named(path)
+    return kind is not None and isinstance(connection, kind)
+
+
+def lasts(connection: Any) -> bool:
+    """Tell whether the next statement is in a transaction that goes on after it."""
+    if hasattr(connection, "info"):  # psycopg and psycopg2
+        return not connection.autocommit or connection.info.transaction_status != 0
+    if hasattr(connection, "get_autocommit"):  # PyMySQL
+        return not connection.get_autocommit() or bool(connection.server_status & 1)
+    if hasattr(connection, "in_transaction"):  # mysql-connector-python
+        return bool(connection.in_transaction or not connection.autocommit)
+    raise InvalidArgument("whether a transaction is open cannot be told: give the driver's own connection", "connection")
+
+
+def autocommits(connection: Any) -> bool:
+    return bool(connection.get_autocommit() if hasattr(connection, "get_autocommit") else connection.autocommit)
+
+
+def set_autocommit(connection: Any, wanted: bool) -> Any:
+    """Set it. What this returns is to be awaited if it can be."""
+    if hasattr(connection, "set_autocommit"):  # psycopg
+        return connection.set_autocommit(wanted)
+    if callable(connection.autocommit):  # PyMySQL
+        return connection.autocommit(wanted)
+    connection.autocommit = wanted
+    return None

@@ -1,0 +1,395 @@
+"""The operations: each is one call of one procedure, or reads one view."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import Any, Concatenate, Generic, Literal, NoReturn, ParamSpec, TypeVar, overload
+
+from . import _answers as answers
+from ._answers import Answer, Grant, Lock, Permit, Row
+from ._arguments import Id, Seconds, flag, number, page, seconds, target, text
+from ._drivers import driver_of, lasts
+from ._errors import InvalidArgument, WrongVersion, own_error
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# The version of the procedures' contract that this package is made for.
+CONTRACT = 1
+
+# The views, and which columns tell a row from all others.
+KEYS = {
+    "appl_lock_live": ["object_type", "object_id"],
+    "appl_lock_waiting": ["object_type", "object_id", "operator_id", "client_id"],
+    "appl_lock_history": ["event_id"],
+    "appl_lock_policies": ["object_type"],
+    "appl_lock_stats": ["object_type", "department_id"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A statement to be sent, and what its rows mean."""
+
+    statement: str
+    arguments: list[Any]
+    meaning: Callable[[list[dict[str, Any]]], T]
+    needs_transaction: bool = False
+
+
+class operation(Generic[P, T]):
+    """A method that describes a call. On Locks it makes the call, and on AsyncLocks what it returns is awaited."""
+
+    def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
+        self._describe = describe
+        self.__doc__ = describe.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: object) -> Callable[..., Call[T]]: ...
+    @overload
+    def __get__(self, instance: Locks, owner: object) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, instance: AsyncLocks, owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, instance: Any, owner: object) -> Any:
+        if instance is None:
+            return self._describe
+
+        def make(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return instance._make(self._describe(instance, *args, **kwargs))
+
+        return update_wrapper(make, self._describe.__get__(instance))
+
+
+class Operations:
+    """What Locks and AsyncLocks have in common.
+
+    Ids, operators and departments are text, numbers or UUIDs. A ttl is whole seconds or a timedelta; without one a new grant
+    lasts as the policy of its type says, else seven days, and a renewed one as before.
+    """
+
+    def __init__(self, connection: Any, *, schema: str | None = None, dialect: str | None = None) -> None:
+        self._driver = driver_of(connection, dialect)
+        # On MySQL and MariaDB a schema is a database, and the connection's own one needs no name.
+        self._schema = schema or ("applock" if self._driver.postgres else "")
+        self._prefix = self._schema and self._schema + "."
+
+    @operation
+    def get(
+        self, object_type: str, object_id: Id, operator: Id, *,
+        department: Id | None = None, ttl: Seconds | None = None, new: bool = False,
+    ) -> Call[Answer]:
+        """Take or renew a lock. A refusal is an answer that is false and has the holder.
+
+        With ``new`` the operator's own live lock is refused, too."""
+        return self._answer(
+            "get_appl_lock_row", *target(object_type, object_id), text("operator", operator), text("department", department),
+            seconds("ttl", ttl), flag("new", new))
+
+    @operation
+    def permit(
+        self, object_type: str, object_id: Id, permits: int, operator: Id, *,
+        department: Id | None = None, ttl: Seconds | None = None,
+    ) -> Call[Permit]:
+        """Take or renew one of so many permits of an object."""
+        return self._call(
+            answers.permit, "get_appl_lock_permit", *target(object_type, object_id), number("permits", permits),
+            text("operator", operator), text("department", department), seconds("ttl", ttl))
+
+    @operation
+    def release(
+        self, object_type: str, object_id: Id, operator: Id, fence: int | None = None, *,
+        actor: Id | None = None, reason: str | None = None,
+    ) -> Call[Answer]:
+        """End a grant. It is granted as well if nobody has the lock. By another actor, or with a reason, it is kept in the history."""
+        return self._answer(
+            "release_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence),
+            text("actor", actor), text("reason", reason))
+
+    @operation
+    def inquire(self, object_type: str, object_id: Id) -> Call[Lock | None]:
+        """Return the lock on an object, and None if it is free."""
+        return self._call(lambda rows: answers.lock(rows[0]), "inquire_appl_lock_row", *target(object_type, object_id))
+
+    @operation
+    def transfer(
+        self, object_type: str, object_id: Id, from_operator: Id, to_operator: Id, *,
+        to_department: Id | None = None, ttl: Seconds | None = None, actor: Id | None = None, reason: str | None = None,
+    ) -> Call[Answer]:
+        """Hand over what an operator holds. The fence is that of the new grant."""
+        return self._answer(
+            "transfer_appl_lock_row", *target(object_type, object_id), text("from_operator", from_operator),
+            text("to_operator", to_operator), text("to_department", to_department), seconds("ttl", ttl), text("actor", actor),
+            text("reason", reason))
+
+    @operation
+    def take(
+        self, object_type: str, object_id: Id, operator: Id, reason: str, *,
+        department: Id | None = None, expected_fence: int | None = None, ttl: Seconds | None = None,
+    ) -> Call[Answer]:
+        """Take a lock from whoever holds it, or from the grant ``expected_fence`` only; the former holder reads why in its inbox."""
+        return self._answer(
+            "take_appl_lock_row", *target(object_type, object_id), text("operator", operator), text("department", department),
+            text("reason", reason), number("expected_fence", expected_fence), seconds("ttl", ttl))
+
+    @operation
+    def transfer_all(
+        self, from_operator: Id, to_operator: Id, *,
+        to_department: Id | None = None, ttl: Seconds | None = None, actor: Id | None = None, reason: str | None = None,
+        object_type: str | None = None, after: Answer | None = None, max_rows: int | None = None, dry_run: bool = False,
+    ) -> Call[list[Answer]]:
+        """Hand over one page of what an operator holds, behind the answer ``after``. Fewer than ``max_rows`` answers are the last page."""
+        return self._answers(
+            "transfer_appl_locks", text("from_operator", from_operator), text("object_type", object_type),
+            text("to_operator", to_operator), text("to_department", to_department), seconds("ttl", ttl), text("actor", actor),
+            text("reason", reason), *page(after, max_rows), flag("dry_run", dry_run))
+
+    @operation
+    def release_all(
+        self, operator: Id, *, actor: Id | None = None, reason: str | None = None,
+        object_type: str | None = None, after: Answer | None = None, max_rows: int | None = None, dry_run: bool = False,
+    ) -> Call[list[Answer]]:
+        """Release one page of what an operator holds, behind the answer ``after``. Fewer than ``max_rows`` answers are the last page."""
+        return self._answers(
+            "release_appl_locks", text("operator", operator), text("object_type", object_type), text("actor", actor),
+            text("reason", reason), *page(after, max_rows), flag("dry_run", dry_run))
+
+    @operation
+    def note(self, object_type: str, object_id: Id, operator: Id, note: str | None, *, fence: int | None = None) -> Call[Answer]:
+        """Say why the operator holds a lock, for whoever asks. None takes that back."""
+        return self._answer(
+            "note_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence), text("note", note))
+
+    @operation
+    def renew(self, grants: Iterable[Grant]) -> Call[list[Answer]]:
+        """Renew many grants. A grant without an answer is being changed by another transaction: ask again."""
+        document = [
+            {
+                "object_type": grant.object_type, "object_id": text("object_id", grant.object_id),
+                "operator_id": text("operator", grant.operator), "fence": number("fence", grant.fence),
+                "ttl_seconds": seconds("ttl", grant.ttl),
+            } for grant in grants
+        ]
+        return self._answers("renew_appl_locks", json.dumps(document))
+
+    @operation
+    def assert_held(self, object_type: str, object_id: Id, operator: Id, fence: int) -> Call[None]:
+        """Raise Lost unless this grant is live. It stays so until the transaction ends, and there must be one."""
+        return self._call(
+            nothing, "assert_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence),
+            needs_transaction=True)
+
+    @operation
+    def serialize(self, object_type: str, object_id: Id) -> Call[None]:
+        """Wait until no other transaction is inside, and stay inside until this one ends. There must be one."""
+        return self._call(nothing, "serialize_appl_lock_row", *target(object_type, object_id), needs_transaction=True)
+
+    @operation
+    def announce(
+        self, object_type: str, object_id: Id, operator: Id, client: Id, *,
+        department: Id | None = None, wait: Seconds | None = None,
+    ) -> Call[None]:
+        """List an operator as a waiter of a program, ``client``, until it gives up after ``wait``."""
+        return self._call(
+            nothing, "announce_appl_lock_waiter_row", *target(object_type, object_id), text("operator", operator),
+            text("department", department), text("client", client), seconds("wait", wait))
+
+    @operation
+    def retract(self, object_type: str, object_id: Id, operator: Id, client: Id) -> Call[None]:
+        """Take a waiter off the list."""
+        return self._call(
+            nothing, "retract_appl_lock_waiter_row", *target(object_type, object_id), text("operator", operator), text("client", client))
+
+    @operation
+    def poll(self, client: Id, *, max_rows: int | None = None) -> Call[list[Row]]:
+        """Return what a program waits for, the soonest to be free first, with ``free_in_us``. It keeps its waiters listed."""
+        return self._call(rows_of, "poll_appl_locks", text("client", client), number("max_rows", max_rows))
+
+    @operation
+    def inbox(self, operator: Id, *, after_event_id: int | None = None, max_rows: int | None = None) -> Call[list[Row]]:
+        """Return what others did with an operator's locks, and who waits for them.
+
+        The next call passes the ``safe_event_id`` of any row: it may tell of an event twice, and never of none."""
+        return self._call(
+            rows_of, "inbox_appl_locks", text("operator", operator), number("after_event_id", after_event_id), number("max_rows", max_rows))
+
+    @operation
+    def set_policy(
+        self, object_type: str, actor: Id, *, default_ttl: Seconds | None = None, longest_ttl: Seconds | None = None,
+        take_reason: bool | None = None, history: Literal["ALL", "CHANGES"] | None = None, reason: str | None = None,
+    ) -> Call[Answer]:
+        """Lay down for a type how long its locks last, whether a take wants a reason, and what the history is told."""
+        return self._answer(
+            "set_appl_lock_policy_row", text("object_type", object_type), seconds("default_ttl", default_ttl),
+            seconds("longest_ttl", longest_ttl), flag("take_reason", take_reason), text("actor", actor), text("reason", reason),
+            text("history", history))
+
+    @operation
+    def drop_policy(self, object_type: str, actor: Id, *, reason: str | None = None) -> Call[Answer]:
+        """Take back the policy of a type."""
+        return self._answer("drop_appl_lock_policy_row", text("object_type", object_type), text("actor", actor), text("reason", reason))
+
+    @operation
+    def purge(self, *, older_than: Seconds | None = None, max_rows: int | None = None) -> Call[int]:
+        """Remove what has been free for so long, and return how many rows that were."""
+        return self._call(purged, "purge_appl_locks_row", seconds("older_than", older_than), number("max_rows", max_rows))
+
+    @operation
+    def purge_history(self, *, older_than: Seconds | None = None, max_rows: int | None = None) -> Call[int]:
+        """Remove events that are so old, and return how many that were."""
+        return self._call(purged, "purge_appl_lock_history_row", seconds("older_than", older_than), number("max_rows", max_rows))
+
+    @operation
+    def read(self, view: str, /, *, after: Row | None = None, max_rows: int = 1000, **filters: Any) -> Call[list[Row]]:
+        """Return a page of a view in the order of its key, behind the row ``after``: the rows with these values in these columns.
+
+        appl_lock_history also has ``operator_id``, who did, lost or got it, and ``since_seconds``, how long ago it was at most."""
+        if view not in KEYS:
+            raise InvalidArgument(f"view must be one of {', '.join(KEYS)}, not {view!r}", "view")
+        conditions: list[str] = []
+        arguments: list[Any] = []
+        for name, value in filters.items():
+            if value is None:
+                continue
+            if name == "since_seconds":
+                ago = "statement_timestamp() - %s * interval '1 second'"
+                conditions.append("event_ts >= " + (ago if self._driver.postgres else "UTC_TIMESTAMP(6) - INTERVAL %s SECOND"))
+                arguments.append(seconds(name, value))
+                continue
+            if not name.isidentifier():
+                raise InvalidArgument(f"{name!r} is no column", name)
+            of_event = view == "appl_lock_history" and name == "operator_id"
+            conditions.append("%s IN (actor_id, from_operator_id, to_operator_id)" if of_event else name + " = %s")
+            arguments.append(text(name, value))
+        key = KEYS[view]
+        if after is not None:
+            condition, values = self._behind(key, [getattr(after, name) for name in key])
+            conditions.append(condition)
+            arguments.extend(values)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        source = f"{self._prefix}{view}{where} ORDER BY {', '.join(key)} LIMIT %s"
+        return self._call(rows_of, source, *arguments, number("max_rows", max_rows))
+
+    @operation
+    def check(self) -> Call[None]:
+        """Raise WrongVersion if the procedures in the database are older than this package needs. Call it when a program starts."""
+        return self._call(expect_contract, "appl_lock_version")
+
+    def _answer(self, routine: str, *arguments: Any) -> Call[Answer]:
+        return self._call(lambda rows: answers.answer(routine.removesuffix("_row"), rows[0]), routine, *arguments)
+
+    def _answers(self, routine: str, *arguments: Any) -> Call[list[Answer]]:
+        return self._call(lambda rows: [answers.answer(routine, row) for row in rows], routine, *arguments)
+
+    def _call(
+        self, meaning: Callable[[list[dict[str, Any]]], T], source: str, *arguments: Any, needs_transaction: bool = False,
+    ) -> Call[T]:
+        """A source is a routine, or what follows FROM. PostgreSQL answers with JSON, which no setting of a session or driver changes."""
+        is_routine = " " not in source
+        if is_routine:
+            source = f"{self._prefix}{source}({', '.join(['%s'] * len(arguments))})"
+        if self._driver.postgres:
+            statement = f"SELECT row_to_json(r)::text FROM (SELECT * FROM {source}) AS r"
+        else:
+            statement = ("CALL " if is_routine else "SELECT * FROM ") + source
+        return Call(statement, list(arguments), meaning, needs_transaction)
+
+    def _behind(self, key: list[str], values: list[Any]) -> tuple[str, list[Any]]:
+        """What comes after a row. MySQL and MariaDB read a range of the key only if it is written out."""
+        if self._driver.postgres:
+            return f"({', '.join(key)}) > ({', '.join(['%s'] * len(key))})", values
+        if len(key) == 1:
+            return key[0] + " > %s", values
+        condition, further = self._behind(key[1:], values[1:])
+        return f"({key[0]} > %s OR {key[0]} = %s AND {condition})", [values[0], values[0], *further]
+
+    def _admit(self, call: Call[Any]) -> None:
+        if call.needs_transaction and not lasts(self._driver.connection):
+            raise InvalidArgument("there is no transaction, so that this would protect nothing: begin one first", "connection")
+
+    def _rows(self, names: list[str], rows: Iterable[Any]) -> list[dict[str, Any]]:
+        result = []
+        for row in rows:
+            values = list(row.values() if isinstance(row, Mapping) else row)
+            raw = json.loads(answers.typed("", values[0])) if self._driver.postgres else dict(zip(names, values))
+            result.append({name.removeprefix("p_"): answers.typed(name, value) for name, value in raw.items()})
+        return result
+
+
+class Locks(Operations):
+    """The operations on a connection of psycopg, psycopg2, PyMySQL or mysql-connector-python, which may be a pool's or in a wrapper.
+
+    The connection is yours, and so is the transaction: what a method has done is final when you commit, or at once with
+    autocommit. For a connection of another driver say the ``dialect``, ``"postgres"`` or ``"mysql"``. ``schema`` is where the
+    procedures are, if not in the usual place. It is as safe for threads as the connection is.
+    """
+
+    def __init__(self, connection: Any, *, schema: str | None = None, dialect: str | None = None) -> None:
+        super().__init__(connection, schema=schema, dialect=dialect)
+        if self._driver.asynchronous:
+            raise InvalidArgument("Locks is for connections that block: use AsyncLocks for a psycopg.AsyncConnection", "connection")
+
+    def _make(self, call: Call[T]) -> T:
+        self._admit(call)
+        cursor = self._driver.cursor()
+        try:
+            cursor.execute(call.statement, call.arguments)
+            rows = self._rows([answers.typed("", column[0]) for column in cursor.description], cursor.fetchall())
+            # On MySQL and MariaDB a CALL ends with a result of its own, which must be read, too.
+            while not self._driver.postgres and cursor.nextset():
+                pass
+        except Exception as error:
+            refuse(error)
+        finally:
+            cursor.close()
+        return call.meaning(rows)
+
+
+class AsyncLocks(Operations):
+    """The same operations on a psycopg.AsyncConnection: each is awaited."""
+
+    def __init__(self, connection: Any, *, schema: str | None = None) -> None:
+        super().__init__(connection, schema=schema)
+        if not self._driver.asynchronous:
+            raise InvalidArgument("AsyncLocks is for a psycopg.AsyncConnection: use Locks for this one", "connection")
+
+    async def _make(self, call: Call[T]) -> T:
+        self._admit(call)
+        cursor = self._driver.cursor()
+        try:
+            await cursor.execute(call.statement, call.arguments)
+            rows = self._rows([], await cursor.fetchall())
+        except Exception as error:
+            refuse(error)
+        finally:
+            await cursor.close()
+        return call.meaning(rows)
+
+
+def refuse(error: Exception) -> NoReturn:
+    own = own_error(error)
+    if own is None:
+        raise
+    raise own from error
+
+
+def nothing(_: list[dict[str, Any]]) -> None:
+    """The meaning of an answer that tells nothing."""
+
+
+def rows_of(rows: list[dict[str, Any]]) -> list[Row]:
+    return [Row(**row) for row in rows]
+
+
+def purged(rows: list[dict[str, Any]]) -> int:
+    removed: int = rows[0]["purged"]
+    return removed
+
+
+def expect_contract(rows: list[dict[str, Any]]) -> None:
+    installed = next(iter(rows[0].values()))
+    if installed < CONTRACT:
+        raise WrongVersion(
+            f"the database has contract {installed}, and this package needs {CONTRACT}: the database is older, run `applockctl migrate up`")

@@ -25,7 +25,7 @@ func javaLanguage() *language {
 	return &language{
 		folder: "java", extension: "java",
 		command: func(_, program string) []string { return []string{"java", program} },
-		opening: "import com.github.applock.*;\nimport java.sql.*;\nimport java.time.*;\nimport java.util.*;\n" +
+		opening: "import io.github.applock.*;\nimport java.sql.*;\nimport java.time.*;\nimport java.util.*;\n" +
 			"class Page {\npublic static void main(String[] args) throws Exception {\n",
 		closing:  "}\n}\n",
 		compared: javaBlocks,
@@ -34,7 +34,7 @@ func javaLanguage() *language {
 			if err != nil {
 				panic(err) // clients/install has not done its work
 			}
-			return []string{"CLASSPATH=" + filepath.Join(tools, "java/build/classes") + ":" + string(jars)}
+			return []string{"CLASSPATH=" + string(jars)}
 		},
 		drivers: []driver{
 			{name: "pgjdbc", products: []string{onPostgres}},
@@ -45,18 +45,26 @@ func javaLanguage() *language {
 }
 
 // Goal: the library of Java and its locks for ShedLock, for Spring Integration and under Derby keep what they promise, with the libraries
-// and the drivers of clients/java/pom.xml. Method: Maven runs their tests, on a database of each product.
+// and the drivers of clients/java/tests/pom.xml, and with the least versions that the page names. Method: Maven runs their tests against the
+// jars of clients/java/package, on a database of each product.
 func TestJavaLibrary(t *testing.T) {
 	t.Parallel()
 	tools := testdb.Clients(t)
-	maven := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-Dapplock.build="+filepath.Join(tools, "java/build"), "surefire:test")
-	maven.Dir = "java"
-	maven.Env = environment()
+	places := environment()
 	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
-		maven.Env = append(maven.Env, newPlace(t, product).jdbc()...)
+		places = append(places, newPlace(t, product).jdbc()...)
 	}
-	if output, err := maven.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, output)
+	least := []string{
+		"-Dspring-integration.version=6.0.9", "-Dspring.version=6.0.14", "-Dshedlock.version=5.16.0",
+		"-Dtest=ApplLockRegistryTest,ApplLockProviderTest*",
+	}
+	for _, options := range [][]string{nil, least} {
+		maven := exec.CommandContext(t.Context(), "mvn", append(options, "-q", "-B", "-f", "java/tests/pom.xml", "surefire:test",
+			"-Dapplock.repository="+filepath.Join(tools, "java/repository"), "-Dapplock.build="+filepath.Join(tools, "java/build"))...)
+		maven.Env = places
+		if output, err := maven.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", strings.Join(options, " "), err, output)
+		}
 	}
 }
 
@@ -98,7 +106,7 @@ var (
 // for its indentation, a part of a tested file.
 func TestJavaPagesShowTestedCode(t *testing.T) {
 	t.Parallel()
-	tested := textBelow(t, "java/src", func(name string) bool { return filepath.Ext(name) == ".java" })
+	tested := textBelow(t, "java", func(name string) bool { return filepath.Ext(name) == ".java" })
 	code := indent.ReplaceAllString(tested, "")
 	for page, want := range map[string]int{"java/README.md": javaBlocks, "../docs/derby.md": 5} {
 		text, err := os.ReadFile(page)

@@ -1,7 +1,9 @@
 package clients_test
 
 import (
+	"archive/zip"
 	"context"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -66,6 +68,63 @@ func TestJavaLibrary(t *testing.T) {
 			t.Errorf("%s: %v\n%s", strings.Join(options, " "), err, output)
 		}
 	}
+}
+
+// Goal: the jars have what Maven Central and a module path want: a name, the license, sources and documentation. Method: look into those that
+// clients/java/package has made.
+func TestJavaArtifacts(t *testing.T) {
+	t.Parallel()
+	repository := filepath.Join(testdb.Clients(t), "java/repository/io/github/applock")
+	for artifact, module := range map[string]string{
+		"applock-core": "io.github.applock", "applock-spring": "io.github.applock.spring", "applock-shedlock": "io.github.applock.shedlock",
+	} {
+		base := filepath.Join(repository, artifact, "0.1.0", artifact+"-0.1.0")
+		classes := strings.ReplaceAll(module, ".", "/") + "/"
+		for suffix, files := range map[string][]string{
+			".jar":         {"META-INF/LICENSE", classes + "package-info.class"},
+			"-sources.jar": {"META-INF/LICENSE", classes + "package-info.java"},
+			"-javadoc.jar": {module + "/" + classes + "package-summary.html"},
+		} {
+			content := unzipped(t, base+suffix)
+			for _, file := range files {
+				if _, found := content[file]; !found {
+					t.Errorf("%s%s has no %s", artifact, suffix, file)
+				}
+			}
+			named := strings.Contains(content["META-INF/MANIFEST.MF"], "Automatic-Module-Name: "+module+"\r\n")
+			if suffix == ".jar" && !named {
+				t.Errorf("%s is not the module %s", artifact, module)
+			}
+		}
+	}
+	parent, err := os.ReadFile(filepath.Join(repository, "applock-parent/0.1.0/applock-parent-0.1.0.pom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []string{"<license>", "<developer>", "<scm>", "<description>", "<url>"} {
+		if !strings.Contains(string(parent), wanted) {
+			t.Errorf("the POM has no %s", wanted)
+		}
+	}
+}
+
+// unzipped is what a jar has, by name.
+func unzipped(t *testing.T, jar string) map[string]string {
+	t.Helper()
+	archive, err := zip.OpenReader(jar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close() //nolint:errcheck // it was only read
+	content := map[string]string{}
+	for _, file := range archive.File {
+		text, err := fs.ReadFile(archive, file.Name)
+		if err != nil && !file.FileInfo().IsDir() {
+			t.Fatal(err)
+		}
+		content[file.Name] = string(text)
+	}
+	return content
 }
 
 // Goal: on Apache Derby the statements of DerbyLocks answer as the procedures of the servers do. Method: the scenarios, through the player of

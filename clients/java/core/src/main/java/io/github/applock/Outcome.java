@@ -37,7 +37,7 @@ public enum Outcome {
 
     /** Tells whether an operation that answers so has done what it was asked for. */
     boolean grants(String operation) throws VersionException {
-        Boolean granted = of(operation).get(this);
+        Boolean granted = answersOf(operation).get(this);
         if (granted == null) {
             throw VersionException.unknown(operation, name());
         }
@@ -53,7 +53,7 @@ public enum Outcome {
         throw VersionException.unknown(operation, word);
     }
 
-    private static Map<Outcome, Boolean> of(String operation) {
+    private static Map<Outcome, Boolean> answersOf(String operation) {
         return switch (operation) {
             // outcomes: made by `make generate` from the contract
             case "get_appl_lock" -> Map.of(ACQUIRED, true, RENEWED, true, HELD, false);

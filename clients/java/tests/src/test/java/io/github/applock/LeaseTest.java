@@ -26,6 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a lease promises, also when its process, its connection or its answer is cut off. */
 class LeaseTest {
@@ -176,11 +177,12 @@ class LeaseTest {
         }).isInstanceOf(LostException.class);
     }
 
-    /** Goal: without a renewal in time the lease is lost by the clock here. Method: a pool that is closed. */
-    @Test
-    void unreachableDatabaseIsALoss() throws Exception {
+    /** Goal: without a renewal in time the lease is lost by the clock here. Method: a pool that is closed, with and without renewals. */
+    @ParameterizedTest
+    @ValueSource(ints = {3, 0})
+    void unreachableDatabaseIsALoss(int renewals) throws Exception {
         HikariDataSource pool = Server.POSTGRES.newPool(1, true);
-        Lease lease = Leases.on(pool).ttl(Duration.ofSeconds(1)).acquire(object);
+        Lease lease = Leases.on(pool).ttl(Duration.ofSeconds(1)).renewals(renewals).acquire(object);
         pool.close();
         lease.lost().get(1, TimeUnit.MINUTES);
         assertThat(lease.isLost()).isTrue();
@@ -216,7 +218,7 @@ class LeaseTest {
     @EnumSource
     void getWithoutAnAnswerIsReleased(Server server) throws Exception {
         Broken broken = new Broken(server.pool());
-        Leases leases = Leases.on(broken.pool());
+        Leases leases = Leases.on(broken.pool()).ttl(Duration.ofDays(1));
         broken.breakOff("get_appl_lock_row");
         assertThatThrownBy(() -> leases.acquire(object)).isInstanceOf(SQLRecoverableException.class);
         until(() -> server.locks().inquire(object).isEmpty());
@@ -251,7 +253,8 @@ class LeaseTest {
     /** Holder is a program with a lease: it says its fence, waits for a line, says whether the lease is lost, and what its end is. */
     static final class Holder {
         public static void main(String[] arguments) throws Exception {
-            try (Lease lease = Leases.on(Server.POSTGRES.pool()).ttl(Duration.ofSeconds(1)).acquire(ApplObject.parse(arguments[0]))) {
+            Leases leases = Leases.on(Server.POSTGRES.pool()).ttl(Duration.ofSeconds(1)).renewals(Integer.parseInt(arguments[1]));
+            try (Lease lease = leases.acquire(ApplObject.parse(arguments[0]))) {
                 System.out.println(lease.fence());
                 System.in.read();
                 System.out.println(lease.isLost());
@@ -261,15 +264,19 @@ class LeaseTest {
         }
     }
 
-    private Process holder() throws IOException {
-        return new ProcessBuilder("java", "-cp", System.getProperty("java.class.path"), Holder.class.getName(), object.toString())
-                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    private Process holder(int renewals) throws IOException {
+        return new ProcessBuilder("java", "-cp", System.getProperty("java.class.path"), Holder.class.getName(), object.toString(),
+                String.valueOf(renewals)).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     }
 
-    /** Goal: a process that was paused for longer than its lease does not believe in it. Method: stop it, take the object, let it go on. */
-    @Test
-    void pausedProcessKnows() throws Exception {
-        Process holder = holder();
+    /**
+     * Goal: a process that was paused for longer than its lease does not believe in it, by its clock alone as well. Method: stop it, take the
+     * object, let it go on, with and without renewals.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {3, 0})
+    void pausedProcessKnows(int renewals) throws Exception {
+        Process holder = holder(renewals);
         try (BufferedReader says = new BufferedReader(new InputStreamReader(holder.getInputStream()))) {
             long fence = Long.parseLong(says.readLine());
             signal("STOP", holder);
@@ -290,7 +297,7 @@ class LeaseTest {
     /** Goal: a process that is killed leaves its object to the next one. Method: kill -9, and wait. */
     @Test
     void killedProcessLetsGo() throws Exception {
-        Process holder = holder();
+        Process holder = holder(3);
         try (BufferedReader says = new BufferedReader(new InputStreamReader(holder.getInputStream()))) {
             long fence = Long.parseLong(says.readLine());
             signal("KILL", holder);

@@ -49,9 +49,10 @@ class LeaseTest {
         boolean ask() throws SQLException;
     }
 
-    private static void until(Question question) throws SQLException {
+    /** until asks until the answer is yes, or the test is interrupted because that takes too long. */
+    private static void until(Question question) throws Exception {
         while (!question.ask()) {
-            Thread.onSpinWait();
+            Thread.sleep(5);
         }
     }
 

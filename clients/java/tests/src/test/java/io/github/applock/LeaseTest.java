@@ -154,9 +154,10 @@ class LeaseTest {
     void refusedRenewalIsALoss(Server server) throws Exception {
         Lease lease = leases(server).renewals(OFTEN).acquire(object);
         CompletableFuture<Void> told = lease.lost().thenRunAsync(() -> { });
-        while (!told.isDone()) {
+        until(() -> {
             server.expire(object); // again, since a renewal that had begun before may win
-        }
+            return told.isDone();
+        });
         assertThat(lease.isLost()).isTrue();
         assertThatThrownBy(lease::check).isInstanceOf(LostException.class).hasMessageContaining(object.toString());
         assertThat(lease.renew(MINUTE)).isFalse();

@@ -1,7 +1,9 @@
 package clients_test
 
 import (
+	"archive/zip"
 	"context"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -25,7 +27,7 @@ func javaLanguage() *language {
 	return &language{
 		folder: "java", extension: "java",
 		command: func(_, program string) []string { return []string{"java", program} },
-		opening: "import com.github.applock.*;\nimport java.sql.*;\nimport java.time.*;\nimport java.util.*;\n" +
+		opening: "import io.github.applock.*;\nimport java.sql.*;\nimport java.time.*;\nimport java.util.*;\n" +
 			"class Page {\npublic static void main(String[] args) throws Exception {\n",
 		closing:  "}\n}\n",
 		compared: javaBlocks,
@@ -34,7 +36,7 @@ func javaLanguage() *language {
 			if err != nil {
 				panic(err) // clients/install has not done its work
 			}
-			return []string{"CLASSPATH=" + filepath.Join(tools, "java/build/classes") + ":" + string(jars)}
+			return []string{"CLASSPATH=" + string(jars)}
 		},
 		drivers: []driver{
 			{name: "pgjdbc", products: []string{onPostgres}},
@@ -45,19 +47,84 @@ func javaLanguage() *language {
 }
 
 // Goal: the library of Java and its locks for ShedLock, for Spring Integration and under Derby keep what they promise, with the libraries
-// and the drivers of clients/java/pom.xml. Method: Maven runs their tests, on a database of each product.
+// and the drivers of clients/java/tests/pom.xml, and with the least versions that the page names. Method: Maven runs their tests against the
+// jars of clients/java/package, on a database of each product.
 func TestJavaLibrary(t *testing.T) {
 	t.Parallel()
 	tools := testdb.Clients(t)
-	maven := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-Dapplock.build="+filepath.Join(tools, "java/build"), "surefire:test")
-	maven.Dir = "java"
-	maven.Env = environment()
+	places := environment()
 	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
-		maven.Env = append(maven.Env, newPlace(t, product).jdbc()...)
+		places = append(places, newPlace(t, product).jdbc()...)
 	}
-	if output, err := maven.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, output)
+	least := []string{
+		"-Dspring-integration.version=6.0.9", "-Dspring.version=6.0.14", "-Dshedlock.version=5.16.0",
+		"-Dtest=ApplLockRegistryTest,ApplLockProviderTest*",
 	}
+	for _, options := range [][]string{nil, least} {
+		maven := exec.CommandContext(t.Context(), "mvn", append(options, "-q", "-B", "-f", "java/tests/pom.xml", "surefire:test",
+			"-Dapplock.repository="+filepath.Join(tools, "java/repository"), "-Dapplock.build="+filepath.Join(tools, "java/build"))...)
+		maven.Env = places
+		if output, err := maven.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", strings.Join(options, " "), err, output)
+		}
+	}
+}
+
+// Goal: the jars have what Maven Central and a module path want: a name, the license, sources and documentation. Method: look into those that
+// clients/java/package has made.
+func TestJavaArtifacts(t *testing.T) {
+	t.Parallel()
+	repository := filepath.Join(testdb.Clients(t), "java/repository/io/github/applock")
+	for artifact, module := range map[string]string{
+		"applock-core": "io.github.applock", "applock-spring": "io.github.applock.spring", "applock-shedlock": "io.github.applock.shedlock",
+	} {
+		base := filepath.Join(repository, artifact, "0.1.0", artifact+"-0.1.0")
+		classes := strings.ReplaceAll(module, ".", "/") + "/"
+		for suffix, files := range map[string][]string{
+			".jar":         {"META-INF/LICENSE", classes + "package-info.class"},
+			"-sources.jar": {"META-INF/LICENSE", classes + "package-info.java"},
+			"-javadoc.jar": {module + "/" + classes + "package-summary.html"},
+		} {
+			content := unzipped(t, base+suffix)
+			for _, file := range files {
+				if _, found := content[file]; !found {
+					t.Errorf("%s%s has no %s", artifact, suffix, file)
+				}
+			}
+			named := strings.Contains(content["META-INF/MANIFEST.MF"], "Automatic-Module-Name: "+module+"\r\n")
+			if suffix == ".jar" && !named {
+				t.Errorf("%s is not the module %s", artifact, module)
+			}
+		}
+	}
+	parent, err := os.ReadFile(filepath.Join(repository, "applock-parent/0.1.0/applock-parent-0.1.0.pom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []string{"<license>", "<developer>", "<scm>", "<description>", "<url>"} {
+		if !strings.Contains(string(parent), wanted) {
+			t.Errorf("the POM has no %s", wanted)
+		}
+	}
+}
+
+// unzipped is what a jar has, by name.
+func unzipped(t *testing.T, jar string) map[string]string {
+	t.Helper()
+	archive, err := zip.OpenReader(jar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close() //nolint:errcheck // it was only read
+	content := map[string]string{}
+	for _, file := range archive.File {
+		text, err := fs.ReadFile(archive, file.Name)
+		if err != nil && !file.FileInfo().IsDir() {
+			t.Fatal(err)
+		}
+		content[file.Name] = string(text)
+	}
+	return content
 }
 
 // Goal: on Apache Derby the statements of DerbyLocks answer as the procedures of the servers do. Method: the scenarios, through the player of
@@ -98,7 +165,7 @@ var (
 // for its indentation, a part of a tested file.
 func TestJavaPagesShowTestedCode(t *testing.T) {
 	t.Parallel()
-	tested := textBelow(t, "java/src", func(name string) bool { return filepath.Ext(name) == ".java" })
+	tested := textBelow(t, "java", func(name string) bool { return filepath.Ext(name) == ".java" })
 	code := indent.ReplaceAllString(tested, "")
 	for page, want := range map[string]int{"java/README.md": javaBlocks, "../docs/derby.md": 5} {
 		text, err := os.ReadFile(page)

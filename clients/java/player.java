@@ -1,14 +1,16 @@
-import com.github.applock.Answer;
-import com.github.applock.ApplLockException;
-import com.github.applock.ApplLocks;
-import com.github.applock.ApplObject;
-import com.github.applock.DerbyLocks;
-import com.github.applock.Filter;
-import com.github.applock.HeldLock;
-import com.github.applock.LockChange;
-import com.github.applock.Owner;
-import com.github.applock.Policy;
-import com.github.applock.Renewal;
+import io.github.applock.Answer;
+import io.github.applock.ApplLockException;
+import io.github.applock.ApplLocks;
+import io.github.applock.ApplObject;
+import io.github.applock.DerbyLocks;
+import io.github.applock.Filter;
+import io.github.applock.HeldLock;
+import io.github.applock.InvalidArgumentException;
+import io.github.applock.LockChange;
+import io.github.applock.Owner;
+import io.github.applock.Permit;
+import io.github.applock.Policy;
+import io.github.applock.Renewal;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
@@ -70,14 +72,16 @@ class Player {
     private void play() throws Exception {
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             List<String> words = new ArrayList<>(Arrays.stream(line.split("\t", -1)).map(Player::decode).toList());
+            String operation = words.remove(0);
             try {
-                String operation = words.remove(0);
                 for (List<?> row : derby == null ? answer(operation, words) : committed(operation, words)) {
                     say("row", row.toArray());
                 }
                 say("end");
             } catch (ApplLockException error) {
                 say("error", error.getSQLState(), error.getMessage());
+            } catch (Unsayable argument) {
+                say("error", InvalidArgumentException.STATE, operation + ": " + argument.getMessage() + " cannot be said in Java");
             }
         }
     }
@@ -90,11 +94,10 @@ class Player {
             case "increment":
                 return increment(a.get(0));
             case "get_appl_lock":
-                return List.of(granted(locks.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), a.get(5))));
+                return List.of(granted(locks.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), isSet("p_new_fl", a.get(5)))));
             case "get_appl_lock_permit":
-                return locks.permit(object(a), number(a.get(2)), new Owner(a.get(3), a.get(4)), seconds(a.get(5))).stream()
-                        .<List<?>>map(p -> Arrays.asList(p.outcome(), p.slot().id(), p.owner().operator(), p.owner().department(),
-                                p.fence(), p.expires(), p.secondsLeft(), p.note())).toList();
+                return permitted(locks.permit(object(a), a.get(2) == null ? 0 : number(a.get(2)), new Owner(a.get(3), a.get(4)),
+                        seconds(a.get(5))));
             case "release_appl_lock":
                 return List.of(ended(locks.release(object(a), a.get(2), number(a.get(3)), a.get(4), a.get(5))));
             case "inquire_appl_lock":
@@ -114,10 +117,9 @@ class Player {
             case "purge_appl_lock_history":
                 return List.of(List.of(locks.purgeHistory(seconds(a.get(0)), number(a.get(1)))));
             case "assert_appl_lock":
-                locks.assertHeld(object(a), a.get(2), number(a.get(3)));
-                return List.of();
+                return inTransaction(() -> locks.assertHeld(object(a), a.get(2), number(a.get(3))));
             case "serialize_appl_lock":
-                return serialize(object(a));
+                return inTransaction(() -> locks.serialize(object(a)));
             case "transfer_appl_locks":
                 return changed(locks.transferAll(a.get(0), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), a.get(5), a.get(6),
                         page(a.get(1), a.subList(7, 11))));
@@ -149,7 +151,7 @@ class Player {
                 return changed("UPDATE appl_lock SET acquired_ts = acquired_ts - %1$s, lock_ts = lock_ts - %1$s, expires_ts = expires_ts - %1$s, "
                         .concat("released_ts = released_ts - %1$s").formatted(a.get(0)));
             case "get_appl_lock":
-                return List.of(granted(derby.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), a.get(5))));
+                return List.of(granted(derby.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), isSet("p_new_fl", a.get(5)))));
             case "release_appl_lock":
                 return List.of(ended(derby.release(object(a), a.get(2), number(a.get(3)))));
             case "inquire_appl_lock":
@@ -194,7 +196,7 @@ class Player {
             case "appl_lock_waiting":
                 return locks.waiting(filter(a)).stream().<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(),
                         w.owner().operator(), w.owner().department(), w.client(), w.since(), w.until(), w.waitedSeconds(),
-                        w.holder().operator(), w.holder().department(), w.secondsLeft())).toList();
+                        operator(w.holder()), department(w.holder()), w.secondsLeft())).toList();
             case "appl_lock_stats":
                 return locks.stats(filter(a)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
                         s.oldestSeconds(), s.nextExpirySeconds(), s.waiters(), s.longestWaitSeconds())).toList();
@@ -203,14 +205,13 @@ class Player {
                         .<List<?>>map(n -> Arrays.asList(n.kind(), n.eventId(), n.object().type(), n.object().id(), n.other().operator(),
                                 n.other().department(), n.at(), n.secondsLeft(), n.reason(), n.safeEventId())).toList();
             case "set_appl_lock_policy":
-                return List.of(List.of("Y", locks.setPolicy(
-                        new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)), a.get(3), a.get(6)), a.get(4), a.get(5))));
+                return List.of(laidDown(locks.setPolicy(new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)),
+                        flag("p_take_reason_fl", a.get(3)), a.get(6)), a.get(4), a.get(5))));
             case "drop_appl_lock_policy":
-                String dropped = locks.dropPolicy(a.get(0), a.get(1), a.get(2));
-                return List.of(List.of(yes(dropped.equals("DROPPED")), dropped));
+                return List.of(laidDown(locks.dropPolicy(a.get(0), a.get(1), a.get(2))));
             case "appl_lock_policies":
                 return locks.policies(filter(a)).stream().<List<?>>map(p -> Arrays.asList(p.type(), wholeSeconds(p.defaultTtl()),
-                        wholeSeconds(p.longestTtl()), p.takeReason(), p.history())).toList();
+                        wholeSeconds(p.longestTtl()), yes(p.takeReason()), p.history())).toList();
             case "appl_lock_history":
                 return locks.history(filter(a)).stream()
                         .<List<?>>map(e -> Arrays.asList(e.id(), e.at(), e.object().type(), e.object().id(), e.event(), e.actor(),
@@ -246,18 +247,38 @@ class Player {
         return ttl == null ? null : ttl.toSeconds();
     }
 
+    private static String operator(Optional<Owner> holder) {
+        return holder.map(Owner::operator).orElse("");
+    }
+
+    private static String department(Optional<Owner> holder) {
+        return holder.map(Owner::department).orElse("");
+    }
+
     private static List<?> granted(Answer answer) {
-        return Arrays.asList(yes(answer.yes()), answer.outcome(), answer.holder().operator(), answer.holder().department(),
-                answer.fence(), answer.expires(), answer.secondsLeft(), answer.note());
+        return Arrays.asList(answer.granted(), yes(answer.granted()), answer.outcome(), operator(answer.holder()),
+                department(answer.holder()), answer.fence(), answer.expires(), answer.secondsLeft(), answer.note());
     }
 
     private static List<?> handed(Answer answer) {
-        return Arrays.asList(yes(answer.yes()), answer.outcome(), answer.holder().operator(), answer.holder().department(),
-                answer.fence(), answer.expires(), answer.secondsLeft());
+        return granted(answer).subList(0, 8);
     }
 
     private static List<?> ended(Answer answer) {
-        return List.of(yes(answer.yes()), answer.outcome(), answer.holder().operator(), answer.holder().department());
+        return granted(answer).subList(0, 5);
+    }
+
+    private static List<?> laidDown(Answer answer) {
+        return granted(answer).subList(0, 3);
+    }
+
+    private static List<List<?>> permitted(Permit p) {
+        if (p.granted()) {
+            return List.of(Arrays.asList(true, p.outcome(), p.slot().id(), p.owner().operator(), p.owner().department(), p.fence(),
+                    p.expires(), p.secondsLeft(), p.note()));
+        }
+        return p.holders().stream().<List<?>>map(h -> Arrays.asList(false, p.outcome(), h.slot().id(), h.owner().operator(),
+                h.owner().department(), h.fence(), h.expires(), h.secondsLeft(), h.note())).toList();
     }
 
     private static List<?> inquired(Optional<HeldLock> found) {
@@ -271,10 +292,14 @@ class Player {
                 lock.acquired(), lock.locked(), lock.expires(), lock.secondsLeft(), lock.ttl().toSeconds(), lock.note());
     }
 
-    private List<List<?>> serialize(ApplObject object) throws SQLException {
+    private interface Step {
+        void take() throws SQLException;
+    }
+
+    private List<List<?>> inTransaction(Step step) throws SQLException {
         connection.setAutoCommit(false);
         try {
-            locks.serialize(object);
+            step.take();
             connection.commit();
         } finally {
             connection.rollback();
@@ -288,25 +313,26 @@ class Player {
         for (int i = 0; i < a.size(); i += 5) {
             grants.add(new Renewal.Grant(object(a.subList(i, i + 2)), a.get(i + 2), number(a.get(i + 3)), seconds(a.get(i + 4))));
         }
-        return locks.renew(grants).stream().<List<?>>map(result -> Arrays.asList(result.object().type(), result.object().id(),
-                result.outcome(), result.holder().operator(), result.holder().department(), result.expires(), result.secondsLeft()))
+        return locks.renew(grants).stream().<List<?>>map(result -> Arrays.asList(result.granted(), result.object().type(),
+                result.object().id(), result.outcome(), operator(result.holder()), department(result.holder()), result.expires(),
+                result.secondsLeft()))
                 .toList();
     }
 
     private static LockChange.Page page(String type, List<String> a) {
-        return new LockChange.Page(type, object(a), number(a.get(2)), a.get(3));
+        return new LockChange.Page(type, object(a), number(a.get(2)), isSet("p_dry_run_fl", a.get(3)));
     }
 
     private static List<List<?>> changed(List<LockChange> changes) {
-        return changes.stream().<List<?>>map(c -> Arrays.asList(c.object().type(), c.object().id(), c.outcome(),
-                c.holder().operator(), c.holder().department(), c.fence(), c.expires(), c.secondsLeft())).toList();
+        return changes.stream().<List<?>>map(c -> Arrays.asList(c.granted(), c.object().type(), c.object().id(), c.outcome(),
+                operator(c.holder()), department(c.holder()), c.fence(), c.expires(), c.secondsLeft())).toList();
     }
 
     /** increment is not atomic, but for the lock. */
     private List<List<?>> increment(String operator) throws Exception {
         ApplObject counter = new ApplObject("counter", "1");
         Answer got = null;
-        while (operator != null && (got == null || !got.yes())) {
+        while (operator != null && (got == null || !got.granted())) {
             got = locks.get(counter, new Owner(operator, null), null);
         }
         try (Statement statement = connection.createStatement()) {
@@ -327,6 +353,30 @@ class Player {
 
     private static ApplObject object(List<String> a) {
         return new ApplObject(a.get(0), a.get(1));
+    }
+
+    /** Unsayable names an argument whose type in the library does not have the value. */
+    private static final class Unsayable extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        Unsayable(String parameter) {
+            super(parameter);
+        }
+    }
+
+    private static Boolean flag(String parameter, String text) {
+        if (text == null) {
+            return null;
+        }
+        return switch (text.stripTrailing()) {
+            case "Y" -> true;
+            case "N" -> false;
+            default -> throw new Unsayable(parameter);
+        };
+    }
+
+    private static boolean isSet(String parameter, String text) {
+        return text != null && !text.isBlank() && flag(parameter, text);
     }
 
     private static Long number(String text) {

@@ -67,7 +67,7 @@ func notations() map[string]notation {
 		".php":  pairs(`'%s' => [%s],`, `'%s' => %s`, ", ", "false", "true"),
 		".rb":   pairs(`"%s" => { %s },`, `"%s" => %s`, ", ", "false", "true"),
 		".pm":   pairs(`%s => { %s },`, `%s => %s`, ", ", "0", "1"),
-		".java": pairs(`case "%s" -> Map.of(%s);`, `"%s", %s`, ", ", "false", "true"),
+		".java": pairs(`case "%s" -> Map.of(%s);`, `%s, %s`, ", ", "false", "true"),
 		".bash": pairs(`[%s]="%s"`, `%s=%s`, " ", "false", "true"),
 		".cpy":  cobol,
 	}

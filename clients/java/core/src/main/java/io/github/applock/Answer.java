@@ -1,0 +1,28 @@
+package io.github.applock;
+
+import java.time.Instant;
+import java.util.Optional;
+
+/**
+ * What an operation on one object answers.
+ *
+ * @param granted whether the caller has got what it asked for
+ * @param outcome how, in one word
+ * @param holder who has it instead, when the outcome is HELD; who had it, when it is TAKEN from another operator; else nobody
+ * @param fence the number of the caller's grant, or 0
+ * @param expires when the lock ends, whoever holds it; null when there is none, and of a release
+ * @param secondsLeft whole seconds until then by the database's clock, rounded up: count them from before the call
+ * @param note what the holder has noted, when a get is refused; the caller's own note when it renews; else empty
+ */
+public record Answer(
+        boolean granted, Outcome outcome, Optional<Owner> holder, long fence, Instant expires, long secondsLeft, String note) {
+
+    static Answer of(String operation, Outcome outcome, Owner holder) throws VersionException {
+        return of(operation, outcome, holder, 0, null, 0, "");
+    }
+
+    static Answer of(String operation, Outcome outcome, Owner holder, long fence, Instant expires, long secondsLeft, String note)
+            throws VersionException {
+        return new Answer(outcome.grants(operation), outcome, holder.known(), fence, expires, secondsLeft, note);
+    }
+}

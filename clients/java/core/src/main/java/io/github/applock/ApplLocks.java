@@ -1,0 +1,724 @@
+package io.github.applock;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.sql.Types;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDateTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import javax.sql.DataSource;
+
+/**
+ * The operations of applock on PostgreSQL, MySQL and MariaDB: one statement each, which calls the row form of a procedure or reads
+ * a view. What each promises is in procedures/README.md; nothing is decided here.
+ *
+ * <p>{@link #on(DataSource)} takes a connection of the pool for each call, and the call is final when it returns. {@link #in(Connection)}
+ * works in the caller's transaction: the lock appears, moves and disappears when that commits, and not at all when it rolls back. An
+ * object on a pool may be used by many threads, one on a connection by one thread at a time.
+ *
+ * <p>A refusal is an answer. A mistake is an {@link InvalidArgumentException}, which a ttl of parts of a second is, too. Any other
+ * SQLException than an {@link ApplLockException} is the driver's: {@link #isTransient} tells whether it is worth rolling back and trying
+ * again. A call that was cut off may have taken effect: repeat it, as the same operator.
+ */
+public final class ApplLocks {
+    /** The schema of applock on PostgreSQL, unless it is installed in another one. */
+    public static final String DEFAULT_SCHEMA = "applock";
+
+    private static final int LOCK_WAIT_TIMEOUT = 1205; // of MySQL and MariaDB, which has the SQLSTATE HY000 or 40001
+    private static final Set<String> TRANSIENT = Set.of(ContentionException.STATE, "40001", "40P01", "55P03", "40XL1");
+
+    private static final long CONTRACT = 1; // the version of the procedures that this library calls
+
+    private static final List<String> LOCK_KEY = List.of("object_type", "object_id");
+
+    private final DataSource pool;
+    private final Connection connection;
+    private final String schema;
+    private final AtomicBoolean checked = new AtomicBoolean();
+
+    private ApplLocks(DataSource pool, Connection connection, String schema) {
+        this.pool = pool;
+        this.connection = connection;
+        this.schema = schema;
+    }
+
+    /**
+     * The operations, each on a connection of a pool. Connections without autocommit are committed. The first call looks at the version of
+     * the procedures before, as {@link #check} does.
+     *
+     * @param pool the pool, which stays the caller's
+     * @return the operations
+     */
+    public static ApplLocks on(DataSource pool) {
+        return new ApplLocks(pool, null, null);
+    }
+
+    /**
+     * The operations in the transaction that a connection has, or begins with the call. Nothing is committed or rolled back.
+     *
+     * @param connection the connection, which stays the caller's
+     * @return the operations
+     */
+    public static ApplLocks in(Connection connection) {
+        return new ApplLocks(null, connection, null);
+    }
+
+    /**
+     * The same operations of another installation.
+     *
+     * @param name a schema of PostgreSQL, or a database of MySQL or MariaDB. Without this call it is the schema applock, or the database
+     *     of the connection
+     * @return the operations
+     */
+    public ApplLocks schema(String name) {
+        return new ApplLocks(pool, connection, name);
+    }
+
+    /**
+     * Compares the version of the procedures in the database with the one that this library was made for.
+     *
+     * @throws VersionException if they differ; it says which one to update
+     * @throws SQLException as the class says
+     */
+    public void check() throws SQLException {
+        checked.set(true);
+        try {
+            VersionException.compare(one("appl_lock_version", row -> row.getLong(1)), CONTRACT);
+        } catch (SQLException error) {
+            checked.set(false);
+            throw error;
+        }
+    }
+
+    /**
+     * Takes a lock, or renews it for the operator that has it.
+     *
+     * @param object what to lock
+     * @param owner for whom
+     * @param ttl how long the lock lives if nobody renews it: 1 s to 10 years, in whole seconds. Null keeps the ttl of a grant that
+     *     is renewed, and is 7 days for a new one
+     * @return granted and ACQUIRED or RENEWED, or HELD with the holder
+     * @throws SQLException as the class says
+     */
+    public Answer get(ApplObject object, Owner owner, Duration ttl) throws SQLException {
+        return get(object, owner, ttl, false);
+    }
+
+    /**
+     * Takes a lock, and can refuse to renew it.
+     *
+     * @param object what to lock
+     * @param owner for whom
+     * @param ttl as above
+     * @param onlyNew whether to refuse the operator's own live lock as well: HELD with its own name
+     * @return as above
+     * @throws SQLException as the class says
+     */
+    public Answer get(ApplObject object, Owner owner, Duration ttl, boolean onlyNew) throws SQLException {
+        return one("get_appl_lock_row", row -> grant("get_appl_lock", row, row.getString("p_note")),
+                object.type(), object.id(), owner.operator(), owner.department(), seconds("ttl", ttl), onlyNew ? "Y" : "N");
+    }
+
+    /**
+     * Takes one of the permits of an object, or renews it for the operator that has one: at most so many operators have one at once. A
+     * permit is a lock on a slot, which is an object like any other: release takes it.
+     *
+     * @param object what the permits are for
+     * @param permits how many there are, 1 to 1000: the same number in all calls
+     * @param owner for whom
+     * @param ttl as for get
+     * @return the permit; or not granted, FULL, and who holds them all
+     * @throws SQLException as the class says
+     */
+    public Permit permit(ApplObject object, long permits, Owner owner, Duration ttl) throws SQLException {
+        Outcome[] outcome = {null};
+        List<Permit.Holder> rows = call("get_appl_lock_permit", row -> {
+            outcome[0] = Outcome.of("get_appl_lock_permit", row.getString("outcome"));
+            return new Permit.Holder(new ApplObject(object.type(), row.getString("slot_id")),
+                    new Owner(row.getString("operator_id"), row.getString("department_id")), row.getLong("fence"),
+                    instant(row, "expires_ts"), row.getLong("seconds_left"), row.getString("note"));
+        }, object.type(), object.id(), permits, owner.operator(), owner.department(), seconds("ttl", ttl));
+        return outcome[0] == Outcome.FULL ? Permit.full(rows) : Permit.of(outcome[0], rows.get(0));
+    }
+
+    /**
+     * Lets a lock go.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant. A program gives it: after an expiry the lock may be the same operator's by another grant. Null
+     *     is whichever grant the operator has
+     * @return granted and RELEASED or FREE, or HELD with the holder
+     * @throws SQLException as the class says
+     */
+    public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
+        return release(object, operator, fence, null, null);
+    }
+
+    /**
+     * Lets a lock go, and says who does it and why: the history keeps that.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant, or null
+     * @param actor who does it; null is the operator
+     * @param reason why, up to 255 characters, or null
+     * @return as above
+     * @throws SQLException as the class says
+     */
+    public Answer release(ApplObject object, String operator, Long fence, String actor, String reason) throws SQLException {
+        return one("release_appl_lock_row", row -> answer("release_appl_lock", row),
+                object.type(), object.id(), operator, fence, actor, reason);
+    }
+
+    /**
+     * Tells who holds a lock.
+     *
+     * @param object what is locked
+     * @return the lock, or nothing if nobody holds it
+     * @throws SQLException as the class says
+     */
+    public Optional<HeldLock> inquire(ApplObject object) throws SQLException {
+        return one("inquire_appl_lock_row", row -> "Y".equals(row.getString("p_ok_fl"))
+                ? Optional.of(held(row, "p_", object, null)) : Optional.empty(), object.type(), object.id());
+    }
+
+    /**
+     * Hands a lock over, which begins a new grant.
+     *
+     * @param object what is locked
+     * @param from the operator who holds it
+     * @param to who is to hold it
+     * @param ttl as for get; null keeps the ttl
+     * @return granted and TRANSFERRED, or HELD by somebody else, or FREE
+     * @throws SQLException as the class says
+     */
+    public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
+        return transfer(object, from, to, ttl, null, null);
+    }
+
+    /**
+     * Hands a lock over, and says who does it and why: the history keeps that.
+     *
+     * @param object what is locked
+     * @param from the operator who holds it
+     * @param to who is to hold it
+     * @param ttl as for get; null keeps the ttl
+     * @param actor who does it; null is unknown
+     * @param reason why, up to 255 characters, or null
+     * @return as above
+     * @throws SQLException as the class says
+     */
+    public Answer transfer(ApplObject object, String from, Owner to, Duration ttl, String actor, String reason) throws SQLException {
+        return one("transfer_appl_lock_row", row -> grant("transfer_appl_lock", row, ""),
+                object.type(), object.id(), from, to.operator(), to.department(), seconds("ttl", ttl), actor, reason);
+    }
+
+    /**
+     * Takes a held object from whoever holds it, which begins a new grant. The history keeps the reason, and who is displaced finds it in
+     * the inbox.
+     *
+     * @param object what is locked
+     * @param owner who takes it
+     * @param reason why: 1 to 255 characters
+     * @param expectedFence the number of the grant to end, or null for whichever grant
+     * @param ttl as for get; null keeps the ttl
+     * @return granted and TAKEN with who was displaced, or HELD by another grant, or FREE
+     * @throws SQLException as the class says
+     */
+    public Answer take(ApplObject object, Owner owner, String reason, Long expectedFence, Duration ttl) throws SQLException {
+        return one("take_appl_lock_row", row -> grant("take_appl_lock", row, ""),
+                object.type(), object.id(), owner.operator(), owner.department(), reason, expectedFence, seconds("ttl", ttl));
+    }
+
+    /**
+     * Hands over one page of what an operator holds, in the order of the keys.
+     *
+     * @param from the operator who holds them
+     * @param to who is to hold them
+     * @param ttl as for get; null keeps the ttl of each
+     * @param actor who does it; null is unknown
+     * @param reason why, up to 255 characters, or null
+     * @param page which of them, and whether only to tell
+     * @return what became of each; fewer than the size of the page are the last page
+     * @throws SQLException as the class says
+     */
+    public List<LockChange> transferAll(String from, Owner to, Duration ttl, String actor, String reason, LockChange.Page page)
+            throws SQLException {
+        return call("transfer_appl_locks", row -> changed("transfer_appl_locks", row),
+                from, page.type(), to.operator(), to.department(), seconds("ttl", ttl), actor, reason,
+                page.afterType(), page.afterId(), page.size(), page.dryRun() ? "Y" : "N");
+    }
+
+    /**
+     * Releases one page of what an operator holds, in the order of the keys.
+     *
+     * @param operator who holds them
+     * @param actor who does it; null is the operator
+     * @param reason why, up to 255 characters, or null
+     * @param page which of them, and whether only to tell
+     * @return what became of each; fewer than the size of the page are the last page
+     * @throws SQLException as the class says
+     */
+    public List<LockChange> releaseAll(String operator, String actor, String reason, LockChange.Page page) throws SQLException {
+        return call("release_appl_locks", row -> changed("release_appl_locks", row),
+                operator, page.type(), actor, reason, page.afterType(), page.afterId(), page.size(), page.dryRun() ? "Y" : "N");
+    }
+
+    private static LockChange changed(String operation, ResultSet row) throws SQLException {
+        Outcome outcome = Outcome.of(operation, row.getString("outcome"));
+        return new LockChange(object(row), outcome.grants(operation), outcome, old(row, "").known(), row.getLong("fence"),
+                instant(row, "expires_ts"), row.getLong("seconds_left"));
+    }
+
+    /**
+     * Says why an operator holds a lock, for whoever asks. The note lasts as long as the grant, through renewals.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant, or null for whichever grant the operator has
+     * @param note up to 255 characters; null takes the note back
+     * @return granted and NOTED, or HELD by somebody else, or FREE
+     * @throws SQLException as the class says
+     */
+    public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
+        return one("note_appl_lock_row", row -> answer("note_appl_lock", row),
+                object.type(), object.id(), operator, fence, note);
+    }
+
+    /**
+     * Reads the live locks, in the order of object_type and object_id.
+     *
+     * @param filter which of them
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<HeldLock> live(Filter filter) throws SQLException {
+        return read("appl_lock_live", LOCK_KEY, filter, row -> held(row, "", object(row), Duration.ofSeconds(row.getLong("ttl_seconds"))));
+    }
+
+    /**
+     * Removes what has been free for long.
+     *
+     * @param age for how long, in whole seconds; null is 30 days
+     * @param maxRows of how many objects at most: 1 to 10000, and null is 1000
+     * @return of how many objects
+     * @throws SQLException as the class says
+     */
+    public long purge(Duration age, Long maxRows) throws SQLException {
+        return one("purge_appl_locks_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
+    }
+
+    /**
+     * Removes old events, the oldest first.
+     *
+     * @param age how old, in whole seconds; null is 400 days
+     * @param maxRows how many at most: 1 to 10000, and null is 1000
+     * @return how many
+     * @throws SQLException as the class says
+     */
+    public long purgeHistory(Duration age, Long maxRows) throws SQLException {
+        return one("purge_appl_lock_history_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
+    }
+
+    /**
+     * Fails unless exactly this grant is live, and keeps it so until the transaction ends: the last step before a program commits what it
+     * did under the lock.
+     *
+     * @param object what is locked
+     * @param operator who holds it
+     * @param fence the number of the grant
+     * @throws LostException if it is not live; the message names the holder
+     * @throws InvalidArgumentException if there is no transaction: with autocommit the promise would end with the call
+     * @throws SQLException as the class says
+     */
+    public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
+        inTransaction("assert_appl_lock");
+        one("assert_appl_lock_row", row -> null, object.type(), object.id(), operator, fence);
+    }
+
+    /**
+     * Waits until no other transaction is inside, and stays inside until this one ends. It leaves nothing behind and has nothing to do
+     * with locks that are got. On MySQL and MariaDB it is the first statement of its transaction, so that what is read later is what
+     * the one before has written.
+     *
+     * @param object what to work on by turns
+     * @throws InvalidArgumentException if there is no transaction: with autocommit it would end with the call
+     * @throws SQLException as the class says
+     */
+    public void serialize(ApplObject object) throws SQLException {
+        inTransaction("serialize_appl_lock");
+        one("serialize_appl_lock_row", row -> null, object.type(), object.id());
+    }
+
+    private void inTransaction(String operation) throws SQLException {
+        if (connection == null || connection.getAutoCommit()) {
+            throw new InvalidArgumentException(
+                    operation + " needs a transaction, which a pool or a connection with autocommit has not", null);
+        }
+    }
+
+    /**
+     * Renews many grants in one statement, each by its fence. It never takes a lock that has expired, and never makes one end sooner.
+     *
+     * @param grants at most 10000
+     * @return what became of each, but of those that another transaction is changing at this moment: ask again for them
+     * @throws SQLException as the class says
+     */
+    public List<Renewal.Result> renew(List<Renewal.Grant> grants) throws SQLException {
+        return renewDocument(Renewal.document(grants));
+    }
+
+    /** renew, for a test of what the document may be. */
+    List<Renewal.Result> renewDocument(String document) throws SQLException {
+        return call("renew_appl_locks", row -> {
+            Outcome outcome = Outcome.of("renew_appl_locks", row.getString("outcome"));
+            return new Renewal.Result(object(row), outcome.grants("renew_appl_locks"), outcome, old(row, "").known(),
+                    instant(row, "expires_ts"), row.getLong("seconds_left"));
+        }, document);
+    }
+
+    /**
+     * Lists an operator as a waiter. The program polls at least every 30 s, or is forgotten within 60 s.
+     *
+     * @param object what is waited for
+     * @param owner who waits
+     * @param client a name that no other program has
+     * @param wait how long the operator means to wait; null is for ever
+     * @throws SQLException as the class says
+     */
+    public void announce(ApplObject object, Owner owner, String client, Duration wait) throws SQLException {
+        one("announce_appl_lock_waiter_row", row -> null,
+                object.type(), object.id(), owner.operator(), owner.department(), client, seconds("wait", wait));
+    }
+
+    /**
+     * Takes an operator off the list of waiters.
+     *
+     * @param object what was waited for
+     * @param operator who waited
+     * @param client the name of the program
+     * @throws SQLException as the class says
+     */
+    public void retract(ApplObject object, String operator, String client) throws SQLException {
+        one("retract_appl_lock_waiter_row", row -> null, object.type(), object.id(), operator, client);
+    }
+
+    /**
+     * Tells a program what it waits for, and when that is free: what is free first.
+     *
+     * @param client the name of the program
+     * @param maxRows at most so many: 1 to 10000, and null is 1000
+     * @return what it waits for
+     * @throws SQLException as the class says
+     */
+    public List<Waiter.Awaited> poll(String client, Long maxRows) throws SQLException {
+        return call("poll_appl_locks", row -> new Waiter.Awaited(object(row), row.getLong("free_in_us")), client, maxRows);
+    }
+
+    /**
+     * Reads who waits, in the order of object_type, object_id, operator_id and client_id.
+     *
+     * @param filter which of them
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<Waiter> waiting(Filter filter) throws SQLException {
+        return read("appl_lock_waiting", List.of("object_type", "object_id", "operator_id", "client_id"), filter, row -> new Waiter(
+                object(row), new Owner(row.getString("operator_id"), row.getString("department_id")), row.getString("client_id"),
+                instant(row, "since_ts"), instant(row, "until_ts"), row.getLong("waited_seconds"),
+                new Owner(row.getString("holder_id"), row.getString("holder_department_id")).known(), row.getLong("seconds_left")));
+    }
+
+    /**
+     * Counts locks and waiters, by type and department, in this order.
+     *
+     * @param filter which of them
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<LockStats> stats(Filter filter) throws SQLException {
+        return read("appl_lock_stats", List.of("object_type", "department_id"), filter, row -> new LockStats(
+                row.getString("object_type"), row.getString("department_id"),
+                row.getLong("live"), row.getLong("expired"), row.getLong("oldest_seconds"), row.getLong("next_expiry_seconds"),
+                row.getLong("waiters"), row.getLong("longest_wait_seconds")));
+    }
+
+    /**
+     * Lays down what holds for a type from the next call on.
+     *
+     * @param policy the whole policy: what is null is none
+     * @param actor who does it, for the history
+     * @param reason why; null is empty
+     * @return granted and SET
+     * @throws SQLException as the class says
+     */
+    public Answer setPolicy(Policy policy, String actor, String reason) throws SQLException {
+        return one("set_appl_lock_policy_row", row -> laidDown("set_appl_lock_policy", row), policy.type(),
+                seconds("defaultTtl", policy.defaultTtl()), seconds("longestTtl", policy.longestTtl()), flag(policy.takeReason()), actor, reason, policy.history());
+    }
+
+    /**
+     * Takes back the policy of a type.
+     *
+     * @param type the kind of object
+     * @param actor who does it, for the history
+     * @param reason why; null is empty
+     * @return granted and DROPPED, or NONE when it had none
+     * @throws SQLException as the class says
+     */
+    public Answer dropPolicy(String type, String actor, String reason) throws SQLException {
+        return one("drop_appl_lock_policy_row", row -> laidDown("drop_appl_lock_policy", row), type, actor, reason);
+    }
+
+    /**
+     * Reads the policies, in the order of object_type.
+     *
+     * @param filter which of them
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<Policy> policies(Filter filter) throws SQLException {
+        return read("appl_lock_policies", List.of("object_type"), filter, row -> new Policy(
+                row.getString("object_type"), duration(row, "default_ttl_seconds"), duration(row, "longest_ttl_seconds"),
+                "Y".equals(row.getString("take_reason_fl")), row.getString("history_level")));
+    }
+
+    private static String flag(Boolean value) {
+        return value == null ? null : value ? "Y" : "N";
+    }
+
+    private static Duration duration(ResultSet row, String column) throws SQLException {
+        long seconds = row.getLong(column);
+        return row.wasNull() ? null : Duration.ofSeconds(seconds);
+    }
+
+    /**
+     * Reads the history, in the order of event_id: the oldest first.
+     *
+     * @param filter which events
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<Event> history(Filter filter) throws SQLException {
+        return read("appl_lock_history", List.of("event_id"), filter, row -> new Event(
+                row.getLong("event_id"), instant(row, "event_ts"), object(row), row.getString("event"), row.getString("actor_id"),
+                row.getString("db_user"), row.getString("program"),
+                new Owner(row.getString("from_operator_id"), row.getString("from_department_id")),
+                new Owner(row.getString("to_operator_id"), row.getString("to_department_id")),
+                row.getLong("from_fence"), row.getLong("to_fence"), row.getString("reason")));
+    }
+
+    /**
+     * Tells what concerns an operator: what others did with its locks, and who waits for them.
+     *
+     * @param operator the operator
+     * @param afterEventId the safeEventId of the answer before, or null the first time. An event may come twice, and none is left out
+     * @param maxRows how many notices at most: 1 to 10000, and null is 1000
+     * @return events in their order, then who waits longest first
+     * @throws SQLException as the class says
+     */
+    public List<Notice> inbox(String operator, Long afterEventId, Long maxRows) throws SQLException {
+        return call("inbox_appl_locks", row -> new Notice(
+                row.getString("kind"), row.getLong("event_id"), object(row),
+                new Owner(row.getString("other_operator_id"), row.getString("other_department_id")),
+                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason"), row.getLong("safe_event_id")),
+                operator, afterEventId, maxRows);
+    }
+
+    /**
+     * Whether rolling back and trying again can help: a deadlock, a serialization failure, a lock that was waited for too long, an object
+     * that changed hands too often. A broken connection is none of these.
+     *
+     * @param error what was thrown
+     * @return whether to try again
+     */
+    public static boolean isTransient(SQLException error) {
+        return error.getErrorCode() == LOCK_WAIT_TIMEOUT || error.getSQLState() != null && TRANSIENT.contains(error.getSQLState());
+    }
+
+    private interface Reader<T> {
+        T read(ResultSet row) throws SQLException;
+    }
+
+    private <T> T one(String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        return call(routine, reader, arguments).get(0);
+    }
+
+    private <T> List<T> call(String routine, Reader<T> reader, Object... arguments) throws SQLException {
+        String marks = String.join(", ", Collections.nCopies(arguments.length, "?"));
+        return ask(own -> prepared(own, (isPostgres(own) ? "SELECT * FROM " : "CALL ") + prefix(own) + routine + "(" + marks + ")",
+                Arrays.asList(arguments)), reader);
+    }
+
+    private <T> List<T> read(String view, List<String> key, Filter filter, Reader<T> reader) throws SQLException {
+        return ask(own -> {
+            List<Object> values = new ArrayList<>();
+            List<String> conditions = filter.conditions(isPostgres(own), key, values);
+            String where = conditions.isEmpty() ? "" : " WHERE " + String.join(" AND ", conditions);
+            return prepared(own, "SELECT * FROM " + prefix(own) + view + where + " ORDER BY " + String.join(", ", key)
+                    + " LIMIT " + filter.rows(), values);
+        }, reader);
+    }
+
+    private interface Statements {
+        PreparedStatement on(Connection own) throws SQLException;
+    }
+
+    private <T> List<T> ask(Statements statements, Reader<T> reader) throws SQLException {
+        if (pool != null && !checked.get()) {
+            check();
+        }
+        try {
+            return connection != null ? askOn(connection, statements, reader) : askFinally(statements, reader);
+        } catch (SQLException error) {
+            throw ApplLockException.meaningOf(error);
+        }
+    }
+
+    /** askFinally commits where the pool's connections do not: closed without a commit, they would forget the lock. */
+    private <T> List<T> askFinally(Statements statements, Reader<T> reader) throws SQLException {
+        try (Connection own = pool.getConnection()) {
+            if (own.getAutoCommit()) {
+                return askAtOnce(own, statements, reader);
+            }
+            try {
+                List<T> answer = askOn(own, statements, reader);
+                own.commit();
+                return answer;
+            } catch (SQLException | RuntimeException error) {
+                rollBack(own, error);
+                throw error;
+            }
+        }
+    }
+
+    /**
+     * askAtOnce asks under autocommit. A procedure of MySQL's or MariaDB's that ends with an error may have left its transaction open, and
+     * the pool's next caller would go on in it: procedures/README.md, "On MySQL and MariaDB".
+     */
+    private <T> List<T> askAtOnce(Connection own, Statements statements, Reader<T> reader) throws SQLException {
+        try {
+            return askOn(own, statements, reader);
+        } catch (SQLException error) {
+            try (Statement statement = own.createStatement()) {
+                if (!isPostgres(own)) {
+                    statement.execute("ROLLBACK"); // rollback() refuses to work under autocommit
+                }
+            } catch (SQLException another) {
+                own.abort(Runnable::run);
+                error.addSuppressed(another);
+            }
+            throw error;
+        }
+    }
+
+    private static void rollBack(Connection own, Exception error) {
+        try {
+            own.rollback();
+        } catch (SQLException another) {
+            error.addSuppressed(another);
+        }
+    }
+
+    private static <T> List<T> askOn(Connection own, Statements statements, Reader<T> reader) throws SQLException {
+        try (PreparedStatement statement = statements.on(own); ResultSet rows = statement.executeQuery()) {
+            List<T> answer = new ArrayList<>();
+            while (rows.next()) {
+                answer.add(reader.read(rows));
+            }
+            return answer;
+        }
+    }
+
+    private static PreparedStatement prepared(Connection own, String sql, List<Object> values) throws SQLException {
+        PreparedStatement statement = own.prepareStatement(sql);
+        for (int i = 0; i < values.size(); i++) {
+            if (values.get(i) == null) {
+                statement.setNull(i + 1, Types.NULL); // of whatever type the routine has there
+            } else {
+                statement.setObject(i + 1, values.get(i));
+            }
+        }
+        return statement;
+    }
+
+    /** prefix is the name of the schema, with what joins it to the name behind. */
+    private String prefix(Connection own) throws SQLException {
+        if (isPostgres(own)) {
+            return "\"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
+        }
+        return schema == null ? "" : "`" + schema.replace("`", "``") + "`.";
+    }
+
+    private static boolean isPostgres(Connection own) throws SQLException {
+        return own.getMetaData().getDatabaseProductName().equals("PostgreSQL");
+    }
+
+    static Long seconds(String argument, Duration duration) throws InvalidArgumentException {
+        if (duration == null) {
+            return null;
+        }
+        if (duration.getNano() != 0) {
+            throw new InvalidArgumentException(argument + " must be whole seconds, and is " + duration, null);
+        }
+        return duration.getSeconds();
+    }
+
+    static Duration roundedUp(Duration duration) {
+        return duration.getNano() == 0 ? duration : Duration.ofSeconds(Math.addExact(duration.getSeconds(), 1));
+    }
+
+    private static Answer answer(String operation, ResultSet row) throws SQLException {
+        return Answer.of(operation, outcome(operation, row), old(row, "p_"));
+    }
+
+    private static Answer grant(String operation, ResultSet row, String note) throws SQLException {
+        return Answer.of(operation, outcome(operation, row), old(row, "p_"), row.getLong("p_fence"), instant(row, "p_expires_ts"),
+                row.getLong("p_seconds_left"), note);
+    }
+
+    private static Answer laidDown(String operation, ResultSet row) throws SQLException {
+        return Answer.of(operation, outcome(operation, row), Owner.NOBODY);
+    }
+
+    private static Outcome outcome(String operation, ResultSet row) throws SQLException {
+        return Outcome.of(operation, row.getString("p_outcome"));
+    }
+
+    private static Owner old(ResultSet row, String prefix) throws SQLException {
+        return new Owner(row.getString(prefix + "old_operator_id"), row.getString(prefix + "old_department_id"));
+    }
+
+    private static ApplObject object(ResultSet row) throws SQLException {
+        return new ApplObject(row.getString("object_type"), row.getString("object_id"));
+    }
+
+    private static HeldLock held(ResultSet row, String prefix, ApplObject object, Duration ttl) throws SQLException {
+        return new HeldLock(object, new Owner(row.getString(prefix + "operator_id"), row.getString(prefix + "department_id")),
+                row.getLong(prefix + "fence"), instant(row, prefix + "acquired_ts"), instant(row, prefix + "lock_ts"),
+                instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"), ttl, row.getString(prefix + "note"));
+    }
+
+    /** instant reads UTC, whatever the time zones of the program and the session are: MySQL and MariaDB have no zone in their type. */
+    private static Instant instant(ResultSet row, String column) throws SQLException {
+        if (row.getMetaData().getColumnTypeName(row.findColumn(column)).equals("timestamptz")) {
+            OffsetDateTime time = row.getObject(column, OffsetDateTime.class);
+            return time == null ? null : time.toInstant();
+        }
+        LocalDateTime time = row.getObject(column, LocalDateTime.class);
+        return time == null ? null : time.toInstant(ZoneOffset.UTC);
+    }
+}

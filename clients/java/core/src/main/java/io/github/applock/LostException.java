@@ -1,0 +1,15 @@
+package io.github.applock;
+
+import java.sql.SQLException;
+
+/** The lock that was relied on is no longer the caller's: what is done under it is not protected. */
+public final class LostException extends ApplLockException {
+    /** The SQLSTATE. */
+    public static final String STATE = "LK002";
+
+    private static final long serialVersionUID = 1L;
+
+    LostException(String message, SQLException cause) {
+        super(message, STATE, cause);
+    }
+}

@@ -1,0 +1,42 @@
+package io.github.applock;
+
+import java.time.Instant;
+import java.util.List;
+
+/**
+ * What a request for a permit answers.
+ *
+ * @param granted whether the caller has a permit
+ * @param outcome ACQUIRED, RENEWED or FULL
+ * @param slot the object that is locked, for all other operations; null when FULL
+ * @param owner the caller, with the department of its grant; null when FULL
+ * @param fence the number of the grant, or 0
+ * @param expires when the lock ends unless it is renewed; null when FULL
+ * @param secondsLeft whole seconds until then by the database's clock, rounded up
+ * @param note what the caller has noted; may be empty
+ * @param holders who has the permits, when FULL: the soonest to expire first; else empty
+ */
+public record Permit(
+        boolean granted, Outcome outcome, ApplObject slot, Owner owner, long fence, Instant expires, long secondsLeft, String note,
+        List<Holder> holders) {
+    /**
+     * One permit of those that are held.
+     *
+     * @param slot the object that is locked
+     * @param owner who holds it; its operator is empty if it has become free during the call
+     * @param fence the number of the grant
+     * @param expires when the lock ends unless it is renewed; null if it has become free
+     * @param secondsLeft whole seconds until then by the database's clock, rounded up
+     * @param note what the holder has noted; may be empty
+     */
+    public record Holder(ApplObject slot, Owner owner, long fence, Instant expires, long secondsLeft, String note) {}
+
+    static Permit full(List<Holder> holders) throws VersionException {
+        return new Permit(Outcome.FULL.grants("get_appl_lock_permit"), Outcome.FULL, null, null, 0, null, 0, "", holders);
+    }
+
+    static Permit of(Outcome outcome, Holder own) throws VersionException {
+        return new Permit(outcome.grants("get_appl_lock_permit"), outcome, own.slot(), own.owner(), own.fence(), own.expires(),
+                own.secondsLeft(), own.note(), List.of());
+    }
+}

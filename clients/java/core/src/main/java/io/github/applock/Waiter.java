@@ -1,0 +1,28 @@
+package io.github.applock;
+
+import java.time.Instant;
+import java.util.Optional;
+
+/**
+ * Somebody who waits for a lock.
+ *
+ * @param object what is waited for
+ * @param owner who waits
+ * @param client the program that waits
+ * @param since since when
+ * @param until how long the waiter meant to wait, or null
+ * @param waitedSeconds whole seconds that it has waited, rounded down
+ * @param holder who holds the object, or nobody when it is free
+ * @param secondsLeft whole seconds until the holder's lock ends, rounded up; 0 when it is free
+ */
+public record Waiter(
+        ApplObject object, Owner owner, String client, Instant since, Instant until, long waitedSeconds,
+        Optional<Owner> holder, long secondsLeft) {
+    /**
+     * What a program waits for.
+     *
+     * @param object what is waited for
+     * @param freeInMicros microseconds until it is free, unless somebody renews or releases it before; 0 if it is free now
+     */
+    public record Awaited(ApplObject object, long freeInMicros) {}
+}

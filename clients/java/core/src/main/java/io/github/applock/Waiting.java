@@ -1,0 +1,88 @@
+package io.github.applock;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+
+/** Waits for an object, listed as a waiter if that takes longer than a moment. */
+final class Waiting implements AutoCloseable {
+    private static final long FIRST_PAUSE = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long LONGEST_PAUSE = TimeUnit.MILLISECONDS.toNanos(500);
+
+    private final ApplLocks locks;
+    private final ApplObject object;
+    private final Owner owner; // whose operator is the client, too
+    private final Duration most; // null is for ever
+    private final long began = System.nanoTime();
+    private long pause = FIRST_PAUSE;
+    private boolean announced;
+
+    Waiting(ApplLocks locks, ApplObject object, Owner owner, Duration most) {
+        this.locks = locks;
+        this.object = object;
+        this.owner = owner;
+        this.most = most;
+    }
+
+    Owner owner() {
+        return owner;
+    }
+
+    /** Returns when it is worth another try, or throws the refusal when the time is over. */
+    void untilFree(SQLException refusal) throws SQLException, InterruptedException {
+        if (left() <= 0) {
+            throw refusal;
+        }
+        do {
+            long moment = ThreadLocalRandom.current().nextLong(pause / 2, pause);
+            TimeUnit.NANOSECONDS.sleep(Math.min(left(), moment));
+            pause = Math.min(pause * 2, LONGEST_PAUSE);
+        } while (left() > 0 && isHeld());
+    }
+
+    private long left() {
+        return most == null ? Long.MAX_VALUE : most.toNanos() - (System.nanoTime() - began);
+    }
+
+    /** A waiter that is not listed, or no longer, is listed, and tries once more. */
+    private boolean isHeld() throws SQLException, InterruptedException {
+        try {
+            List<Waiter.Awaited> awaited = locks.poll(owner.operator(), null);
+            if (!awaited.isEmpty()) {
+                return awaited.get(0).freeInMicros() > 0;
+            }
+            announced = true;
+            locks.announce(object, owner, owner.operator(), most == null ? null : ApplLocks.roundedUp(most));
+            return false;
+        } catch (SQLException error) {
+            busy(error);
+            return true;
+        }
+    }
+
+    /** Returns an error that only says that others were in the way, and throws any other. */
+    static SQLException busy(SQLException error) throws SQLException, InterruptedException {
+        if (Thread.interrupted()) { // a pool has made an SQLException of it
+            InterruptedException interrupt = new InterruptedException();
+            interrupt.initCause(error);
+            throw interrupt;
+        }
+        if (!ApplLocks.isTransient(error)) {
+            throw error;
+        }
+        return error;
+    }
+
+    @Override
+    public void close() {
+        if (announced) {
+            try {
+                locks.retract(object, owner.operator(), owner.operator());
+            } catch (SQLException error) {
+                // The database forgets a waiter that does not poll.
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/** Locks for ShedLock. */
+package io.github.applock.shedlock;

@@ -1,0 +1,2 @@
+/** Locks for Spring Integration. */
+package io.github.applock.spring;

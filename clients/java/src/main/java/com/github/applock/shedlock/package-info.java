@@ -1,2 +1,0 @@
-/** Locks for ShedLock. */
-package com.github.applock.shedlock;

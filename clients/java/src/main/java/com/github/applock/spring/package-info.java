@@ -1,2 +1,0 @@
-/** Locks for Spring Integration. */
-package com.github.applock.spring;

@@ -95,6 +95,13 @@ test-mariadb-%:
 # Those that are tested, such as python,php; empty is all.
 LANGUAGES :=
 
+.PHONY: packages
+packages: ## Build the packages of the libraries in other languages into bin/packages, and check them as their registries do.
+	rm -rf bin/packages
+	set -e; for language in python node java ruby php perl; do \
+		APPLOCK_TEST_LANGUAGES=$$language clients/install clients/$$language/package $(CURDIR)/bin/packages/$$language; done
+	@cd bin/packages && find . -type f ! -name '*.md5' ! -name '*.sha1' | sort
+
 .PHONY: test-clients
 test-clients: ## Play the scenarios in other languages, whose drivers it installs, and run their pages: LANGUAGES.
 	@rm -f bin/clients.md; mkdir -p bin

@@ -188,7 +188,7 @@ func TestJavaPagesShowTestedCode(t *testing.T) {
 	}
 }
 
-// jdbc is the environment that src/test/java/com/github/applock/Server.java reads.
+// jdbc is the environment that tests/src/test/java/io/github/applock/Server.java reads.
 func (p place) jdbc() []string {
 	variables := map[string]string{}
 	for _, variable := range p.environment {

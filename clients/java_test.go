@@ -115,7 +115,7 @@ func unzipped(t *testing.T, jar string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer archive.Close() //nolint:errcheck // it was only read
+	defer archive.Close()
 	content := map[string]string{}
 	for _, file := range archive.File {
 		text, err := fs.ReadFile(archive, file.Name)

@@ -29,7 +29,7 @@ func writeAll(folder string) error {
 		if err != nil || entry.IsDir() || lines == nil {
 			return err
 		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(path) //nolint:gosec // it is source code
 		if err != nil {
 			return err
 		}

@@ -1,3 +1,4 @@
+import com.zaxxer.hikari.HikariDataSource;
 import io.github.applock.Answer;
 import io.github.applock.ApplLockException;
 import io.github.applock.ApplLocks;
@@ -6,6 +7,8 @@ import io.github.applock.DerbyLocks;
 import io.github.applock.Filter;
 import io.github.applock.HeldLock;
 import io.github.applock.InvalidArgumentException;
+import io.github.applock.Lease;
+import io.github.applock.Leases;
 import io.github.applock.LockChange;
 import io.github.applock.Owner;
 import io.github.applock.Permit;
@@ -93,6 +96,8 @@ class Player {
                         + connection.getMetaData().getDriverVersion().split(" ")[0]));
             case "increment":
                 return increment(a.get(0));
+            case "increment_leased":
+                return incrementLeased();
             case "get_appl_lock":
                 return List.of(granted(locks.get(object(a), new Owner(a.get(2), a.get(3)), seconds(a.get(4)), isSet("p_new_fl", a.get(5)))));
             case "get_appl_lock_permit":
@@ -328,13 +333,36 @@ class Player {
                 operator(c.holder()), department(c.holder()), c.fence(), c.expires(), c.secondsLeft())).toList();
     }
 
-    /** increment is not atomic, but for the lock. */
     private List<List<?>> increment(String operator) throws Exception {
         ApplObject counter = new ApplObject("counter", "1");
         Answer got = null;
         while (operator != null && (got == null || !got.granted())) {
             got = locks.get(counter, new Owner(operator, null), null);
         }
+        count();
+        if (operator != null) {
+            locks.release(counter, operator, got.fence());
+        }
+        return List.of();
+    }
+
+    private List<List<?>> incrementLeased() throws Exception {
+        try (HikariDataSource pool = new HikariDataSource()) {
+            String url = connection.getMetaData().getURL().replaceFirst("[?].*", ""); // MariaDB's has a masked password there
+            boolean isPostgres = url.startsWith("jdbc:postgresql:");
+            pool.setJdbcUrl(url);
+            pool.setUsername(env(isPostgres ? "PGUSER" : "MYSQL_USER"));
+            pool.setPassword(env(isPostgres ? "PGPASSWORD" : "MYSQL_PWD"));
+            try (Lease lease = Leases.on(pool).waiting(null).acquire(new ApplObject("counter", "1"))) {
+                count();
+                lease.check();
+            }
+        }
+        return List.of();
+    }
+
+    /** The counter, between whose read and write the runner decides how long it takes. */
+    private void count() throws Exception {
         try (Statement statement = connection.createStatement()) {
             long n;
             try (ResultSet row = statement.executeQuery("SELECT n FROM counter")) {
@@ -345,10 +373,6 @@ class Player {
             in.readLine();
             statement.executeUpdate("UPDATE counter SET n = " + (n + 1));
         }
-        if (operator != null) {
-            locks.release(counter, operator, got.fence());
-        }
-        return List.of();
     }
 
     private static ApplObject object(List<String> a) {

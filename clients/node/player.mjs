@@ -6,18 +6,21 @@ import { ApplockError, Locks } from "applock";
 
 const driver = process.argv[2];
 
-async function connect() {
+// A connection, or a pool.
+async function connect(pooled = false) {
   if (driver === "pg") {
     const { default: pg } = await import("pg");
+    if (pooled) return new pg.Pool();
     const client = new pg.Client();
     await client.connect();
     return client;
   }
   const { MYSQL_HOST, MYSQL_TCP_PORT, MYSQL_USER, MYSQL_PWD, MYSQL_DATABASE } = process.env;
   const settings = { host: MYSQL_HOST, port: MYSQL_TCP_PORT, user: MYSQL_USER, password: MYSQL_PWD, database: MYSQL_DATABASE };
+  const library = await import(driver === "mariadb" ? "mariadb" : "mysql2/promise");
   // MySQL's accounts want TLS, or its public key, before they say a password.
-  if (driver === "mariadb") return (await import("mariadb")).createConnection({ ...settings, allowPublicKeyRetrieval: true });
-  return (await import("mysql2/promise")).createConnection(settings);
+  if (driver === "mariadb") settings.allowPublicKeyRetrieval = true;
+  return pooled ? library.createPool(settings) : library.createConnection(settings);
 }
 
 const escapes = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
@@ -85,18 +88,29 @@ async function inTransaction(connection, work) {
   return [];
 }
 
-// The counter, between whose read and write the runner decides how long it takes.
 async function increment(connection, locks, lines, operator) {
   while (operator && !(await locks.get("counter", 1, operator, { ttl: 60 })).granted) {
     await pause(10);
   }
+  await count(connection, lines);
+  if (operator) await locks.release("counter", 1, operator);
+  return [];
+}
+
+async function incrementLeased(connection, lines) {
+  const pool = await connect(true);
+  await new Locks(pool).withLease("counter", 1, { wait: Infinity }, () => count(connection, lines));
+  await pool.end();
+  return [];
+}
+
+// The counter, between whose read and write the runner decides how long it takes.
+async function count(connection, lines) {
   const result = await connection.query("SELECT n FROM counter");
   const { n } = (result.rows ?? result).flat()[0]; // mysql2 has the rows in a list of their own
   say("read", n);
   await lines.next();
   await connection.query(`UPDATE counter SET n = ${n + 1}`);
-  if (operator) await locks.release("counter", 1, operator);
-  return [];
 }
 
 function renew(locks, fields) {
@@ -139,6 +153,7 @@ async function play(connection, locks, lines, operation, a) {
   switch (operation) {
     case "versions": return versions();
     case "increment": return increment(connection, locks, lines, a[0]);
+    case "increment_leased": return incrementLeased(connection, lines);
     case "get_appl_lock": return [told(await locks.get(a[0], a[1], a[2], { department: a[3], ttl: number(a[4]), new: flag(a[5]) }))];
     case "get_appl_lock_permit":
       return permitted(await locks.permit(a[0], a[1], number(a[2]), a[3], { department: a[4], ttl: number(a[5]) }));

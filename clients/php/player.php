@@ -10,6 +10,7 @@ use Applock\Answer;
 use Applock\ContentionException;
 use Applock\Handover;
 use Applock\InvalidArgumentException;
+use Applock\Leases;
 use Applock\Lock;
 use Applock\Locks;
 use Applock\LostException;
@@ -75,20 +76,31 @@ function grants(array $fields): array
     return $grants;
 }
 
-// The counter, between whose read and write the runner decides how long it takes.
 function increment(PDO $pdo, Locks $locks, ?string $operator): array
 {
     while ($operator !== null && !$locks->get('counter', 1, $operator, ttl: 60)->granted) {
         usleep(10000);
     }
-    $n = (int) $pdo->query('SELECT n FROM counter')->fetchColumn();
-    say('read', $n);
-    fgets(STDIN);
-    $pdo->exec('UPDATE counter SET n = ' . ($n + 1));
+    countUp($pdo);
     if ($operator !== null) {
         $locks->release('counter', 1, $operator);
     }
     return [];
+}
+
+function incrementLeased(PDO $pdo, string $driver): array
+{
+    (new Leases(fn () => connect($driver)))->withLease('counter', 1, fn () => countUp($pdo), wait: null);
+    return [];
+}
+
+/** The counter, between whose read and write the runner decides how long it takes. */
+function countUp(PDO $pdo): void
+{
+    $n = (int) $pdo->query('SELECT n FROM counter')->fetchColumn();
+    say('read', $n);
+    fgets(STDIN);
+    $pdo->exec('UPDATE counter SET n = ' . ($n + 1));
 }
 
 /** A view, with names and values in turn. */
@@ -173,6 +185,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
     return match ($operation) {
         'versions' => [['PHP ' . PHP_VERSION, "$driver " . phpversion($driver)]],
         'increment' => increment($pdo, $locks, $a[0]),
+        'increment_leased' => incrementLeased($pdo, $driver),
         'get_appl_lock' => [row($locks->get($a[0], $a[1], $a[2], $a[3], number($a[4]), flag($a[5])))],
         'get_appl_lock_permit' => permit($locks, $locks->permit($a[0], $a[1], number($a[2]), $a[3], $a[4], number($a[5])), $a[0], $a[3]),
         'release_appl_lock' => [row($locks->release($a[0], $a[1], $a[2], number($a[3]), $a[4], $a[5]))],

@@ -134,16 +134,24 @@ class Player:
         return self.settled(cursor.fetchone()) if cursor.description else None
 
     def increment(self, operator):
-        """The counter, between whose read and write the runner decides how long it takes."""
         while operator and not self.settled(self.locks.get("counter", 1, operator, ttl=60)):
             time.sleep(0.01)
+        self.count()
+        if operator:
+            self.settled(self.locks.release("counter", 1, operator))
+        return []
+
+    def increment_leased(self):
+        with applock.Lease(lambda: connect(self.driver), "counter", 1, wait=None):
+            self.count()
+        return []
+
+    def count(self):
+        """The counter, between whose read and write the runner decides how long it takes."""
         n, = self.execute("SELECT n FROM counter")
         say("read", n)
         sys.stdin.readline()
         self.execute(f"UPDATE counter SET n = {n + 1}")
-        if operator:
-            self.settled(self.locks.release("counter", 1, operator))
-        return []
 
     def within(self, call):
         """Make a call in a transaction of its own."""
@@ -205,6 +213,7 @@ class Player:
         match operation:
             case "versions": return self.versions()
             case "increment": return self.increment(*arguments)
+            case "increment_leased": return self.increment_leased()
         return rows(operation, self.settled(self.play(operation, arguments)))
 
 

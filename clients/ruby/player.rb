@@ -51,15 +51,24 @@ def grants(fields)
   end
 end
 
-# The counter, between whose read and write the runner decides how long it takes.
 def increment(connection, locks, operator)
   sleep 0.01 until operator.nil? || locks.get("counter", 1, operator, ttl: 60).granted?
+  count(connection)
+  locks.release("counter", 1, operator) if operator
+  []
+end
+
+def increment_leased(connection)
+  Applock::Leases.new { connect }.with_lock("counter", 1, wait: nil) { count(connection) }
+  []
+end
+
+# The counter, between whose read and write the runner decides how long it takes.
+def count(connection)
   n = Integer(connection.query("SELECT n FROM counter").first["n"])
   say("read", n)
   STDIN.gets
   connection.query("UPDATE counter SET n = #{n + 1}")
-  locks.release("counter", 1, operator) if operator
-  []
 end
 
 # A view, with names and values in turn.
@@ -120,6 +129,7 @@ def play(connection, locks, operation, a)
   case operation
   when "versions" then versions
   when "increment" then increment(connection, locks, *a)
+  when "increment_leased" then increment_leased(connection)
   when "get_appl_lock" then [row(locks.get(*a[0..2], department: a[3], ttl: number(a[4]), new: flag(a[5])))]
   when "get_appl_lock_permit"
     answer = locks.permit(*a[0..1], number(a[2]), a[3], department: a[4], ttl: number(a[5]))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -184,6 +185,33 @@ func eachDriver(t *testing.T, wanted func(d driver) bool, test func(t *testing.T
 				})
 			}
 		}
+	}
+}
+
+// inLanguage wants the drivers that the library of one language is for.
+func inLanguage(folder string) func(d driver) bool {
+	return func(d driver) bool { return d.language.folder == folder && !d.pageOnly }
+}
+
+// runOwnTests runs a program of a language that tests the library there, with each driver on each product. It ends well and prints what
+// passed matches.
+func runOwnTests(t *testing.T, folder, program, passed string) {
+	t.Helper()
+	eachDriver(t, inLanguage(folder), func(t *testing.T, d driver, at place) {
+		t.Helper()
+		output, err := d.program(t, at, folder, program, d.name).CombinedOutput()
+		if err != nil || !regexp.MustCompile(passed).Match(output) {
+			t.Errorf("%v\n%s", err, output)
+		}
+	})
+}
+
+// withLanguage runs a test that needs no database, if its language is among those that are tested.
+func withLanguage(t *testing.T, folder string, test func(t *testing.T, tools string)) {
+	t.Helper()
+	tools := testdb.Clients(t)
+	if slices.ContainsFunc(languages(), func(l *language) bool { return l.folder == folder }) {
+		t.Run(folder, func(t *testing.T) { test(t, tools) })
 	}
 }
 

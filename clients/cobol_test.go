@@ -21,15 +21,20 @@ func compileCOBOL(d driver, name, program string) []string {
 	return append(words, "applock-"+d.name+".cob", "-l"+strings.TrimPrefix(d.name, "lib"))
 }
 
+// stepOfAJob returns a place on PostgreSQL, and step.cob compiled.
+func stepOfAJob(t *testing.T) (at place, program string) {
+	t.Helper()
+	testdb.Clients(t)
+	all := languages()
+	cobol := all[slices.IndexFunc(all, func(l *language) bool { return l.folder == "cobol" })]
+	return newPlace(t, onPostgres), cobol.drivers[0].compiled(t, cobol.folder, "step")
+}
+
 // Goal: a step of a job ends with a code that says whether it has the lock, although C functions leave theirs behind, and
 // the lock is there when it has ended. Method: step.cob gets a lock, is refused, says no operator, and finds no server.
 func TestCOBOLStepEndsWithItsAnswer(t *testing.T) {
 	t.Parallel()
-	testdb.Clients(t)
-	all := languages()
-	cobol := all[slices.IndexFunc(all, func(l *language) bool { return l.folder == "cobol" })]
-	at := newPlace(t, onPostgres)
-	program := cobol.drivers[0].compiled(t, cobol.folder, "step")
+	at, program := stepOfAJob(t)
 	for _, run := range []struct {
 		clerk  string
 		server []string
@@ -61,11 +66,7 @@ func TestCOBOLStepEndsWithItsAnswer(t *testing.T) {
 // Method: routines of other contracts.
 func TestCOBOLRefusesAnotherContract(t *testing.T) {
 	t.Parallel()
-	testdb.Clients(t)
-	all := languages()
-	cobol := all[slices.IndexFunc(all, func(l *language) bool { return l.folder == "cobol" })]
-	at := newPlace(t, onPostgres)
-	program := cobol.drivers[0].compiled(t, cobol.folder, "step")
+	at, program := stepOfAJob(t)
 	for _, contract := range []struct{ routine, want string }{
 		{
 			"DROP FUNCTION applock.get_appl_lock_row; " +

@@ -53,8 +53,7 @@ func nodePlace(t *testing.T, tools, folder string) string {
 // tests, with each driver on each product.
 func TestNodePackage(t *testing.T) {
 	t.Parallel()
-	inNode := func(d driver) bool { return d.language.folder == "node" }
-	eachDriver(t, inNode, func(t *testing.T, d driver, at place) {
+	eachDriver(t, inLanguage("node"), func(t *testing.T, d driver, at place) {
 		t.Helper()
 		command := d.program(t, at, "node", "test")
 		command.Args = []string{command.Args[0], "--test", "--test-force-exit", "--test-reporter=spec", "test.mjs"}

@@ -16,8 +16,7 @@ import (
 // Goal: what the library of Python promises beside the scenarios, and its leases. Method: their own tests, with each driver on each product.
 func TestPythonLibrary(t *testing.T) {
 	t.Parallel()
-	inPython := func(d driver) bool { return d.language.folder == "python" && !d.pageOnly }
-	eachDriver(t, inPython, func(t *testing.T, d driver, at place) {
+	eachDriver(t, inLanguage("python"), func(t *testing.T, d driver, at place) {
 		t.Helper()
 		command := d.program(t, at, "python", "test_locks")
 		command.Args = []string{command.Path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_locks.py", "test_lease.py"}

@@ -67,22 +67,13 @@ func layDown(t *testing.T, place contract.Place, policy db.SetApplLockPolicyPara
 // both, under each policy that makes a difference, also where it is another one by then.
 func TestPassIsAReleaseAndAGet(t *testing.T) {
 	t.Parallel()
-	const changes, all = db.HistoryChanges, db.HistoryAll
-	bounded := db.SetApplLockPolicyParams{LongestTTLSeconds: 90, DefaultTTLSeconds: 30, HistoryLevel: changes}
+	nexts := contract.PassNexts()
+	nexts["trailing blanks"] = db.GetApplLockParams{OperatorID: "ASMITH  ", DepartmentID: "HR ", TTLSeconds: 45}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := lentPlace(t, product)
-		for name, policies := range map[string][2]db.SetApplLockPolicyParams{
-			"changes": {}, "all": {{HistoryLevel: all}, {HistoryLevel: all}}, "bounded": {bounded, bounded},
-			"all from now on": {{HistoryLevel: changes}, {HistoryLevel: all}}, "changes from now on": {{HistoryLevel: all}, {HistoryLevel: changes}},
-		} {
-			for operator, next := range map[string]db.GetApplLockParams{
-				"another":         {OperatorID: "ASMITH", DepartmentID: "HR", TTLSeconds: 45},
-				"no department":   {OperatorID: "ASMITH", TTLSeconds: 7_000_000},
-				"no ttl":          {OperatorID: "ASMITH"},
-				"the same":        {OperatorID: "JDOE", TTLSeconds: 45},
-				"trailing blanks": {OperatorID: "ASMITH  ", DepartmentID: "HR ", TTLSeconds: 45},
-			} {
+		for name, policies := range contract.PassPolicies() {
+			for operator, next := range nexts {
 				want := turn(t, place, policies, next, contract.ReleaseAndGet)
 				if got := turn(t, place, policies, next, contract.Pass); !reflect.DeepEqual(got, want) {
 					t.Errorf("%s, %s: a pass is\n%+v, want\n%+v", name, operator, got, want)

@@ -32,18 +32,8 @@ func rowOf(t *testing.T, handle *sql.DB, id string) (row string, fence int64) {
 // both, under each policy that makes a difference, also where it is another one by then.
 func TestPassIsAReleaseAndAGet(t *testing.T) {
 	t.Parallel()
-	const changes, all = db.HistoryChanges, db.HistoryAll
-	bounded := db.SetApplLockPolicyParams{LongestTTLSeconds: 90, DefaultTTLSeconds: 30}
-	for name, policies := range map[string][2]db.SetApplLockPolicyParams{
-		"changes": {}, "all": {{HistoryLevel: all}, {HistoryLevel: all}}, "bounded": {bounded, bounded},
-		"all from now on": {{HistoryLevel: changes}, {HistoryLevel: all}}, "changes from now on": {{HistoryLevel: all}, {HistoryLevel: changes}},
-	} {
-		for operator, next := range map[string]db.GetApplLockParams{
-			"another":       {OperatorID: "ASMITH", DepartmentID: "HR", TTLSeconds: 45},
-			"no department": {OperatorID: "ASMITH", TTLSeconds: 7_000_000},
-			"no ttl":        {OperatorID: "ASMITH"},
-			"the same":      {OperatorID: "JDOE", TTLSeconds: 45},
-		} {
+	for name, policies := range contract.PassPolicies() {
+		for operator, next := range contract.PassNexts() {
 			t.Run(name+"/"+operator, func(t *testing.T) {
 				t.Parallel()
 				want := turn(t, policies, next, contract.ReleaseAndGet)

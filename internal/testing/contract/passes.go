@@ -27,6 +27,25 @@ func ReleaseAndGet(ctx context.Context, driver db.Driver, release db.ReleaseAppl
 	return result, err
 }
 
+// PassPolicies are the pairs of policies that make a difference to a pass: when the grant begins, and when it is passed on.
+func PassPolicies() map[string][2]db.SetApplLockPolicyParams {
+	changes, all := db.SetApplLockPolicyParams{HistoryLevel: db.HistoryChanges}, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll}
+	bounded := db.SetApplLockPolicyParams{LongestTTLSeconds: 90, DefaultTTLSeconds: 30, HistoryLevel: db.HistoryChanges}
+	return map[string][2]db.SetApplLockPolicyParams{
+		"changes": {}, "all": {all, all}, "bounded": {bounded, bounded}, "all from now on": {changes, all}, "changes from now on": {all, changes},
+	}
+}
+
+// PassNexts are the gets of those who may be next, without the object.
+func PassNexts() map[string]db.GetApplLockParams {
+	return map[string]db.GetApplLockParams{
+		"another":       {OperatorID: "ASMITH", DepartmentID: "HR", TTLSeconds: 45},
+		"no department": {OperatorID: "ASMITH", TTLSeconds: 7_000_000},
+		"no ttl":        {OperatorID: "ASMITH"},
+		"the same":      {OperatorID: "JDOE", TTLSeconds: 45},
+	}
+}
+
 // ReleaseOf ends the grant of a customer that [TakeCustomer] has made, as a lease does.
 func ReleaseOf(id string, fence int64) db.ReleaseApplLockParams {
 	return db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Fence: fence, Unflushed: true}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,20 +78,18 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// reserve listens at an address, so that nobody else takes it until that is closed. Its port is none of those that the system gives to
-// connections: a member that is started again must find it free.
+// reserve listens at an address, so that nobody else takes it until that is closed. Its host is one of the sixteen million of the
+// loopback network and not 127.0.0.1, whose ports are everybody's: a member that is started again must find its own free.
 func reserve(t *testing.T) net.Listener {
 	t.Helper()
-	const least, count = 20_000, 12_000
-	for range 1000 {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", least+rand.N(count)))
-		if err == nil {
-			t.Cleanup(func() { _ = listener.Close() }) // also again
-			return listener
-		}
+	part := func() byte { return byte(1 + rand.N(254)) }
+	host := netip.AddrFrom4([4]byte{127, part(), part(), part()})
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(host, 2379).String())
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return nil
+	t.Cleanup(func() { _ = listener.Close() }) // also again
+	return listener
 }
 
 // start starts a member, also again.

@@ -107,7 +107,7 @@ test-clients: ## Play the scenarios in other languages, whose drivers it install
 	@rm -f bin/clients.md; mkdir -p bin
 	APPLOCK_TEST_LANGUAGES=$(LANGUAGES) APPLOCK_TEST_REQUIRE=postgres,mariadb,mysql,clients APPLOCK_TEST_CLIENTS_TABLE=$(CURDIR)/bin/clients.md \
 		clients/install go run ./internal/testing/testserver --only postgres,mariadb,mysql -- \
-		$(REPORT) -timeout=15m $(if $(LANGUAGES),-skip='^Test(Java|Derby|COBOL)') -- ./clients
+		$(REPORT) -timeout=30m $(if $(LANGUAGES),-skip='^Test(Java|Derby|COBOL)') -- ./clients
 	@cat bin/clients.md
 
 # The tests of the files that only the driver's tag compiles, and of those with a DSN of Db2. The others run the same code in make test.

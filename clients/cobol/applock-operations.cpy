@@ -799,6 +799,10 @@
                    SET APPLOCK-GRANTED TO TRUE
                WHEN "drop_appl_lock_policy" ALSO "NONE"
                    SET APPLOCK-REFUSED TO TRUE
+               WHEN "ask_appl_lock" ALSO "TODO"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "answer_appl_lock" ALSO "TODO"
+                   SET APPLOCK-REFUSED TO TRUE
       * outcomes: end
                WHEN OTHER
                    MOVE "0A000" TO APPLOCK-SQLSTATE

@@ -158,6 +158,8 @@ func (a *app) addCommands(root *cobra.Command) {
 	addGroup(root, "Database:",
 		a.purgeCommand(),
 		a.purgeHistoryCommand(),
+		a.askApplLockCommand(),
+		a.answerApplLockCommand(),
 		a.migrateCommand(),
 		a.verifyCommand(),
 		a.grantCommand(),

@@ -189,6 +189,8 @@ func Contract() []Operation {
 		inboxApplLocks(),
 		setApplLockPolicy(),
 		dropApplLockPolicy(),
+		askApplLock(),
+		answerApplLock(),
 		applLockVersion(),
 	}
 }

@@ -105,6 +105,8 @@ type Driver interface {
 	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (SetApplLockPolicyResult, error)
 	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (DropApplLockPolicyResult, error)
 	ApplLockPolicies(ctx context.Context, params ApplLockPoliciesParams) ([]Policy, error)
+	AskApplLock(ctx context.Context, params AskApplLockParams) (AskApplLockResult, error)
+	AnswerApplLock(ctx context.Context, params AnswerApplLockParams) (AnswerApplLockResult, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.

@@ -624,6 +624,105 @@ COMMENT ON SPECIFIC PROCEDURE announce_appl_lock_waiter_row IS 'Say that an oper
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE answer_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_fence BIGINT,
+    IN p_asker_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_answer VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    OUT p_ok_fl CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
+)
+SPECIFIC answer_appl_lock
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_object_type, v_object_id, v_operator_id VARCHAR(4000);
+
+    SET p_ok_fl = 'N';
+    SET p_outcome = 'TODO';
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('answer_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('answer_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('answer_appl_lock', 'p_operator_id', v_operator_id);
+    END IF;
+
+    -- S1: TODO: the one statement that decides.
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE answer_appl_lock IS 'Answer an operator who asks for a held object: give it, or say later or no.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE answer_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_fence BIGINT,
+    IN p_asker_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_answer VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
+)
+SPECIFIC answer_appl_lock_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_ok_fl CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
+    CALL answer_appl_lock(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_expires_ts, v_seconds_left
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_ok_fl AS p_ok_fl,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE answer_appl_lock_row IS 'Answer an operator who asks for a held object: give it, or say later or no; the answer is one row.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE FUNCTION appl_lock_version ()
 RETURNS INTEGER
 SPECIFIC appl_lock_version
@@ -635,6 +734,106 @@ RETURN 1
 
 -- +goose StatementBegin
 COMMENT ON SPECIFIC FUNCTION appl_lock_version IS 'The version of the installed contract.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE ask_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_message VARCHAR(4000),
+    IN p_wait_seconds BIGINT,
+    OUT p_ok_fl CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_fence BIGINT,
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
+)
+SPECIFIC ask_appl_lock
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_object_type, v_object_id, v_operator_id VARCHAR(4000);
+
+    SET p_ok_fl = 'N';
+    SET p_outcome = 'TODO';
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('ask_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('ask_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('ask_appl_lock', 'p_operator_id', v_operator_id);
+    END IF;
+
+    -- S1: TODO: the one statement that decides.
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE ask_appl_lock IS 'Ask whoever holds an object for it, with a message, or go on asking.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE ask_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_message VARCHAR(4000),
+    IN p_wait_seconds BIGINT
+)
+SPECIFIC ask_appl_lock_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_ok_fl CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
+    CALL ask_appl_lock(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_ok_fl AS p_ok_fl,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_fence AS p_fence,
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE ask_appl_lock_row IS 'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1418,7 +1617,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, and who waits for them.'
+COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3461,7 +3660,23 @@ DROP PROCEDURE assert_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE ask_appl_lock_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE ask_appl_lock
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP FUNCTION appl_lock_version
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE answer_appl_lock_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE answer_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin

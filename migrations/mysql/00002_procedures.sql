@@ -544,6 +544,129 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS answer_appl_lock_core;
+-- +goose StatementBegin
+-- answer_appl_lock: TODO: what it does, in one sentence.
+--
+-- Contract   N TODO: it does nothing yet. One sentence for each answer.
+-- In         TODO: what NULL means.
+-- Out        p_ok_fl, p_outcome.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. TODO: what the engine raises.
+-- Locks      TODO: which rows, by which statement, until when.
+-- Race-free  TODO: two at once; a rule of the engine for each claim, and a file in testdata/interleavings.
+-- Differs    TODO: from PostgreSQL, and why.
+
+CREATE PROCEDURE answer_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_asker_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_answer LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Internal to applock: the operation answer_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_key('answer_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('answer_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_enter();
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S1: TODO: the one statement that decides.
+    SET p_ok_fl = 'N';
+    SET p_outcome = 'TODO';
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS answer_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE answer_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_asker_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_answer LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Answer an operator who asks for a held object: give it, or say later or no.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'answer_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL answer_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS answer_appl_lock_row;
+-- +goose StatementBegin
+CREATE PROCEDURE answer_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_asker_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_answer LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Answer an operator who asks for a held object: give it, or say later or no; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'answer_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL answer_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_expires_ts, v_seconds_left
+    );
+    SELECT
+        v_ok_fl AS p_ok_fl,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_expires_ts AS p_expires_ts,
+        v_seconds_left AS p_seconds_left;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS get_appl_lock_check;
 -- +goose StatementBegin
 -- get_appl_lock_check, get_appl_lock_insert, get_appl_lock_tell, get_appl_lock_late: the rare branches of get_appl_lock. appl_lock_policy: what is laid
@@ -1426,6 +1549,130 @@ BEGIN
         SIGNAL SQLSTATE 'LK003' SET
             MESSAGE_TEXT = 'appl_lock_version: is being replaced; call again, or install it again if that lasts';
     CALL appl_lock_version_core();
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS ask_appl_lock_core;
+-- +goose StatementBegin
+-- ask_appl_lock: TODO: what it does, in one sentence.
+--
+-- Contract   N TODO: it does nothing yet. One sentence for each answer.
+-- In         TODO: what NULL means.
+-- Out        p_ok_fl, p_outcome.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. TODO: what the engine raises.
+-- Locks      TODO: which rows, by which statement, until when.
+-- Race-free  TODO: two at once; a rule of the engine for each claim, and a file in testdata/interleavings.
+-- Differs    TODO: from PostgreSQL, and why.
+
+CREATE PROCEDURE ask_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_message LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Internal to applock: the operation ask_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        RESIGNAL;
+    END;
+
+    CALL appl_lock_key('ask_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('ask_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_enter();
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S1: TODO: the one statement that decides.
+    SET p_ok_fl = 'N';
+    SET p_outcome = 'TODO';
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS ask_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE ask_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_message LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Ask whoever holds an object for it, with a message, or go on asking.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'ask_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL ask_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS ask_appl_lock_row;
+-- +goose StatementBegin
+CREATE PROCEDURE ask_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_message LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT
+)
+COMMENT 'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'ask_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL ask_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+    );
+    SELECT
+        v_ok_fl AS p_ok_fl,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_fence AS p_fence,
+        v_expires_ts AS p_expires_ts,
+        v_seconds_left AS p_seconds_left;
 END;
 -- +goose StatementEnd
 
@@ -2503,7 +2750,7 @@ CREATE PROCEDURE inbox_appl_locks(
     IN p_after_event_id BIGINT,
     IN p_max_rows BIGINT
 )
-COMMENT 'What concerns an operator: what others did with its locks, and who waits for them.'
+COMMENT 'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -4743,6 +4990,9 @@ DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
 DROP PROCEDURE IF EXISTS assert_appl_lock_row;
 DROP PROCEDURE IF EXISTS assert_appl_lock;
 DROP PROCEDURE IF EXISTS assert_appl_lock_core;
+DROP PROCEDURE IF EXISTS ask_appl_lock_row;
+DROP PROCEDURE IF EXISTS ask_appl_lock;
+DROP PROCEDURE IF EXISTS ask_appl_lock_core;
 DROP PROCEDURE IF EXISTS appl_lock_version;
 DROP PROCEDURE IF EXISTS appl_lock_version_core;
 DROP PROCEDURE IF EXISTS appl_lock_end;
@@ -4761,6 +5011,9 @@ DROP PROCEDURE IF EXISTS get_appl_lock_tell;
 DROP PROCEDURE IF EXISTS get_appl_lock_insert;
 DROP PROCEDURE IF EXISTS appl_lock_policy;
 DROP PROCEDURE IF EXISTS get_appl_lock_check;
+DROP PROCEDURE IF EXISTS answer_appl_lock_row;
+DROP PROCEDURE IF EXISTS answer_appl_lock;
+DROP PROCEDURE IF EXISTS answer_appl_lock_core;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;

@@ -39,6 +39,12 @@ DECLARE
         WHERE w.expires_ts < v_before
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
+    v_unasked CURSOR FOR
+        SELECT
+        FROM appl_lock_ask AS a
+        WHERE a.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
 BEGIN
     p_purged := 0;
     -- S1: the rows.
@@ -51,8 +57,12 @@ BEGIN
     FOR v_row IN v_dead LOOP
         DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
     END LOOP;
+    -- S3: the requests.
+    FOR v_row IN v_unasked LOOP
+        DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
+    END LOOP;
     IF p_purged > 0 THEN
-        -- S3: the greatest fence.
+        -- S4: the greatest fence.
         UPDATE appl_lock_fence AS f
         SET fence = v_fence
         WHERE f.fence < v_fence;

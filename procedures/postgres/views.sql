@@ -1,4 +1,4 @@
--- appl_lock_live, appl_lock_waiting, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for everybody who reads.
+-- appl_lock_live, appl_lock_waiting, appl_lock_asking, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for everybody who reads.
 --
 -- Contract   A row for each live lock, waiter, event, type with a policy, and type and department. A page is a WHERE on the key behind
 --            the last row, ORDER BY and LIMIT. The columns are in the contract.
@@ -43,6 +43,29 @@ LEFT JOIN appl_lock AS l
     AND l.object_id = w.object_id
     AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
 WHERE w.expires_ts > statement_timestamp();
+
+CREATE OR REPLACE VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    greatest(floor(extract(epoch FROM statement_timestamp() - a.since_ts)), 0)::bigint AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    coalesce(l.operator_id, '') AS holder_id,
+    coalesce(l.department_id, '') AS holder_department_id,
+    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+FROM appl_lock_ask AS a
+LEFT JOIN appl_lock AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+    AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
+WHERE a.expires_ts > statement_timestamp();
 
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT

@@ -23,6 +23,8 @@ OUTCOMES = {
     "renew_appl_locks": {"RENEWED": True, "HELD": False, "FREE": False},
     "set_appl_lock_policy": {"SET": True},
     "drop_appl_lock_policy": {"DROPPED": True, "NONE": False},
+    "ask_appl_lock": {"TODO": False},
+    "answer_appl_lock": {"TODO": False},
     # outcomes: end
 }
 

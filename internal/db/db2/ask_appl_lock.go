@@ -1,0 +1,19 @@
+package db2
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// AskApplLock calls ask_appl_lock_row.
+func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
+	var result db.AskApplLockResult
+	err := d.call(ctx, "ask_appl_lock_row",
+		[]any{params.ObjectType, params.ObjectID, params.OperatorID},
+		Into(&result.OkFL, &result.Outcome))
+	if err != nil {
+		return db.AskApplLockResult{}, err
+	}
+	return result, nil
+}

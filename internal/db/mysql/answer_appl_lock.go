@@ -1,0 +1,20 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// AnswerApplLock calls answer_appl_lock_row.
+func (d *Driver) AnswerApplLock(ctx context.Context, params db.AnswerApplLockParams) (db.AnswerApplLockResult, error) {
+	var result db.AnswerApplLockResult
+	err := d.call(ctx, queries.AnswerApplLock,
+		[]any{params.ObjectType, params.ObjectID, params.OperatorID},
+		into(&result.OkFL, &result.Outcome))
+	if err != nil {
+		return db.AnswerApplLockResult{}, err
+	}
+	return result, nil
+}

@@ -1,0 +1,6 @@
+-- name: AskApplLock :exec
+CALL ask_appl_lock_row(
+    sqlc.arg('object_type'),
+    sqlc.arg('object_id'),
+    sqlc.arg('operator_id')
+);

@@ -52,8 +52,8 @@ BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-    VALUES (p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level)
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl)
+    VALUES (p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level, 'Y')
     ON DUPLICATE KEY UPDATE
         default_ttl_seconds = p_default_ttl_seconds,
         longest_ttl_seconds = p_longest_ttl_seconds,

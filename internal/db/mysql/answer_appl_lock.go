@@ -11,8 +11,14 @@ import (
 func (d *Driver) AnswerApplLock(ctx context.Context, params db.AnswerApplLockParams) (db.AnswerApplLockResult, error) {
 	var result db.AnswerApplLockResult
 	err := d.call(ctx, queries.AnswerApplLock,
-		[]any{params.ObjectType, params.ObjectID, params.OperatorID},
-		into(&result.OkFL, &result.Outcome))
+		[]any{
+			params.ObjectType, params.ObjectID, params.OperatorID, params.Fence, params.AskerID, nullIfEmpty(params.ClientID),
+			params.Answer, params.Reason,
+		},
+		into(
+			&result.OkFL, &result.Outcome, &result.OldOperatorID, &result.OldDepartmentID,
+			db.UTC(&result.ExpiresTS), &result.SecondsLeft,
+		))
 	if err != nil {
 		return db.AnswerApplLockResult{}, err
 	}

@@ -13,6 +13,11 @@ const AnswerApplLock = `-- name: AnswerApplLock :exec
 CALL answer_appl_lock_row(
     ?,
     ?,
+    ?,
+    ?,
+    ?,
+    ?,
+    ?,
     ?
 )
 `
@@ -21,9 +26,23 @@ type AnswerApplLockParams struct {
 	ObjectType interface{}
 	ObjectID   interface{}
 	OperatorID interface{}
+	Fence      interface{}
+	AskerID    interface{}
+	ClientID   interface{}
+	Answer     interface{}
+	Reason     interface{}
 }
 
 func (q *Queries) AnswerApplLock(ctx context.Context, arg AnswerApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, AnswerApplLock, arg.ObjectType, arg.ObjectID, arg.OperatorID)
+	_, err := q.db.ExecContext(ctx, AnswerApplLock,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.Fence,
+		arg.AskerID,
+		arg.ClientID,
+		arg.Answer,
+		arg.Reason,
+	)
 	return err
 }

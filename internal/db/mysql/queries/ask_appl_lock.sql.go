@@ -13,17 +13,33 @@ const AskApplLock = `-- name: AskApplLock :exec
 CALL ask_appl_lock_row(
     ?,
     ?,
+    ?,
+    ?,
+    ?,
+    ?,
     ?
 )
 `
 
 type AskApplLockParams struct {
-	ObjectType interface{}
-	ObjectID   interface{}
-	OperatorID interface{}
+	ObjectType   interface{}
+	ObjectID     interface{}
+	OperatorID   interface{}
+	DepartmentID interface{}
+	ClientID     interface{}
+	Message      interface{}
+	WaitSeconds  interface{}
 }
 
 func (q *Queries) AskApplLock(ctx context.Context, arg AskApplLockParams) error {
-	_, err := q.db.ExecContext(ctx, AskApplLock, arg.ObjectType, arg.ObjectID, arg.OperatorID)
+	_, err := q.db.ExecContext(ctx, AskApplLock,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.DepartmentID,
+		arg.ClientID,
+		arg.Message,
+		arg.WaitSeconds,
+	)
 	return err
 }

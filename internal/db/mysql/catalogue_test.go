@@ -17,9 +17,9 @@ import (
 // internalRoutines are in the catalogue beside the operations and their cores: nobody is granted them.
 func internalRoutines() []string {
 	return []string{
-		"appl_lock_begin", "appl_lock_end", "appl_lock_enter", "appl_lock_inside", "appl_lock_key", "appl_lock_look", "appl_lock_move",
-		"appl_lock_move_page", "appl_lock_number", "appl_lock_policy", "appl_lock_record", "appl_lock_refuse", "appl_lock_release",
-		"appl_lock_text", "get_appl_lock_check", "get_appl_lock_insert", "get_appl_lock_late", "get_appl_lock_tell", "renew_appl_locks_tell",
+		"appl_lock_begin", "appl_lock_end", "appl_lock_enter", "appl_lock_holder", "appl_lock_inside", "appl_lock_key", "appl_lock_look",
+		"appl_lock_move", "appl_lock_move_page", "appl_lock_number", "appl_lock_policy", "appl_lock_record", "appl_lock_refuse", "appl_lock_release",
+		"appl_lock_text", "appl_lock_unask", "get_appl_lock_check", "get_appl_lock_insert", "get_appl_lock_late", "get_appl_lock_tell", "renew_appl_locks_tell",
 	}
 }
 
@@ -186,6 +186,7 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	}
 	given := map[string]any{
 		"p_object_type": "customer", "p_object_id": operation.Name, "p_operator_id": "JDOE", "p_client_id": operation.Name,
+		"p_asker_id": "ASMITH", "p_answer": "GIVE",
 		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1, "p_permits": 1, "p_actor_id": "BOSS", "p_reason": "why",
 		"p_grants": fmt.Sprintf(`[{"object_type": "customer", "object_id": "%s", "operator_id": "JDOE", "fence": %v, "ttl_seconds": 60}]`,
 			operation.Name, get[0]["p_fence"]),
@@ -236,7 +237,7 @@ func dataAccess(name string) string {
 		name = strings.TrimSuffix(name, form)
 	}
 	switch name {
-	case "inquire_appl_lock", "inbox_appl_locks", "appl_lock_policy":
+	case "inquire_appl_lock", "appl_lock_policy":
 		return "READS SQL DATA"
 	case "appl_lock_version", "appl_lock_key", "appl_lock_number", "appl_lock_text", "get_appl_lock_check":
 		return "CONTAINS SQL"

@@ -10,6 +10,23 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+type Asker struct {
+	ObjectType         string
+	ObjectID           string
+	OperatorID         string
+	DepartmentID       string
+	ClientID           string
+	Message            string
+	SinceTs            db.Moment
+	UntilTs            db.Moment
+	WaitedSeconds      int64
+	Answer             string
+	AnswerReason       string
+	HolderID           string
+	HolderDepartmentID string
+	SecondsLeft        int64
+}
+
 type Event struct {
 	EventID          int64
 	EventTs          db.Moment

@@ -218,7 +218,8 @@ func TestYieldPassesOverLockedRequests(t *testing.T) {
 		}
 		mustQuery(t, place.SQL, inboxCall, "JDOE")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, "CALL ask_appl_lock_row('customer', '1', 'ASMITH', NULL, 'p2', 'may I?', NULL)")
+			mustQuery(t, tx, `UPDATE appl_lock_ask SET message = 'changing'
+				WHERE object_type = 'customer' AND object_id = '1' AND operator_id = 'ASMITH' AND client_id = 'p2'`)
 			if got := outcomeOf(t, place.SQL, askCall, "1", "ASMITH", "p1"); got != "GIVEN" {
 				t.Errorf("%s, want GIVEN", got)
 			}

@@ -671,15 +671,15 @@ DROP PROCEDURE IF EXISTS answer_appl_lock_core;
 -- Out        p_old_*: empty unless HELD. p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
--- Locks      S1 locks the asker's rows for the object, at REPEATABLE READ also the gaps beside them, S2 and S3 the object's row. All to
---            the end of the caller's transaction, or of the call's own.
+-- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps beside them, S3 and S4 the
+--            object's row. All to the end of the caller's transaction, or of the call's own.
 -- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. An asker that takes its
---            request back has its row before S1, which finds none, or after S3, when it holds the object. S3 names the grant, and
---            judges the newest row. Of two answers one gives, the other finds HELD. A request that was not there at S1 is
---            passed over by S3 while another transaction has it: its next call removes it.
+--            request back has its row before S2, which finds none, or after S4, when it holds the object. S4 names the grant, and
+--            judges the newest row. Of two answers one gives, the other finds HELD. A request that was not there at S2 is
+--            passed over by S4 while another transaction has it: its next call removes it.
 --            In a transaction only locking reads, so that a later get is not given an old snapshot.
--- Differs    A refusal waits for a transaction that is changing the request. GIVE, and in a transaction each answer, waits for one that is
---            changing the lock, too. No 40001: InnoDB judges the newest row.
+-- Differs    In a transaction each answer waits for one that is changing the lock, or the request, and locks the rows until the caller's
+--            ends. No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE answer_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -702,6 +702,7 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_open BOOLEAN DEFAULT TRUE;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -734,25 +735,36 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'answer_appl_lock: p_answer must be GIVE, LATER or NO';
     END IF;
     CALL appl_lock_text('answer_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
-    CALL appl_lock_enter();
+    CALL appl_lock_look(v_open);
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    CALL appl_lock_begin(v_began);
 
-    -- S1: does the asker still ask? (The aggregate locks all of its rows, and makes it one row in any case.)
-    SELECT MIN(a.client_id)
-    INTO v_client_id
-    FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
-    WHERE a.object_type = p_object_type
-        AND a.object_id = p_object_id
-        AND a.operator_id = p_asker_id
-        AND a.client_id = COALESCE(p_client_id, a.client_id)
-        AND a.expires_ts > UTC_TIMESTAMP(6)
-    FOR UPDATE;
-    -- S2: does the operator hold it by that grant?
-    CALL appl_lock_holder(
-        p_answer = 'GIVE' OR NOT v_began,
-        p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
-    );
+    IF NOT v_open THEN
+        -- S1: does the operator hold it by that grant?
+        CALL appl_lock_holder(
+            FALSE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+        );
+    END IF;
+    IF v_open OR (v_holder_id = p_operator_id AND v_fence = p_fence) THEN
+        IF NOT v_open THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
+        -- S2: does the asker still ask? (The aggregate locks all of its rows, and makes it one row in any case.)
+        SELECT MIN(a.client_id)
+        INTO v_client_id
+        FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id = p_asker_id
+            AND a.client_id = COALESCE(p_client_id, a.client_id)
+            AND a.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+    END IF;
+    IF v_open THEN
+        -- S3: as S1, in a transaction, where the request's row comes first.
+        CALL appl_lock_holder(
+            TRUE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+        );
+    END IF;
     SET p_ok_fl = 'N';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
@@ -777,7 +789,7 @@ BEGIN
             AND a.operator_id = p_asker_id
             AND a.client_id = v_client_id
         FOR UPDATE;
-        -- S3: the grant goes to the asker, whose requests have come true.
+        -- S4: the grant goes to the asker, whose requests have come true.
         CALL appl_lock_move(
             'GIVEN', p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, v_department_id, NULL,
             p_operator_id, p_reason, NULL, 60,
@@ -787,7 +799,7 @@ BEGIN
             CALL appl_lock_unask(p_object_type, p_object_id, p_asker_id);
         END IF;
     ELSE
-        -- S4: the asker is told.
+        -- S5: the asker is told.
         UPDATE appl_lock_ask AS a FORCE INDEX (PRIMARY)
         SET a.holder_id = p_operator_id,
             a.fence = p_fence,
@@ -1849,7 +1861,7 @@ BEGIN
     CALL appl_lock_text('ask_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
     CALL appl_lock_text('ask_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
     CALL appl_lock_text('ask_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
-    CALL appl_lock_text('ask_appl_lock', 'p_message', 'N', 0, 255, p_message);
+    CALL appl_lock_text('ask_appl_lock', 'p_message', 'Y', 0, 255, p_message);
     CALL appl_lock_number('ask_appl_lock', 'p_wait_seconds', 315360000, NULLIF(p_wait_seconds, 0));
     CALL appl_lock_look(v_open);
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
@@ -3017,10 +3029,13 @@ BEGIN
             AND l.object_id = q.object_id
         WHERE q.holder_id = p_operator_id
             AND q.shown_ts IS NULL
+            AND q.answer <> 'NO'
             AND q.expires_ts > v_now
             AND p.yield_after_seconds IS NOT NULL
             AND l.operator_id = p_operator_id
-            AND l.fence = q.fence;
+            AND l.fence = q.fence
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- A server or a transaction that only reads.
     DECLARE CONTINUE HANDLER FOR 1290, 1792, 1836 SET v_more = FALSE;

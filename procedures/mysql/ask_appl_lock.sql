@@ -66,7 +66,7 @@ BEGIN
     CALL appl_lock_text('ask_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
     CALL appl_lock_text('ask_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
     CALL appl_lock_text('ask_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
-    CALL appl_lock_text('ask_appl_lock', 'p_message', 'N', 0, 255, p_message);
+    CALL appl_lock_text('ask_appl_lock', 'p_message', 'Y', 0, 255, p_message);
     CALL appl_lock_number('ask_appl_lock', 'p_wait_seconds', 315360000, NULLIF(p_wait_seconds, 0));
     CALL appl_lock_look(v_open);
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);

@@ -47,10 +47,13 @@ BEGIN
             AND l.object_id = q.object_id
         WHERE q.holder_id = p_operator_id
             AND q.shown_ts IS NULL
+            AND q.answer <> 'NO'
             AND q.expires_ts > v_now
             AND p.yield_after_seconds IS NOT NULL
             AND l.operator_id = p_operator_id
-            AND l.fence = q.fence;
+            AND l.fence = q.fence
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- A server or a transaction that only reads.
     DECLARE CONTINUE HANDLER FOR 1290, 1792, 1836 SET v_more = FALSE;

@@ -389,6 +389,51 @@ func ExampleClient_Inbox() {
 	// that is all
 }
 
+// One operator asks for what another holds, and is given it.
+func ExampleClient_Ask() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object, brown := applock.Object{Type: "customer", ID: "42"}, applock.Owner{Operator: "BROWN", Department: "SALES"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		log.Fatal(err)
+	}
+	request := applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Message: "the customer is on the telephone"}
+	asked, err := client.Ask(ctx, request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(asked.Outcome, asked.Holder.Owner)
+
+	notices, _, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, notice := range notices {
+		fmt.Println(notice.Other, "asks for", notice.Object, "-", notice.Message)
+		answered, err := client.Answer(ctx, applock.AnswerRequest{
+			Key:    applock.Key{Object: notice.Object, Operator: "JDOE", Fence: notice.Fence},
+			Asker:  notice.Other.Operator,
+			Client: notice.Client,
+			Answer: applock.AnswerGive,
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(answered.Outcome, "for", answered.Left, "at first")
+	}
+	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: brown})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(grant.Outcome, "for", grant.Left)
+	// Output:
+	// ASKED JDOE
+	// BROWN (SALES) asks for customer:42 - the customer is on the telephone
+	// GIVEN for 1m0s at first
+	// RENEWED for 168h0m0s
+}
+
 // A refusal says who has the object, and until when.
 func ExampleHeldError() {
 	ctx := context.Background()

@@ -213,7 +213,11 @@ func inboxMarksWhatItShows(t *testing.T, bridge *hsqldb.Bridge) {
 	insertRequest(t, place.SQL, "'a', '1', 'DEAD', '', 'p'", anHourAgo)
 	insertGrant(t, place.SQL, "'a', '1', 'JDOE'", 5, inAnHour)
 	insertGrant(t, place.SQL, "'a', '2', 'JDOE'", 6, inAnHour) // another grant than the one that was met
-	insertGrant(t, place.SQL, "'b', '1', 'JDOE'", 5, inAnHour) // a type without a yield
+	insertGrant(t, place.SQL, "'b', '1', 'JDOE'", 5, inAnHour) // a type whose policy has no yield
+	insertYield(t, place.SQL, "b")
+	if _, err := place.SQL.ExecContext(t.Context(), "UPDATE applock.appl_lock_policy SET yield_after_seconds = NULL WHERE object_type = 'b'"); err != nil {
+		t.Fatal(err)
+	}
 	marked := func(call string) int {
 		t.Helper()
 		if _, err := query(t.Context(), place.SQL, call); err != nil {

@@ -115,8 +115,8 @@ declare -gA _applock_outcomes=(
     [renew_appl_locks]="RENEWED=true HELD=false FREE=false"
     [set_appl_lock_policy]="SET=true"
     [drop_appl_lock_policy]="DROPPED=true NONE=false"
-    [ask_appl_lock]="TODO=false"
-    [answer_appl_lock]="TODO=false"
+    [ask_appl_lock]="ASKED=true GIVEN=true WITHDRAWN=true FREE=false OWN=false"
+    [answer_appl_lock]="GIVEN=true TOLD=true HELD=false FREE=false GONE=false"
     # outcomes: end
 )
 

@@ -143,6 +143,9 @@ func (a *app) addCommands(root *cobra.Command) {
 		a.releaseCommand(),
 		a.inquireCommand(),
 		a.noteCommand(),
+		a.askApplLockCommand(),
+		a.answerApplLockCommand(),
+		a.askingCommand(),
 	)
 	addGroup(root, "Supervise:",
 		a.transferCommand(),
@@ -158,8 +161,6 @@ func (a *app) addCommands(root *cobra.Command) {
 	addGroup(root, "Database:",
 		a.purgeCommand(),
 		a.purgeHistoryCommand(),
-		a.askApplLockCommand(),
-		a.answerApplLockCommand(),
 		a.migrateCommand(),
 		a.verifyCommand(),
 		a.grantCommand(),

@@ -12,7 +12,7 @@ func askApplLock() Operation {
 			{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
 			clientID(),
 			{"p_message", In, Text, "what the holder is to read, up to 255 characters; NULL = empty"},
-			{"p_wait_seconds", In, Number, "seconds until it gives up, 1 to 315360000; 0: it takes the request back; NULL = never"},
+			{"p_wait_seconds", In, Number, "seconds until it gives up, 0 to 315360000; 0: it takes the request back; NULL = never"},
 			okFL(), outcome(),
 			{"p_old_operator_id", Out, Text, "who holds it, when `ASKED`; who held it, when `GIVEN`; else empty"},
 			{"p_old_department_id", Out, Text, "that operator's department; else empty"},

@@ -45,6 +45,12 @@ const (
 	Set         Outcome = "SET"
 	Dropped     Outcome = "DROPPED"
 	None        Outcome = "NONE"
+	Asked       Outcome = "ASKED"
+	Given       Outcome = "GIVEN"
+	Withdrawn   Outcome = "WITHDRAWN"
+	Own         Outcome = "OWN"
+	Told        Outcome = "TOLD"
+	Gone        Outcome = "GONE"
 	// WouldTransfer and WouldRelease are those of a dry run.
 	WouldTransfer Outcome = "WOULD_TRANSFER"
 	WouldRelease  Outcome = "WOULD_RELEASE"
@@ -105,6 +111,7 @@ type Driver interface {
 	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (SetApplLockPolicyResult, error)
 	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (DropApplLockPolicyResult, error)
 	ApplLockPolicies(ctx context.Context, params ApplLockPoliciesParams) ([]Policy, error)
+	ApplLockAsking(ctx context.Context, params ApplLockAskingParams) ([]Asker, error)
 	AskApplLock(ctx context.Context, params AskApplLockParams) (AskApplLockResult, error)
 	AnswerApplLock(ctx context.Context, params AnswerApplLockParams) (AnswerApplLockResult, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)

@@ -35,6 +35,9 @@ func facadeCalls() map[string]facadeCall {
 		"stats":         statsThroughFacade,
 		"events":        eventsThroughFacade,
 		"inbox":         inboxThroughFacade,
+		"ask":           askThroughFacade,
+		"answer":        answerThroughFacade,
+		"asking":        askingThroughFacade,
 		"set":           setThroughFacade,
 		"drop":          dropThroughFacade,
 		"policies":      policiesThroughFacade,
@@ -298,6 +301,87 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 	return WaitersAnswer(waiters), nil
 }
 
+func askThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	asked, err := client.Ask(ctx, applock.AskRequest{
+		Object:   object(args),
+		Owner:    applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
+		Client:   args["client_id"],
+		Message:  args["message"],
+		Wait:     seconds(args, "wait_seconds"),
+		Withdraw: args["wait_seconds"] == "0",
+	})
+	var held *applock.HeldError
+	switch {
+	case errors.As(err, &held): // by who asks
+		return yesOrNo(db.No, db.Own, "", "", 0, end{at: held.Holder.ExpiresAt, left: held.Holder.Left}), nil
+	case errors.Is(err, applock.ErrNotHeld):
+		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
+	}
+	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(asked.Outcome), asked.Holder.Owner.Operator, asked.Holder.Owner.Department,
+		int64(asked.Grant.Fence), end{at: latest(asked.Holder.ExpiresAt, asked.Grant.ExpiresAt), left: asked.Holder.Left + asked.Grant.Left}), err)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func answerThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	answered, err := client.Answer(ctx, applock.AnswerRequest{
+		Key:    applock.Key{Object: object(args), Operator: args["operator_id"], Fence: applock.Fence(number(args, "fence"))},
+		Asker:  args["asker_id"],
+		Client: args["client_id"],
+		Answer: applock.AskAnswer(args["answer"]),
+		Reason: args["reason"],
+	})
+	if answer, held := heldAnswer(err); held {
+		return answer, nil
+	}
+	switch {
+	case errors.Is(err, applock.ErrNotHeld):
+		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
+	case errors.Is(err, applock.ErrNotAsking):
+		return yesOrNo(db.No, db.Gone, "", "", 0, end{}), nil
+	}
+	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(answered.Outcome), "", "", 0, end{at: answered.ExpiresAt, left: answered.Left}), err)
+}
+
+func askingThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	var askers []db.Asker
+	request := applock.AskingRequest{
+		ObjectType: args["object_type"],
+		ObjectID:   args["object_id"],
+		Operator:   args["operator_id"],
+		Department: args["department_id"],
+		PageSize:   int(number(args, "max_rows")),
+	}
+	for asker, err := range client.Asking(ctx, request) {
+		if err != nil {
+			return AnswerOrError(Answer{}, err)
+		}
+		askers = append(askers, db.Asker{
+			ObjectType:   asker.Object.Type,
+			ObjectID:     asker.Object.ID,
+			OperatorID:   asker.Owner.Operator,
+			DepartmentID: asker.Owner.Department,
+			ClientID:     asker.Client,
+			Message:      asker.Message,
+			SinceTS:      asker.Since,
+			UntilTS:      asker.Until,
+			Answer:       string(asker.Answer),
+			AnswerReason: asker.AnswerReason,
+
+			WaitedSeconds:      wholeSeconds(asker.Waited),
+			HolderID:           asker.Holder.Owner.Operator,
+			HolderDepartmentID: asker.Holder.Owner.Department,
+			SecondsLeft:        wholeSeconds(asker.Holder.Left),
+		})
+	}
+	return AskingAnswer(askers), nil
+}
+
 func statsThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	stats, err := client.Stats(ctx, applock.StatsRequest{ObjectType: args["object_type"], Department: args["department_id"]})
 	var rows []map[string]any
@@ -370,6 +454,9 @@ func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 			SecondsLeft:       wholeSeconds(notice.Left),
 			Reason:            notice.Reason,
 			SafeEventID:       next.After,
+			Message:           notice.Message,
+			ClientID:          notice.Client,
+			Fence:             int64(notice.Fence),
 		})
 	}
 	return AnswerOrError(InboxAnswer(rows), err)
@@ -563,6 +650,11 @@ func parameterOf(field string) string {
 		"Owner.Department": "department_id",
 		"Operator":         "operator_id",
 		"Department":       "department_id",
+		"Asker":            "asker_id",
+		"Client":           "client_id",
+		"Message":          "message",
+		"Wait":             "wait_seconds",
+		"Answer":           "answer",
 		"From":             "from_operator_id",
 		"To.Operator":      "to_operator_id",
 		"To.Department":    "to_department_id",

@@ -698,7 +698,7 @@ DECLARE
     v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
     v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
     v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
-    v_client_id text := appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL);
+    v_client_id text := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
     v_answer text := rtrim(p_answer, ' ');
     v_reason text;
     v_department_id text;
@@ -1874,7 +1874,7 @@ REVOKE ALL ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigi
 --            event_ts (of the event; since when that one waits); seconds_left (from now to the end of
 --            this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this one is to
 --            answer message, client_id and the fence of the grant that it is about, else empty and 0.
--- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
 -- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
 --            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
 --            S3 writes only where a type has a yield, once for each request, and not in a transaction that only reads.
@@ -1946,7 +1946,7 @@ BEGIN
     -- S2: the page.
     RETURN QUERY
     SELECT
-        m.kind,
+        m.kind::text,
         m.event_id,
         m.object_type::text,
         m.object_id::text,
@@ -2112,8 +2112,11 @@ BEGIN
                 AND l.object_id = s.object_id
                 AND l.operator_id = s.holder_id
                 AND l.fence = s.fence
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
             WHERE s.holder_id = v_operator_id
                 AND s.shown_ts IS NULL
+                AND s.answer <> 'NO'
                 AND s.expires_ts > v_now
                 AND p.yield_after_seconds IS NOT NULL
             FOR NO KEY UPDATE OF s SKIP LOCKED
@@ -3378,8 +3381,8 @@ BEGIN
     END IF;
 
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level)
+    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl)
+    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, 'Y')
     ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
     SET default_ttl_seconds = excluded.default_ttl_seconds,
         longest_ttl_seconds = excluded.longest_ttl_seconds,

@@ -44,6 +44,29 @@ LEFT JOIN appl_lock_live AS l
     AND l.object_id = w.object_id
 WHERE w.expires_ts > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000;
 
+DROP VIEW IF EXISTS appl_lock_asking;
+CREATE VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    CAST(max(0, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - a.since_ts) / 1000000 AS INTEGER) AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    CAST(coalesce(l.operator_id, '') AS TEXT) AS holder_id,
+    CAST(coalesce(l.department_id, '') AS TEXT) AS holder_department_id,
+    CAST(coalesce(l.seconds_left, 0) AS INTEGER) AS seconds_left
+FROM appl_lock_ask AS a
+LEFT JOIN appl_lock_live AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+WHERE a.expires_ts > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000;
+
 DROP VIEW IF EXISTS appl_lock_history;
 CREATE VIEW appl_lock_history AS
 SELECT
@@ -112,5 +135,6 @@ GROUP BY s.object_type, s.department_id;
 DROP VIEW IF EXISTS appl_lock_stats;
 DROP VIEW IF EXISTS appl_lock_policies;
 DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_asking;
 DROP VIEW IF EXISTS appl_lock_waiting;
 DROP VIEW IF EXISTS appl_lock_live;

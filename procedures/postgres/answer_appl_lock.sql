@@ -33,7 +33,7 @@ DECLARE
     v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
     v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
     v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
-    v_client_id text := appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL);
+    v_client_id text := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
     v_answer text := rtrim(p_answer, ' ');
     v_reason text;
     v_department_id text;

@@ -17,7 +17,7 @@
 --            event_ts (of the event; since when that one waits); seconds_left (from now to the end of
 --            this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this one is to
 --            answer message, client_id and the fence of the grant that it is about, else empty and 0.
--- Raises     LK001 invalid argument. Nothing else on purpose.
+-- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
 -- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
 --            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
 --            S3 writes only where a type has a yield, once for each request, and not in a transaction that only reads.
@@ -72,7 +72,7 @@ BEGIN
     -- S2: the page.
     RETURN QUERY
     SELECT
-        m.kind,
+        m.kind::text,
         m.event_id,
         m.object_type::text,
         m.object_id::text,
@@ -238,8 +238,11 @@ BEGIN
                 AND l.object_id = s.object_id
                 AND l.operator_id = s.holder_id
                 AND l.fence = s.fence
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
             WHERE s.holder_id = v_operator_id
                 AND s.shown_ts IS NULL
+                AND s.answer <> 'NO'
                 AND s.expires_ts > v_now
                 AND p.yield_after_seconds IS NOT NULL
             FOR NO KEY UPDATE OF s SKIP LOCKED

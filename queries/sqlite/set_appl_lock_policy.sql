@@ -14,14 +14,16 @@ INSERT INTO appl_lock_policy (
     default_ttl_seconds,
     longest_ttl_seconds,
     take_reason_fl,
-    history_level
+    history_level,
+    presence_fl
 )
 VALUES (
     @object_type,
     sqlc.narg('default_ttl_seconds'),
     sqlc.narg('longest_ttl_seconds'),
     @take_reason_fl,
-    @history_level
+    @history_level,
+    'Y'
 )
 ON CONFLICT (object_type) DO UPDATE
 SET default_ttl_seconds = excluded.default_ttl_seconds,

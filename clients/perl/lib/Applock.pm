@@ -30,8 +30,8 @@ my %granted = (
     renew_appl_locks => { RENEWED => 1, HELD => 0, FREE => 0 },
     set_appl_lock_policy => { SET => 1 },
     drop_appl_lock_policy => { DROPPED => 1, NONE => 0 },
-    ask_appl_lock => { TODO => 0 },
-    answer_appl_lock => { TODO => 0 },
+    ask_appl_lock => { ASKED => 1, GIVEN => 1, WITHDRAWN => 1, FREE => 0, OWN => 0 },
+    answer_appl_lock => { GIVEN => 1, TOLD => 1, HELD => 0, FREE => 0, GONE => 0 },
     # outcomes: end
 );
 

@@ -162,6 +162,8 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.PollAnswer(eachRow(rows, awaitedObject))
 	case "waiters":
 		return scenario.WaitersAnswer(eachRow(rows, waiter))
+	case "asking":
+		return scenario.AskingAnswer(eachRow(rows, asker))
 	case "events":
 		return scenario.EventsAnswer(eachRow(rows, event))
 	case "inbox":
@@ -276,6 +278,26 @@ func waiter(row map[string]any) db.Waiter {
 	}
 }
 
+func asker(row map[string]any) db.Asker {
+	return db.Asker{
+		ObjectType:   scenario.Text(row["object_type"]),
+		ObjectID:     scenario.Text(row["object_id"]),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		ClientID:     scenario.Text(row["client_id"]),
+		Message:      scenario.Text(row["message"]),
+		SinceTS:      instant(row["since_ts"]),
+		UntilTS:      instant(row["until_ts"]),
+		Answer:       scenario.Text(row["answer"]),
+		AnswerReason: scenario.Text(row["answer_reason"]),
+
+		WaitedSeconds:      whole(row["waited_seconds"]),
+		HolderID:           scenario.Text(row["holder_id"]),
+		HolderDepartmentID: scenario.Text(row["holder_department_id"]),
+		SecondsLeft:        whole(row["seconds_left"]),
+	}
+}
+
 func event(row map[string]any) db.Event {
 	return db.Event{
 		EventID:          whole(row["event_id"]),
@@ -308,6 +330,9 @@ func notice(row map[string]any) db.Notice {
 		SecondsLeft:       whole(row["seconds_left"]),
 		Reason:            scenario.Text(row["reason"]),
 		SafeEventID:       whole(row["safe_event_id"]),
+		Message:           scenario.Text(row["message"]),
+		ClientID:          scenario.Text(row["client_id"]),
+		Fence:             whole(row["fence"]),
 	}
 }
 

@@ -7,23 +7,58 @@ package queries
 
 import (
 	"context"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const answerApplLock = `-- name: AnswerApplLock :one
 SELECT
     p_ok_fl::text AS ok_fl,
-    p_outcome::text AS outcome
-FROM answer_appl_lock_row($1::text, $2::text, $3::text)
+    p_outcome::text AS outcome,
+    p_old_operator_id::text AS old_operator_id,
+    p_old_department_id::text AS old_department_id,
+    p_expires_ts AS expires_ts,
+    p_seconds_left::bigint AS seconds_left
+FROM answer_appl_lock_row(
+    $1::text,
+    $2::text,
+    $3::text,
+    $4::bigint,
+    $5::text,
+    $6::text,
+    $7::text,
+    $8::text
+)
 `
 
 type AnswerApplLockRow struct {
-	OkFl    string
-	Outcome string
+	OkFl            string
+	Outcome         string
+	OldOperatorID   string
+	OldDepartmentID string
+	ExpiresTs       pgtype.Timestamptz
+	SecondsLeft     int64
 }
 
-func (q *Queries) AnswerApplLock(ctx context.Context, objectType string, objectID string, operatorID string) (AnswerApplLockRow, error) {
-	row := q.db.QueryRow(ctx, answerApplLock, objectType, objectID, operatorID)
+func (q *Queries) AnswerApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64, askerID string, clientID pgtype.Text, answer string, reason string) (AnswerApplLockRow, error) {
+	row := q.db.QueryRow(ctx, answerApplLock,
+		objectType,
+		objectID,
+		operatorID,
+		fence,
+		askerID,
+		clientID,
+		answer,
+		reason,
+	)
 	var i AnswerApplLockRow
-	err := row.Scan(&i.OkFl, &i.Outcome)
+	err := row.Scan(
+		&i.OkFl,
+		&i.Outcome,
+		&i.OldOperatorID,
+		&i.OldDepartmentID,
+		&i.ExpiresTs,
+		&i.SecondsLeft,
+	)
 	return i, err
 }

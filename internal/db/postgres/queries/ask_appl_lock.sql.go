@@ -7,23 +7,59 @@ package queries
 
 import (
 	"context"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const askApplLock = `-- name: AskApplLock :one
 SELECT
     p_ok_fl::text AS ok_fl,
-    p_outcome::text AS outcome
-FROM ask_appl_lock_row($1::text, $2::text, $3::text)
+    p_outcome::text AS outcome,
+    p_old_operator_id::text AS old_operator_id,
+    p_old_department_id::text AS old_department_id,
+    p_fence::bigint AS fence,
+    p_expires_ts AS expires_ts,
+    p_seconds_left::bigint AS seconds_left
+FROM ask_appl_lock_row(
+    $1::text,
+    $2::text,
+    $3::text,
+    $4::text,
+    $5::text,
+    $6::text,
+    $7::bigint
+)
 `
 
 type AskApplLockRow struct {
-	OkFl    string
-	Outcome string
+	OkFl            string
+	Outcome         string
+	OldOperatorID   string
+	OldDepartmentID string
+	Fence           int64
+	ExpiresTs       pgtype.Timestamptz
+	SecondsLeft     int64
 }
 
-func (q *Queries) AskApplLock(ctx context.Context, objectType string, objectID string, operatorID string) (AskApplLockRow, error) {
-	row := q.db.QueryRow(ctx, askApplLock, objectType, objectID, operatorID)
+func (q *Queries) AskApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID string, clientID string, message string, waitSeconds pgtype.Int8) (AskApplLockRow, error) {
+	row := q.db.QueryRow(ctx, askApplLock,
+		objectType,
+		objectID,
+		operatorID,
+		departmentID,
+		clientID,
+		message,
+		waitSeconds,
+	)
 	var i AskApplLockRow
-	err := row.Scan(&i.OkFl, &i.Outcome)
+	err := row.Scan(
+		&i.OkFl,
+		&i.Outcome,
+		&i.OldOperatorID,
+		&i.OldDepartmentID,
+		&i.Fence,
+		&i.ExpiresTs,
+		&i.SecondsLeft,
+	)
 	return i, err
 }

@@ -7,32 +7,92 @@ package queries
 
 import (
 	"context"
+	"database/sql"
 )
 
-const answerApplLock = `-- name: AnswerApplLock :one
-
-SELECT
-    CAST('N' AS TEXT) AS ok_fl,
-    CAST('TODO' AS TEXT) AS outcome
+const answerApplLock = `-- name: AnswerApplLock :execrows
+UPDATE appl_lock_ask
+SET holder_id = ?1,
+    fence = ?2,
+    answer = ?3,
+    answer_reason = ?4,
+    answered_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+WHERE object_type = ?5
+    AND object_id = ?6
+    AND operator_id = ?7
+    AND client_id = coalesce(?8, client_id)
+    AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 `
 
-type AnswerApplLockRow struct {
-	OkFl    string
-	Outcome string
+type AnswerApplLockParams struct {
+	OperatorID string
+	Fence      int64
+	Answer     string
+	Reason     string
+	ObjectType string
+	ObjectID   string
+	AskerID    string
+	ClientID   sql.NullString
 }
 
-// answer_appl_lock: TODO: what it does, in one sentence.
+func (q *Queries) AnswerApplLock(ctx context.Context, arg AnswerApplLockParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, answerApplLock,
+		arg.OperatorID,
+		arg.Fence,
+		arg.Answer,
+		arg.Reason,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.AskerID,
+		arg.ClientID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const applLockAskerDepartment = `-- name: ApplLockAskerDepartment :one
+
+SELECT department_id
+FROM appl_lock_ask
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND operator_id = ?3
+    AND client_id = coalesce(?4, client_id)
+    AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+ORDER BY client_id
+LIMIT 1
+`
+
+type ApplLockAskerDepartmentParams struct {
+	ObjectType string
+	ObjectID   string
+	AskerID    string
+	ClientID   sql.NullString
+}
+
+// answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
 //
-// Contract   As procedures/postgres/answer_appl_lock.sql. TODO: what the driver does, and what the statement.
-// In         The arguments as the facade has checked and trimmed them.
-// Out        TODO: what the statement returns.
+// Contract   As procedures/postgres/answer_appl_lock.sql. The driver reads (inquire_appl_lock) and decides. To GIVE it runs S1, moves
+//
+//	the grant (get_appl_lock) and takes the requests away (ask_appl_lock), in one transaction with the event; to LATER
+//	and NO it runs S2.
+//
+// In         The arguments as the facade has checked and trimmed them; client_id NULL = whichever.
+// Out        S1: the department of the asker, or no row: gone. S2: the number of rows changed, 0 = gone.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time.
 // Differs    It waits for any writer of the file.
-func (q *Queries) AnswerApplLock(ctx context.Context) (AnswerApplLockRow, error) {
-	row := q.db.QueryRowContext(ctx, answerApplLock)
-	var i AnswerApplLockRow
-	err := row.Scan(&i.OkFl, &i.Outcome)
-	return i, err
+func (q *Queries) ApplLockAskerDepartment(ctx context.Context, arg ApplLockAskerDepartmentParams) (string, error) {
+	row := q.db.QueryRowContext(ctx, applLockAskerDepartment,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.AskerID,
+		arg.ClientID,
+	)
+	var department_id string
+	err := row.Scan(&department_id)
+	return department_id, err
 }

@@ -7,32 +7,156 @@ package queries
 
 import (
 	"context"
+	"database/sql"
 )
 
 const askApplLock = `-- name: AskApplLock :one
 
+INSERT INTO appl_lock_ask AS a (
+    object_type,
+    object_id,
+    operator_id,
+    department_id,
+    client_id,
+    message,
+    since_ts,
+    until_ts,
+    expires_ts,
+    holder_id,
+    fence,
+    answer,
+    answer_reason
+)
 SELECT
-    CAST('N' AS TEXT) AS ok_fl,
-    CAST('TODO' AS TEXT) AS outcome
+    ?1,
+    ?2,
+    ?3,
+    ?4,
+    ?5,
+    ?6,
+    t.now_ts,
+    t.now_ts + CAST(?7 AS INTEGER) * 1000000,
+    t.now_ts + min(60, coalesce(CAST(?7 AS INTEGER), 60)) * 1000000,
+    ?8,
+    ?9,
+    '',
+    ''
+FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
+WHERE true
+ON CONFLICT (object_type, object_id, operator_id, client_id) DO UPDATE
+SET department_id = excluded.department_id,
+    message = excluded.message,
+    until_ts = excluded.until_ts,
+    expires_ts = excluded.expires_ts,
+    holder_id = excluded.holder_id,
+    fence = excluded.fence,
+    since_ts = CASE WHEN a.expires_ts > excluded.since_ts THEN a.since_ts ELSE excluded.since_ts END,
+    shown_ts = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.shown_ts END,
+    answer = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.answer ELSE '' END,
+    answer_reason = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.answer_reason ELSE '' END,
+    answered_ts = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.answered_ts END
+RETURNING
+    CAST(
+        coalesce(
+            CAST(?10 AS INTEGER) > 0
+                AND max(shown_ts, coalesce(answered_ts, 0), CAST(?11 AS INTEGER)) + CAST(?10 AS INTEGER) * 1000000
+                    <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
+            0
+        ) AS INTEGER
+    ) AS due
 `
 
-type AskApplLockRow struct {
-	OkFl    string
-	Outcome string
+type AskApplLockParams struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	Message      string
+	WaitSeconds  sql.NullInt64
+	HolderID     string
+	Fence        int64
+	Patience     int64
+	LockTs       int64
 }
 
-// ask_appl_lock: TODO: what it does, in one sentence.
+// ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
 //
-// Contract   As procedures/postgres/ask_appl_lock.sql. TODO: what the driver does, and what the statement.
-// In         The arguments as the facade has checked and trimmed them.
-// Out        TODO: what the statement returns.
+// Contract   As procedures/postgres/ask_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1 for what another
+//
+//	operator holds, else S2. Where S1 says that it is due, the driver moves the grant (get_appl_lock) and runs S3, in one
+//	transaction with the event.
+//
+// In         The arguments as the facade has checked and trimmed them; wait_seconds NULL = never gives up. holder_id, fence and
+//
+//	lock_ts are what was read; patience is how long the holder may leave it without an answer, 0 = for ever.
+//
+// Out        S1: due 1 = the holder has had its time. S2 and S3: nothing.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time.
-// Differs    It waits for any writer of the file.
-func (q *Queries) AskApplLock(ctx context.Context) (AskApplLockRow, error) {
-	row := q.db.QueryRowContext(ctx, askApplLock)
-	var i AskApplLockRow
-	err := row.Scan(&i.OkFl, &i.Outcome)
-	return i, err
+// Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last committed one.
+//
+//	The move compares the lock with what was read: a renewal in between keeps it.
+//
+// Differs    It waits for any writer of the file, not only for one of this row.
+func (q *Queries) AskApplLock(ctx context.Context, arg AskApplLockParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, askApplLock,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.DepartmentID,
+		arg.ClientID,
+		arg.Message,
+		arg.WaitSeconds,
+		arg.HolderID,
+		arg.Fence,
+		arg.Patience,
+		arg.LockTs,
+	)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const fulfilApplLockAsks = `-- name: FulfilApplLockAsks :exec
+DELETE FROM appl_lock_ask
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND operator_id = ?3
+`
+
+type FulfilApplLockAsksParams struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+}
+
+func (q *Queries) FulfilApplLockAsks(ctx context.Context, arg FulfilApplLockAsksParams) error {
+	_, err := q.db.ExecContext(ctx, fulfilApplLockAsks, arg.ObjectType, arg.ObjectID, arg.OperatorID)
+	return err
+}
+
+const withdrawApplLockAsk = `-- name: WithdrawApplLockAsk :exec
+DELETE FROM appl_lock_ask
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND operator_id = ?3
+    AND client_id = ?4
+`
+
+type WithdrawApplLockAskParams struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+	ClientID   string
+}
+
+func (q *Queries) WithdrawApplLockAsk(ctx context.Context, arg WithdrawApplLockAskParams) error {
+	_, err := q.db.ExecContext(ctx, withdrawApplLockAsk,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.ClientID,
+	)
+	return err
 }

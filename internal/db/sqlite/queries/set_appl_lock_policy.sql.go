@@ -17,14 +17,16 @@ INSERT INTO appl_lock_policy (
     default_ttl_seconds,
     longest_ttl_seconds,
     take_reason_fl,
-    history_level
+    history_level,
+    presence_fl
 )
 VALUES (
     ?1,
     ?2,
     ?3,
     ?4,
-    ?5
+    ?5,
+    'Y'
 )
 ON CONFLICT (object_type) DO UPDATE
 SET default_ttl_seconds = excluded.default_ttl_seconds,

@@ -87,8 +87,10 @@ main: BEGIN
             BEGIN
                 DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
                 SET v_changed = 1;
-                INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-                VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level);
+                INSERT INTO appl_lock_policy (
+                    object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl
+                )
+                VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, 'Y');
             END;
         END IF;
         IF v_changed = 1 THEN

@@ -340,6 +340,18 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "o", MaxRows: 5})
 			return err
 		}, []driver.Value{"o", int64(5)}},
+		{"AskForEver", "CALL applock.ask_appl_lock_row(?, ?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
+			return err
+		}, []driver.Value{"t", "i", "o", "", "c", ""}},
+		{"AskNoMore", "CALL applock.ask_appl_lock_row(?, ?, ?, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c", WaitSeconds: new(int64)})
+			return err
+		}, []driver.Value{"t", "i", "o", "", "c", "", int64(0)}},
+		{"AnswerToAnyProgram", "CALL applock.answer_appl_lock_row(?, ?, ?, ?, ?, NULL, ?, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.AnswerApplLock(ctx, db.AnswerApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", Fence: 5, AskerID: "a", Answer: "NO"})
+			return err
+		}, []driver.Value{"t", "i", "o", int64(5), "a", "NO", ""}},
 		{"AwaitForEver", "CALL applock.announce_appl_lock_waiter_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			return driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
 		}, []driver.Value{"t", "i", "o", "", "c"}},
@@ -390,6 +402,14 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"note_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none},
 			db.NoteApplLockResult{OkFL: db.No, Outcome: db.Free},
+		},
+		"ask_appl_lock": {
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
+			db.AskApplLockResult{OkFL: db.No, Outcome: db.Free},
+		},
+		"answer_appl_lock": {
+			[]driver.Value{[]byte("N"), []byte("GONE"), none, none, nil, int64(0)},
+			db.AnswerApplLockResult{OkFL: db.No, Outcome: "GONE"},
 		},
 		"get_appl_lock_permit": {
 			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},

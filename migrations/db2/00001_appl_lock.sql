@@ -1,5 +1,5 @@
 -- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one,
--- appl_lock_event, the history, appl_lock_policy, what is laid down for a type,
+-- appl_lock_viewer, the table of those who look at an object, appl_lock_event, the history, appl_lock_policy, what is laid down for a type,
 -- appl_lock_fence, the greatest fence purged, and appl_lock_serialize, which Db2 needs for serialize_appl_lock.
 
 -- +goose Up
@@ -196,6 +196,69 @@ COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless t
 COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the lock when the program last looked; empty for nobody.'
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+CREATE TABLE appl_lock_viewer (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    client_id VARCHAR(256) NOT NULL,
+    state VARCHAR(8) NOT NULL,
+    since_ts TIMESTAMP NOT NULL,
+    seen_ts TIMESTAMP NOT NULL,
+    expires_ts TIMESTAMP NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_viewer VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_viewer IS 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the operator; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks, UTC.'
+-- +goose StatementEnd
+
 -- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
 -- sort; what an operator did, lost and got in indexes.
 -- +goose StatementBegin
@@ -310,6 +373,8 @@ CREATE TABLE appl_lock_policy (
     longest_ttl_seconds BIGINT,
     take_reason_fl CHAR(1) NOT NULL,
     history_level VARCHAR(8) NOT NULL,
+    presence_fl CHAR(1) NOT NULL,
+    yield_after_seconds BIGINT,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 -- +goose StatementEnd
@@ -342,6 +407,14 @@ COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock a
 COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.'
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Whether see_appl_lock records and shows who looks at an object, Y or N.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'How long a holder may leave a request unanswered; NULL = for ever.'
+-- +goose StatementEnd
+
 -- +goose Down
 -- All locks are lost.
 -- +goose StatementBegin
@@ -350,6 +423,10 @@ DROP TABLE appl_lock_policy
 
 -- +goose StatementBegin
 DROP TABLE appl_lock_event
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_viewer
 -- +goose StatementEnd
 
 -- +goose StatementBegin

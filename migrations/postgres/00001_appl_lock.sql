@@ -1,5 +1,5 @@
--- Creates the tables: appl_lock has the locks, appl_lock_waiter who waits for one, appl_lock_event the history, appl_lock_policy
--- the policies of types, and appl_lock_fence the greatest fence that was purged.
+-- Creates the tables: appl_lock has the locks, appl_lock_waiter who waits for one, appl_lock_viewer who looks at an object,
+-- appl_lock_event the history, appl_lock_policy the policies of types, and appl_lock_fence the greatest fence that was purged.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -85,6 +85,37 @@ COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up; NULL = never.'
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits.';
 COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the object at the last announcement or poll; empty for nobody. A hint for the inbox, which verifies it.';
 
+-- Unlogged: presence is worth no write-ahead log. A crash empties the table, and a standby cannot read it.
+-- Fillfactor: a heartbeat rewrites its row on its own page (a HOT update): the primary key is the only index.
+CREATE UNLOGGED TABLE appl_lock_viewer (
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    object_id varchar(255) COLLATE "C" NOT NULL,
+    operator_id varchar(64) COLLATE "C" NOT NULL,
+    department_id varchar(64) COLLATE "C" NOT NULL,
+    client_id varchar(64) COLLATE "C" NOT NULL,
+    state varchar(8) COLLATE "C" NOT NULL,
+    since_ts timestamptz NOT NULL,
+    seen_ts timestamptz NOT NULL,
+    expires_ts timestamptz NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+) WITH (fillfactor = 70);
+
+COMMENT ON TABLE appl_lock_viewer IS
+    'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT ON COLUMN appl_lock_viewer.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
+COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.';
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the operator; may be empty.';
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.';
+COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.';
+COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks.';
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so.';
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks.';
+
 -- No foreign key: an event outlives its object. An index for each way to look for events, in the order of event_id: an object's,
 -- and what an operator did, lost and got.
 CREATE TABLE appl_lock_event (
@@ -137,6 +168,8 @@ CREATE TABLE appl_lock_policy (
     longest_ttl_seconds bigint,
     take_reason_fl character(1) COLLATE "C" NOT NULL,
     history_level varchar(8) COLLATE "C" NOT NULL,
+    presence_fl character(1) COLLATE "C" NOT NULL,
+    yield_after_seconds bigint,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 );
 
@@ -147,6 +180,8 @@ COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant fo
 COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.';
 COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
 COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.';
+COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Whether see_appl_lock records and shows who looks at an object, Y or N.';
+COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'How long a holder may leave a request unanswered; NULL = for ever.';
 
 CREATE TABLE appl_lock_fence (
     id smallint NOT NULL,
@@ -216,6 +251,7 @@ BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_fence', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_policy', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_event', v_schema);
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_viewer', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock', v_schema);
 END

@@ -36,8 +36,10 @@ func setLockTimeout(r sqlRoutine) string {
 	return "SET CURRENT LOCK TIMEOUT 1"
 }
 
-// usesTables tells of a step that it asks or changes one of the two tables, readsTables that it asks.
-func (s sqlStep) usesTables() bool  { return s.has("appl_lock") || s.has("appl_lock_waiter") }
+// usesTables tells of a step that it asks or changes one of the three tables, readsTables that it asks.
+func (s sqlStep) usesTables() bool {
+	return s.has("appl_lock") || s.has("appl_lock_waiter") || s.has("appl_lock_viewer")
+}
 func (s sqlStep) readsTables() bool { return s.has("SELECT") && s.usesTables() }
 
 // changedTable returns the table of an UPDATE or DELETE.
@@ -140,7 +142,7 @@ func insertIsCaught(r sqlRoutine, i int) string {
 	if isHandler && !step.is("DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0") {
 		return fmt.Sprintf("`%s`: the only handler is that for 23505", step)
 	}
-	if !isHandler && !step.begins("INSERT INTO appl_lock (") && !step.begins("INSERT INTO appl_lock_waiter (") {
+	if !isHandler && !step.begins("INSERT INTO appl_lock (") && !step.begins("INSERT INTO appl_lock_waiter (") && !step.begins("INSERT INTO appl_lock_viewer (") {
 		return ""
 	}
 	if block := r.block(i); !slices.Equal(block, []string{"declare", "set", "insert", "end"}) ||
@@ -304,7 +306,7 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 func lockTimeoutIsSet(r sqlRoutine) []string {
 	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "appl_lock_move", "take_appl_lock", "note_appl_lock", "assert_appl_lock",
 		"purge_appl_locks", "purge_appl_lock_history", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks",
-		"set_appl_lock_policy", "drop_appl_lock_policy")
+		"see_appl_lock", "set_appl_lock_policy", "drop_appl_lock_policy")
 	var complaints []string
 	isSet := false
 	for _, step := range r.steps {
@@ -386,6 +388,13 @@ func permittedConditions(r sqlRoutine, i int, table string) []string {
 			"object_type = c_waiter_type AND object_id = c_waiter_id AND operator_id = c_waiter_operator" +
 				" AND client_id = c_waiter_client AND expires_ts = c_waiter_expires",
 		},
+		// Of the dead of one object, or of its own row.
+		"appl_lock_viewer": {
+			waiterKey,
+			key + " AND expires_ts < v_before",
+			"object_type = c_viewer_type AND object_id = c_viewer_id AND operator_id = c_viewer_operator" +
+				" AND client_id = c_viewer_client AND expires_ts = c_viewer_expires",
+		},
 	}[table]
 }
 
@@ -394,7 +403,7 @@ func (r sqlRoutine) isBehindChange(i int) bool {
 	return r.steps[i].opener >= 0 && r.steps[r.steps[i].opener].is("IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN")
 }
 
-var alias = regexp.MustCompile(`\b[lwpf]\.`)
+var alias = regexp.MustCompile(`\b[lwpfv]\.`)
 
 // changeIsOfTheRowRead: an UPDATE or DELETE decides, so it must not find another row than the one that was
 // judged, or the same one changed.
@@ -415,7 +424,7 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 func changeIsCounted(r sqlRoutine, i int) string {
 	const count = "GET DIAGNOSTICS v_changed = ROW_COUNT"
 	table := r.steps[i].changedTable()
-	decides := table == "appl_lock" && !r.isBehindChange(i) || table == "appl_lock_policy" || table == "appl_lock_event" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter")
+	decides := table == "appl_lock" && !r.isBehindChange(i) || table == "appl_lock_policy" || table == "appl_lock_event" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter") || table == "appl_lock_viewer" && r.isOneOf("see_appl_lock") && r.steps[i].verb() == "update"
 	if decides && !r.next(i).is(count) {
 		return fmt.Sprintf("directly behind a change of %s stands `%s`, want `%s`", table, r.next(i), count)
 	}

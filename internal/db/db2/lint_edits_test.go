@@ -23,6 +23,7 @@ func lintEdits() []lintEdit {
 		announce  = "procedures/db2/announce_appl_lock_waiter.sql"
 		get       = "procedures/db2/get_appl_lock.sql"
 		inbox     = "procedures/db2/inbox_appl_locks.sql"
+		see       = "procedures/db2/see_appl_lock.sql"
 		history   = "procedures/db2/purge_appl_lock_history.sql"
 		move      = "procedures/db2/appl_lock_move.sql"
 		views     = "procedures/db2/views.sql"
@@ -195,6 +196,7 @@ func lintEdits() []lintEdit {
 		edit(note, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(release, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(renew, "SET CURRENT LOCK TIMEOUT 0", "SET CURRENT LOCK TIMEOUT 1", "registers: `set current lock timeout 1`", "lock timeout: a table is used before"),
+		edit(see, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(retract, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(retract, timeout+"    -- S1: nobody waits.\n    DELETE FROM appl_lock_waiter\n    WHERE", "    SET", "lock timeout: the lock timeout is not set"),
 		edit(purgeZOS, "    SET v_limit = v_max_rows;", timeout+"    SET v_limit = v_max_rows;", "lock timeout: set where it must not be"),
@@ -209,6 +211,9 @@ func lintEdits() []lintEdit {
 		edit(inquire, "COUNT(*)", "1", "one row: may give no row"),
 
 		edit(announce, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
+		edit(see, "\n                AND v.client_id = v_client_id", "", "row read: a change of appl_lock_viewer"),
+		edit(see, "\n            AND expires_ts < v_before;", ";", "row read: a change of appl_lock_viewer"),
+		edit(purge, "\n            AND expires_ts = c_viewer_expires", "", "row read: a change of appl_lock_viewer"),
 		edit(get, "                AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
 		edit(move, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
 		edit(get, "\n                AND l.note = v_old_note", "", "row read: a change of appl_lock is `WHERE l.object_type"),

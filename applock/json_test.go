@@ -104,8 +104,8 @@ func results() []result {
 		},
 		{
 			applock.Policy{Type: "customer", DefaultTTL: time.Hour, TakeWithoutReason: true, HistoryLevel: applock.HistoryAll},
-			`{"outcome":"SET","object_type":"customer","default_ttl_seconds":3600,"longest_ttl_seconds":0,"take_reason_fl":"N","history_level":"ALL"}`,
-			"{Type:customer DefaultTTL:1h0m0s LongestTTL:0s TakeWithoutReason:true HistoryLevel:ALL}",
+			`{"outcome":"SET","object_type":"customer","default_ttl_seconds":3600,"longest_ttl_seconds":0,"take_reason_fl":"N","history_level":"ALL","presence_fl":"Y","yield_after_seconds":0}`,
+			"{Type:customer DefaultTTL:1h0m0s LongestTTL:0s TakeWithoutReason:true HistoryLevel:ALL WithoutPresence:false YieldAfter:0s}",
 		},
 		{
 			applock.Server{Product: "PostgreSQL", Version: "18.1"},

@@ -95,6 +95,8 @@ func inFlags(err error) string {
 		"DefaultTTL":       "--default-ttl",
 		"LongestTTL":       "--longest-ttl",
 		"HistoryLevel":     "--history",
+		"YieldAfter":       "--yield-after",
+		"Client":           "--client",
 		"Owner.Operator":   "--operator",
 		"Owner.Department": "--department",
 		"Operator":         "--operator",

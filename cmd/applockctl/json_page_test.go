@@ -176,6 +176,11 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	for _, more := range []string{"--dry-run", "--quiet=false"} {
 		run(u, "release --all", "--operator", "mlee", "--by", "boss", "--reason", "left", more)
 	}
+	run(u, "see", "customer:42", "--operator", "asmith")
+	run(u, "get", "customer:42", "--operator", "jdoe")
+	run(u, "see", "customer:42", "--operator", "mlee")
+	run(u, "viewers")
+	run(u, "release", "customer:42", "--operator", "jdoe")
 	run(u, "stats")
 	for _, sub := range []string{"policy set", "policy drop", "policy drop"} {
 		run(u, sub, "customer", "--by", "mlee")
@@ -383,6 +388,8 @@ func goResults() []goResult {
 		Object: object, Owner: owner, Client: "p1", Since: moment, Until: moment, Waited: time.Second, Holder: applock.Holder{Owner: owner, Left: time.Hour},
 	}
 	notice := applock.Notice{Kind: applock.NoticeTaken, Event: 9, Object: object, Other: owner, At: moment, Left: time.Hour, Reason: "why"}
+	present := applock.Presence{Kind: applock.PresenceViewer, Owner: owner, Client: "tab-7", State: applock.StateEditing, Since: moment, Left: time.Minute}
+	viewer := applock.Viewer{Object: object, Owner: owner, Client: "tab-7", State: applock.StateEditing, Since: moment, Left: time.Minute}
 	event := applock.Event{ID: 9, At: moment, Object: object, Kind: applock.EventTaken, Actor: "mlee", From: owner, FromFence: 7, ToFence: 8}
 	taken := takeAnswer{lockAnswer: granted, FormerHolder: owner.Operator, FormerHolderDepartment: owner.Department}
 	return []goResult{
@@ -393,6 +400,8 @@ func goResults() []goResult {
 		{"list --waiting", waiter, listedWaiterOf(waiter), "fence acquired_ts lock_ts expires_ts note"}, // no waiter tells them
 		{"history", event, listedEventOf(event), ""},
 		{"inbox", notice, listedNoticeOf(notice, applock.InboxPosition{After: 5}), "safe_event_id"}, // the InboxPosition has it
+		{"see", present, presentOne{present}, ""},
+		{"viewers", viewer, listedViewer{viewer}, ""},
 		{"stats", applock.Stats{ObjectType: "customer"}, countedLocks{applock.Stats{ObjectType: "customer"}}, ""},
 		{"policy list", applock.Policy{Type: "customer"}, policyAnswer{applock.Policy{Type: "customer"}}, ""},
 	}

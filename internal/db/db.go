@@ -108,6 +108,8 @@ type Driver interface {
 	ApplLockStats(ctx context.Context, params ApplLockStatsParams) ([]Stats, error)
 	ApplLockHistory(ctx context.Context, params ApplLockHistoryParams) ([]Event, error)
 	InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error)
+	SeeApplLock(ctx context.Context, params SeeApplLockParams) ([]Presence, error)
+	ApplLockViewers(ctx context.Context, params ApplLockViewersParams) ([]Viewer, error)
 	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (SetApplLockPolicyResult, error)
 	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (DropApplLockPolicyResult, error)
 	ApplLockPolicies(ctx context.Context, params ApplLockPoliciesParams) ([]Policy, error)

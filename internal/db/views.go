@@ -13,7 +13,7 @@ type View struct {
 
 // Views returns all views in the order of the documentation.
 func Views() []View {
-	return []View{liveView(), waitingView(), askingView(), historyView(), policiesView(), statsView()}
+	return []View{liveView(), waitingView(), askingView(), viewersView(), historyView(), policiesView(), statsView()}
 }
 
 func column(name string, kind Type, meaning string) Parameter {
@@ -90,6 +90,23 @@ func askingView() View {
 	}
 }
 
+func viewersView() View {
+	const key = 5
+	return View{
+		Name:    "appl_lock_viewers",
+		Summary: "A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.",
+		Key:     key,
+		Columns: append(objectColumns(),
+			column("operator_id", Text, "who looks"),
+			column("department_id", Text, "that operator's department; may be empty"),
+			column("client_id", Text, "the browser tab or program"),
+			column("state", Text, "what it does there: `VIEWING`, `EDITING` or `IDLE`"),
+			column("since_ts", Timestamp, "since when it looks"),
+			column("seconds_left", Number, "whole seconds until it is not listed any more, unless it calls again; rounded up"),
+		),
+	}
+}
+
 func historyView() View {
 	return View{
 		Name:    "appl_lock_history",
@@ -126,6 +143,8 @@ func policiesView() View {
 			column("longest_ttl_seconds", Number, "greatest ttl, to which greater ones are cut; NULL = 315360000 (10 years)"),
 			column("take_reason_fl", Text, "whether taking a lock from another needs a reason, `Y` or `N`"),
 			column("history_level", Text, "what the history records: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too"),
+			column("presence_fl", Text, "whether see_appl_lock records and shows who looks at an object, `Y` or `N`"),
+			column("yield_after_seconds", Number, "how long a holder may leave a request unanswered; NULL = for ever"),
 		},
 	}
 }

@@ -198,6 +198,33 @@ func AskingAnswer(askers []db.Asker) Answer {
 	return orNone(answer)
 }
 
+// SeeAnswer has one word for each row: what it is, who, and by which program.
+func SeeAnswer(present []db.Presence) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range present {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s", row.Kind, row.OperatorID, row.ClientID))
+		answer.Values[nth("department_id", i+1)] = row.DepartmentID
+		answer.Values[nth("state", i+1)] = string(row.State)
+		answer.Values[nth("since_ts", i+1)] = timestamp(row.SinceTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+		answer.Values[nth("message", i+1)] = row.Message
+	}
+	return orNone(answer)
+}
+
+// ViewersAnswer has one word for each row, the key.
+func ViewersAnswer(viewers []db.Viewer) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range viewers {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s/%s/%s", row.ObjectType, row.ObjectID, row.OperatorID, row.ClientID))
+		answer.Values[nth("department_id", i+1)] = row.DepartmentID
+		answer.Values[nth("state", i+1)] = string(row.State)
+		answer.Values[nth("since_ts", i+1)] = timestamp(row.SinceTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+	}
+	return orNone(answer)
+}
+
 func orNone(answer Answer) Answer {
 	if len(answer.Words) == 0 {
 		answer.Words = []string{"none"}

@@ -35,6 +35,8 @@ func facadeCalls() map[string]facadeCall {
 		"stats":         statsThroughFacade,
 		"events":        eventsThroughFacade,
 		"inbox":         inboxThroughFacade,
+		"see":           seeThroughFacade,
+		"viewers":       viewersThroughFacade,
 		"ask":           askThroughFacade,
 		"answer":        answerThroughFacade,
 		"asking":        askingThroughFacade,
@@ -462,6 +464,61 @@ func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 	return AnswerOrError(InboxAnswer(rows), err)
 }
 
+func seeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	state, given := args["state"]
+	if !given {
+		state = string(applock.StateLeft)
+	}
+	present, err := client.See(ctx, applock.SeeRequest{
+		Object: object(args),
+		Owner:  applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
+		Client: args["client_id"],
+		State:  applock.PresenceState(state),
+		TTL:    seconds(args, "ttl_seconds"),
+	})
+	var rows []db.Presence
+	for _, one := range present {
+		rows = append(rows, db.Presence{
+			Kind:         db.PresenceKind(one.Kind),
+			OperatorID:   one.Owner.Operator,
+			DepartmentID: one.Owner.Department,
+			ClientID:     one.Client,
+			State:        db.PresenceState(one.State),
+			SinceTS:      one.Since,
+			SecondsLeft:  wholeSeconds(one.Left),
+			Message:      one.Message,
+		})
+	}
+	return AnswerOrError(SeeAnswer(rows), err)
+}
+
+func viewersThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	var viewers []db.Viewer
+	request := applock.ViewersRequest{
+		ObjectType: args["object_type"],
+		ObjectID:   args["object_id"],
+		Operator:   args["operator_id"],
+		Department: args["department_id"],
+		PageSize:   int(number(args, "max_rows")),
+	}
+	for viewer, err := range client.Viewers(ctx, request) {
+		if err != nil {
+			return AnswerOrError(Answer{}, err)
+		}
+		viewers = append(viewers, db.Viewer{
+			ObjectType:   viewer.Object.Type,
+			ObjectID:     viewer.Object.ID,
+			OperatorID:   viewer.Owner.Operator,
+			DepartmentID: viewer.Owner.Department,
+			ClientID:     viewer.Client,
+			State:        db.PresenceState(viewer.State),
+			SinceTS:      viewer.Since,
+			SecondsLeft:  wholeSeconds(viewer.Left),
+		})
+	}
+	return ViewersAnswer(viewers), nil
+}
+
 func setThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	err := client.SetPolicy(ctx, applock.SetPolicyRequest{
 		Policy: applock.Policy{
@@ -470,6 +527,8 @@ func setThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 			LongestTTL:        seconds(args, "longest_ttl_seconds"),
 			TakeWithoutReason: args["take_reason_fl"] == "N",
 			HistoryLevel:      applock.HistoryLevel(args["history_level"]),
+			WithoutPresence:   args["presence_fl"] == "N",
+			YieldAfter:        seconds(args, "yield_after_seconds"),
 		},
 		Actor:  args["actor_id"],
 		Reason: args["reason"],
@@ -493,10 +552,14 @@ func policiesThroughFacade(ctx context.Context, client *applock.Client, args Arg
 		if policy.TakeWithoutReason {
 			flag = db.No
 		}
+		presence := db.Yes
+		if policy.WithoutPresence {
+			presence = db.No
+		}
 		rows = append(rows, map[string]any{
 			"object_type": policy.Type, "default_ttl_seconds": orNull(policy.DefaultTTL),
 			"longest_ttl_seconds": orNull(policy.LongestTTL), "take_reason_fl": string(flag),
-			"history_level": string(policy.HistoryLevel),
+			"history_level": string(policy.HistoryLevel), "presence_fl": string(presence), "yield_after_seconds": orNull(policy.YieldAfter),
 		})
 	}
 	return AnswerOrError(PoliciesAnswer(rows), err)
@@ -558,8 +621,10 @@ func StatsAnswer(rows []map[string]any) Answer {
 
 // PoliciesAnswer has one word for each row of appl_lock_policies, the type and what is laid down for it.
 func PoliciesAnswer(rows []map[string]any) Answer {
-	var answer Answer
-	for _, row := range rows {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range rows {
+		answer.Values[nth("presence_fl", i+1)] = Text(row["presence_fl"])
+		answer.Values[nth("yield_after_seconds", i+1)] = Text(row["yield_after_seconds"])
 		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s/%s/%s", row["object_type"],
 			Text(row["default_ttl_seconds"]), Text(row["longest_ttl_seconds"]), row["take_reason_fl"], row["history_level"]))
 	}
@@ -668,6 +733,8 @@ func parameterOf(field string) string {
 		"DefaultTTL":       "default_ttl_seconds",
 		"LongestTTL":       "longest_ttl_seconds",
 		"HistoryLevel":     "history_level",
+		"YieldAfter":       "yield_after_seconds",
+		"State":            "state",
 		"After":            "after_event_id",
 		"Position.After":   "after_event_id",
 		"After.Type":       "after_type",

@@ -43,7 +43,7 @@ func (s Step) scratch(prefix string) Step {
 		if kind, rest, found := strings.Cut(word, "/"); found && (s.Operation == "events" || s.Operation == "inbox") {
 			s.Words[i] = kind + "/" + scratchObject(prefix, rest)
 		}
-		if key, client, found := cutLast(s.Words[i], "/"); found && (s.Operation == "waiters" || s.Operation == "asking") {
+		if key, client, found := cutLast(s.Words[i], "/"); found && client != "" && slices.Contains([]string{"waiters", "asking", "viewers", "see"}, s.Operation) {
 			s.Words[i] = key + "/" + scratchName(prefix, client)
 		}
 		if objectType, rest, found := strings.Cut(word, "/"); found && (s.Operation == "stats" || s.Operation == "policies") {

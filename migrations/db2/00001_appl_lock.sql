@@ -1,6 +1,6 @@
--- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one,
--- appl_lock_event, the history, appl_lock_policy, what is laid down for a type,
--- appl_lock_fence, the greatest fence purged, and appl_lock_serialize, which Db2 needs for serialize_appl_lock.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer,
+-- who looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence
+-- that was purged; appl_lock_serialize, which Db2 needs for serialize_appl_lock.
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
@@ -293,6 +293,69 @@ COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; 
 COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL = not yet.'
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+CREATE TABLE appl_lock_viewer (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    client_id VARCHAR(256) NOT NULL,
+    state VARCHAR(8) NOT NULL,
+    since_ts TIMESTAMP NOT NULL,
+    seen_ts TIMESTAMP NOT NULL,
+    expires_ts TIMESTAMP NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_viewer VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_viewer IS 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the operator; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks, UTC.'
+-- +goose StatementEnd
+
 -- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
 -- sort; what an operator did, lost and got in indexes.
 -- +goose StatementBegin
@@ -461,6 +524,10 @@ DROP TABLE appl_lock_event
 
 -- +goose StatementBegin
 DROP TABLE appl_lock_ask
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_viewer
 -- +goose StatementEnd
 
 -- +goose StatementBegin

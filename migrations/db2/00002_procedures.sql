@@ -408,6 +408,28 @@ COMMENT ON TABLE appl_lock_asking IS 'A row for each operator that asks for an o
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    CAST(DAYS(v.expires_ts) - DAYS(t.now_ts) AS BIGINT) * 86400
+        + MIDNIGHT_SECONDS(v.expires_ts) - MIDNIGHT_SECONDS(t.now_ts)
+        + CASE WHEN MICROSECOND(v.expires_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END AS seconds_left
+FROM appl_lock_viewer AS v
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON v.expires_ts > t.now_ts
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_viewers IS 'A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -439,7 +461,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p
 -- +goose StatementEnd
 
@@ -920,7 +944,7 @@ MODIFIES SQL DATA
 main: BEGIN
     DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_message VARCHAR(4000);
     DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
-    DECLARE v_now, v_until_ts, v_ask_ends_ts, v_shown_ts, v_answered_ts, v_silent_ts TIMESTAMP;
+    DECLARE v_now, v_until_ts, v_ask_ends_ts, v_shown_ts, v_answered_ts, v_edited_ts, v_silent_ts TIMESTAMP;
     DECLARE v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_fence, v_seconds_left, v_old_fence, v_old_ttl_seconds, v_yield_after_seconds BIGINT;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
@@ -1081,6 +1105,18 @@ main: BEGIN
             END IF;
             IF v_old_lock_ts > v_silent_ts THEN
                 SET v_silent_ts = v_old_lock_ts;
+            END IF;
+            -- S2d: when did the holder last say that it edits?
+            SELECT COUNT(*), MAX(v.seen_ts)
+            INTO v_rows, v_edited_ts
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_old_operator_id
+                AND v.state = 'EDITING'
+            WITH CS;
+            IF v_edited_ts > v_silent_ts THEN
+                SET v_silent_ts = v_edited_ts;
             END IF;
             IF v_silent_ts + (v_yield_after_seconds) SECOND <= v_now THEN
                 -- S3: the holder has had its time.
@@ -1278,8 +1314,8 @@ BEGIN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
-        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
         v_object_type || v_actor_id, ' ',
@@ -2603,6 +2639,28 @@ BEGIN
             AND expires_ts = c_request_expires;
     END FOR;
 
+    -- S7: which viewers could go?
+    FOR viewer AS
+        SELECT
+            v.object_type AS c_viewer_type,
+            v.object_id AS c_viewer_id,
+            v.operator_id AS c_viewer_operator,
+            v.client_id AS c_viewer_client,
+            v.expires_ts AS c_viewer_expires
+        FROM appl_lock_viewer AS v
+        WHERE v.expires_ts < v_before
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S8: remove it, if it is still so.
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = c_viewer_type
+            AND object_id = c_viewer_id
+            AND operator_id = c_viewer_operator
+            AND client_id = c_viewer_client
+            AND expires_ts = c_viewer_expires;
+    END FOR;
+
     IF v_purged > 0 THEN
         CALL appl_lock_record(v_now, '', '', 'PURGED', '', '', '', '', '', 0, 0, CAST(v_purged AS VARCHAR(20)));
     END IF;
@@ -3333,6 +3391,202 @@ COMMENT ON SPECIFIC PROCEDURE retract_appl_lock_waiter_row IS 'Say that an opera
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE see_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_state VARCHAR(4000),
+    IN p_ttl_seconds BIGINT
+)
+SPECIFIC see_appl_lock
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state VARCHAR(4000);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_round, v_changed, v_hidden, v_dead INTEGER DEFAULT 0;
+    DECLARE v_now, v_expires_ts, v_before TIMESTAMP;
+
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
+    SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
+    SET v_state = RTRIM(COALESCE(p_state, 'LEFT'));
+    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 45);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    ELSEIF p_state IS NOT NULL AND v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 60 THEN
+        CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 60);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || v_department_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('see_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('see_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('see_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('see_appl_lock', 'p_department_id', v_department_id);
+    END IF;
+
+    SET CURRENT LOCK TIMEOUT 1;
+    -- S1: is presence off?
+    SELECT COUNT(*)
+    INTO v_hidden
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = v_object_type
+        AND p.presence_fl = 'N'
+    WITH CS;
+    IF p_state IS NULL THEN
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = v_object_type
+            AND object_id = v_object_id
+            AND operator_id = v_operator_id
+            AND client_id = v_client_id;
+    ELSEIF v_hidden = 0 THEN
+        WHILE v_changed = 0 DO
+            IF v_round = 30 THEN
+                SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'see_appl_lock: the viewer changed; call again';
+            END IF;
+            SET v_round = v_round + 1;
+            SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+            SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+            -- S2: it still looks, or looks again.
+            UPDATE appl_lock_viewer AS v
+            SET department_id = v_department_id,
+                state = v_state,
+                since_ts = CASE WHEN v.expires_ts > v_now THEN v.since_ts ELSE v_now END,
+                seen_ts = v_now,
+                expires_ts = v_expires_ts
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_operator_id
+                AND v.client_id = v_client_id;
+            GET DIAGNOSTICS v_changed = ROW_COUNT;
+            IF v_changed = 0 THEN
+                -- S3: a new one.
+                BEGIN
+                    DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
+                    SET v_changed = 1;
+                    INSERT INTO appl_lock_viewer (
+                        object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+                    )
+                    VALUES (
+                        v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state, v_now, v_now, v_expires_ts
+                    );
+                END;
+            END IF;
+        END WHILE;
+    END IF;
+
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_before = v_now - (600) SECOND;
+    -- S4: what has been dead for long goes, if there is any.
+    SELECT COUNT(*)
+    INTO v_dead
+    FROM appl_lock_viewer AS v
+    WHERE v.object_type = v_object_type
+        AND v.object_id = v_object_id
+        AND v.expires_ts < v_before
+    WITH CS;
+    IF v_dead > 0 THEN
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = v_object_type
+            AND object_id = v_object_id
+            AND expires_ts < v_before;
+    END IF;
+
+    -- S5: who is there?
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                m.kind,
+                m.operator_id,
+                m.department_id,
+                m.client_id,
+                m.state,
+                m.since_ts,
+                CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(m.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(m.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END AS seconds_left,
+                m.message
+            FROM (
+                SELECT
+                    1 AS part,
+                    CAST('HOLDER' AS VARCHAR(8)) AS kind,
+                    l.operator_id,
+                    l.department_id,
+                    '' AS client_id,
+                    CAST('' AS VARCHAR(8)) AS state,
+                    l.acquired_ts AS since_ts,
+                    l.expires_ts,
+                    '' AS message
+                FROM appl_lock AS l
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    2 AS part,
+                    CAST('ASKER' AS VARCHAR(8)) AS kind,
+                    a.operator_id,
+                    a.department_id,
+                    a.client_id,
+                    CAST('' AS VARCHAR(8)) AS state,
+                    a.since_ts,
+                    a.expires_ts,
+                    a.message
+                FROM appl_lock_ask AS a
+                WHERE a.object_type = v_object_type
+                    AND a.object_id = v_object_id
+                    AND a.operator_id <> v_operator_id
+                    AND a.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    3 AS part,
+                    CAST('VIEWER' AS VARCHAR(8)) AS kind,
+                    v.operator_id,
+                    v.department_id,
+                    v.client_id,
+                    v.state,
+                    v.since_ts,
+                    v.expires_ts,
+                    '' AS message
+                FROM appl_lock_viewer AS v
+                WHERE v_hidden = 0
+                    AND v.object_type = v_object_type
+                    AND v.object_id = v_object_id
+                    AND v.operator_id <> v_operator_id
+                    AND v.expires_ts > v_now
+            ) AS m
+            ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
+            FETCH FIRST 200 ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE see_appl_lock IS 'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE serialize_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000)
@@ -3411,6 +3665,8 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
     IN p_history_level VARCHAR(4000),
+    IN p_presence_fl VARCHAR(4000),
+    IN p_yield_after_seconds BIGINT,
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11)
 )
@@ -3419,7 +3675,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level VARCHAR(4000);
+    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level, v_presence_fl VARCHAR(4000);
     DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE v_told VARCHAR(1020);
     DECLARE v_round, v_changed INTEGER DEFAULT 0;
@@ -3433,6 +3689,7 @@ main: BEGIN
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
     SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET v_presence_fl = RTRIM(COALESCE(p_presence_fl, 'Y'));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -3445,10 +3702,14 @@ main: BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
+    ELSEIF v_presence_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
+    ELSEIF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds: 60 to 315360000';
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
         v_object_type || v_actor_id, ' ',
@@ -3460,7 +3721,9 @@ main: BEGIN
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
-        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level;
+        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level
+        || ', presence ' || v_presence_fl
+        || ', yield after ' || COALESCE(CAST(p_yield_after_seconds AS VARCHAR(20)), 'none');
     IF v_reason <> '' THEN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
@@ -3473,7 +3736,9 @@ main: BEGIN
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
             take_reason_fl = v_take_reason_fl,
-            history_level = v_history_level
+            history_level = v_history_level,
+            presence_fl = v_presence_fl,
+            yield_after_seconds = p_yield_after_seconds
         WHERE p.object_type = v_object_type;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 0 THEN
@@ -3482,9 +3747,13 @@ main: BEGIN
                 DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
                 SET v_changed = 1;
                 INSERT INTO appl_lock_policy (
-                    object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl
+                    object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl,
+                    yield_after_seconds
                 )
-                VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, 'Y');
+                VALUES (
+                    v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, v_presence_fl,
+                    p_yield_after_seconds
+                );
             END;
         END IF;
         IF v_changed = 1 THEN
@@ -3500,7 +3769,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3511,7 +3780,9 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
-    IN p_history_level VARCHAR(4000)
+    IN p_history_level VARCHAR(4000),
+    IN p_presence_fl VARCHAR(4000),
+    IN p_yield_after_seconds BIGINT
 )
 SPECIFIC set_appl_lock_policy_row
 DYNAMIC RESULT SETS 1
@@ -3523,7 +3794,7 @@ BEGIN
     DECLARE v_outcome VARCHAR(11);
     CALL set_appl_lock_policy(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level,
+        p_history_level, p_presence_fl, p_yield_after_seconds,
         v_ok_fl, v_outcome
     );
     BEGIN
@@ -3538,7 +3809,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3998,6 +4269,10 @@ DROP PROCEDURE serialize_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE see_appl_lock
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE retract_appl_lock_waiter_row
 -- +goose StatementEnd
 
@@ -4135,6 +4410,10 @@ DROP VIEW appl_lock_policies
 
 -- +goose StatementBegin
 DROP VIEW appl_lock_history
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_viewers
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -362,10 +362,10 @@ END;
 
 DROP VIEW IF EXISTS appl_lock_live;
 -- +goose StatementBegin
--- The views: what locks, waiters, requests, events, policies and numbers there are. internal/db/views.go has their columns.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are. internal/db/views.go has their columns.
 --
--- Contract   A row for each live lock, waiter and request that is listed, event, policy, and type with department. Page by a WHERE on the key behind the
---            last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
+-- Contract   A row for each live lock, waiter, request and viewer that is listed, event, policy, and type with department. Page
+--            by a WHERE on the key behind the last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
 -- In         None.
 -- Out        Their columns. Seconds that lie ahead are rounded up, those that lie behind are rounded down.
 -- Raises     Nothing.
@@ -443,6 +443,22 @@ LEFT JOIN appl_lock AS l
 WHERE a.expires_ts > UTC_TIMESTAMP(6);
 -- +goose StatementEnd
 
+DROP VIEW IF EXISTS appl_lock_viewers;
+-- +goose StatementBegin
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v.expires_ts) + 999999) DIV 1000000 AS seconds_left
+FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+WHERE v.expires_ts > UTC_TIMESTAMP(6);
+-- +goose StatementEnd
+
 DROP VIEW IF EXISTS appl_lock_history;
 -- +goose StatementBegin
 CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_history AS
@@ -473,7 +489,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p;
 -- +goose StatementEnd
 
@@ -1783,8 +1801,8 @@ DROP PROCEDURE IF EXISTS ask_appl_lock_core;
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
 --            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not answered for so long. The caller
---            holds it now, as after the GIVE of answer_appl_lock, and it was p_old_operator_id's.
+--            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
+--            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
 -- In         p_department_id, p_message: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: 0 = takes the
@@ -1793,12 +1811,12 @@ DROP PROCEDURE IF EXISTS ask_appl_lock_core;
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the object is due to the caller,
---            its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
+--            the holder's rows in appl_lock_viewer for reading, and its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
 --            Programs that wait never meet a request.
 -- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. The caller's other
 --            requests are passed over where another transaction has them: its next call removes them.
 --            Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and it judges
---            that row anew. The time of an answer begins anew with each renewal: S6 names the lock_ts that S2 has read, so a
+--            that row anew. The time of an answer begins anew with each renewal: S7 names the lock_ts that S2 has read, so a
 --            renewal in between keeps the lock. Of two who ask one gets it.
 --            In a transaction only locking reads, so that a GIVEN, or a later get, is not given an old snapshot.
 -- Differs    In a transaction S2 waits for one that is changing the lock, and locks its row until the caller's ends; at REPEATABLE READ
@@ -1838,6 +1856,7 @@ BEGIN
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_patience BIGINT;
     DECLARE v_due BOOLEAN DEFAULT FALSE;
+    DECLARE v_edited_ts DATETIME(6);
     DECLARE v_moved_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -1945,7 +1964,19 @@ BEGIN
             FOR UPDATE;
         END IF;
         IF v_due THEN
-            -- S6: the grant goes to the caller, whose requests have come true.
+            -- S6: when did the holder last say that it edits?
+            SELECT MAX(v.seen_ts)
+            INTO v_edited_ts
+            FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+            WHERE v.object_type = p_object_type
+                AND v.object_id = p_object_id
+                AND v.operator_id = v_holder_id
+                AND v.state = 'EDITING'
+            LOCK IN SHARE MODE;
+            SET v_due = v_edited_ts IS NULL OR v_edited_ts + INTERVAL v_patience SECOND <= v_now;
+        END IF;
+        IF v_due THEN
+            -- S7: the grant goes to the caller, whose requests have come true.
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
@@ -1959,7 +1990,7 @@ BEGIN
             CALL appl_lock_unask(p_object_type, p_object_id, p_operator_id);
         END IF;
     ELSE
-        -- S7: there is nothing to ask for.
+        -- S8: there is nothing to ask for.
         DELETE FROM appl_lock_ask
         WHERE object_type = p_object_type
             AND object_id = p_object_id
@@ -2181,7 +2212,7 @@ DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
 --
 -- Contract   Y DROPPED: the type has no policy any more. POLICY is an event, with who did it and why. N NONE: it had none.
 --            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_reason: 0..180, NULL = empty.
+-- In         p_reason: 0..150, NULL = empty.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
@@ -2216,7 +2247,7 @@ BEGIN
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_text('drop_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
@@ -3793,16 +3824,16 @@ DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters
---            and requests that have been dead for as long go as well, at most as many of each, and are not counted. No live lock and no
---            event is touched.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters,
+--            requests and viewers that have been dead for as long go as well, at most as many of each, and are not counted. No live lock
+--            and no event is touched.
 --            PURGED is an event, if there is anything to count: its reason is the number.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
 --            new object, or for another purge. 1213 deadlock.
 -- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It passes over rows that another
---            transaction is changing (S3, S6, S9).
+--            transaction is changing (S3, S6, S9, S12).
 -- Race-free  Get of a row being purged: S4 judges the newest row once it is locked; a get that waited inserts a new row.
 --            A fence never falls: S2 raises appl_lock_fence before the first row goes, and S4 removes no row of a greater fence; a new
 --            row's fence is greater than that. A row goes only when its fence lies in the past, so new fences stay near now.
@@ -3831,6 +3862,7 @@ BEGIN
     DECLARE v_free BOOLEAN;
     DECLARE v_waiters BIGINT DEFAULT 0;
     DECLARE v_requests BIGINT DEFAULT 0;
+    DECLARE v_viewers BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
@@ -3967,6 +3999,47 @@ BEGIN
                     AND client_id = v_client_id
                     AND expires_ts < v_before;
                 SET v_requests = v_requests + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+
+    SET v_object_type = '';
+    SET v_object_id = '';
+    SET v_operator_id = '';
+    SET v_client_id = '';
+    SET v_more = TRUE;
+    WHILE v_more AND v_viewers < v_max_rows DO
+        -- S11: the next viewer that could go.
+        SELECT v.object_type, v.object_id, v.operator_id, v.client_id
+        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        FROM appl_lock_viewer AS v
+        WHERE (v.object_type > v_object_type OR (v.object_type = v_object_type
+                AND (v.object_id > v_object_id OR (v.object_id = v_object_id
+                AND (v.operator_id > v_operator_id OR (v.operator_id = v_operator_id
+                AND v.client_id > v_client_id))))))
+            AND v.expires_ts < v_before
+        ORDER BY v.object_type, v.object_id, v.operator_id, v.client_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S12: is another transaction changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_operator_id
+                AND v.client_id = v_client_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S13: remove it.
+                DELETE FROM appl_lock_viewer
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND operator_id = v_operator_id
+                    AND client_id = v_client_id
+                    AND expires_ts < v_before;
+                SET v_viewers = v_viewers + ROW_COUNT();
             END IF;
             SET v_more = TRUE;
         END IF;
@@ -4848,6 +4921,217 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS see_appl_lock_core;
+-- +goose StatementBegin
+-- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
+-- it. It is for one call in each heartbeat.
+--
+-- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds, since the first of such
+--            calls. Without a state the program's row goes. Then at most 200 rows: HOLDER, also where that is the operator itself; ASKER,
+--            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. Nothing of
+--            it is in the history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_state: VIEWING, EDITING or IDLE, NULL = it
+--            leaves. p_ttl_seconds: 1..60, NULL = 45.
+-- Out        client_id: empty for HOLDER. state: empty unless VIEWER. since_ts: start of the grant, HOLDER; since when it asks or looks.
+--            seconds_left: until the lock ends; until that one is not listed any more. message: empty unless ASKER.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another call for the same row.
+--            1213 deadlock.
+-- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. S4 the dead rows of the object, at most
+--            200, without waiting. To the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
+--            whether the row is live is judged on it. S4 judges a row once it is locked: a viewer that has come back stays.
+-- Differs    S1, S3 and S5 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
+--            may become a deadlock's victim (1213): call again. The dead go row by row: one statement would lock the live ones, too.
+
+CREATE PROCEDURE see_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Internal to applock: the operation see_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 45);
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_expires DATETIME(6);
+    DECLARE v_presence_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE dead CURSOR FOR
+        SELECT v.operator_id, v.client_id
+        FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+        WHERE v.object_type = p_object_type
+            AND v.object_id = p_object_id
+            AND v.expires_ts <= v_now
+        LIMIT 200;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION sql_safe_updates = v_safe_updates;
+        RESIGNAL;
+    END;
+
+    SET p_department_id = COALESCE(p_department_id, '');
+    SET p_state = RTRIM(p_state);
+    CALL appl_lock_key('see_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('see_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('see_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_text('see_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
+    IF p_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';
+    END IF;
+    CALL appl_lock_number('see_appl_lock', 'p_ttl_seconds', 60, v_ttl_seconds);
+    CALL appl_lock_enter();
+
+    -- S1: is presence on?
+    SELECT p.presence_fl
+    INTO v_presence_fl
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = p_object_type;
+    SET v_now = UTC_TIMESTAMP(6);
+    SET v_expires = v_now + INTERVAL v_ttl_seconds SECOND;
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S2: it leaves, or it is listed. The assignments are made in this order, each seeing the ones before.
+    IF p_state IS NULL THEN
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = p_object_type
+            AND object_id = p_object_id
+            AND operator_id = p_operator_id
+            AND client_id = p_client_id;
+    ELSEIF v_presence_fl = 'Y' THEN
+        INSERT INTO appl_lock_viewer (
+            object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+        )
+        VALUES (
+            p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_state, v_now, v_now, v_expires
+        )
+        ON DUPLICATE KEY UPDATE
+            department_id = p_department_id,
+            state = p_state,
+            since_ts = IF(expires_ts > v_now, since_ts, v_now),
+            seen_ts = v_now,
+            expires_ts = v_expires;
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+
+    -- S3: which rows of this object are dead?
+    OPEN dead;
+    SET v_more = TRUE;
+    FETCH dead INTO v_operator_id, v_client_id;
+    IF v_more THEN
+        -- MariaDB's safe updates refuse S4, because it reads all that the inner SELECT has found.
+        SET SESSION sql_safe_updates = FALSE;
+    END IF;
+    WHILE v_more DO
+        -- S4: remove it, unless another transaction is changing it.
+        DELETE v
+        FROM (
+            SELECT d.object_type, d.object_id, d.operator_id, d.client_id
+            FROM appl_lock_viewer AS d FORCE INDEX (PRIMARY)
+            WHERE d.object_type = p_object_type
+                AND d.object_id = p_object_id
+                AND d.operator_id = v_operator_id
+                AND d.client_id = v_client_id
+                AND d.expires_ts <= v_now
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+            ON v.object_type = k.object_type
+            AND v.object_id = k.object_id
+            AND v.operator_id = k.operator_id
+            AND v.client_id = k.client_id;
+        FETCH dead INTO v_operator_id, v_client_id;
+    END WHILE;
+    CLOSE dead;
+    SET SESSION sql_safe_updates = v_safe_updates;
+
+    -- S5: who is there?
+    SELECT
+        m.kind,
+        m.operator_id,
+        m.department_id,
+        m.client_id,
+        m.state,
+        m.since_ts,
+        m.seconds_left,
+        m.message
+    FROM (
+        SELECT
+            1 AS part,
+            'HOLDER' AS kind,
+            l.operator_id,
+            l.department_id,
+            '' AS client_id,
+            '' AS state,
+            l.acquired_ts AS since_ts,
+            (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000 AS seconds_left,
+            '' AS message
+        FROM appl_lock AS l FORCE INDEX (PRIMARY)
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        UNION ALL
+        SELECT
+            2, 'ASKER', a.operator_id, a.department_id, a.client_id, '', a.since_ts,
+            (TIMESTAMPDIFF(MICROSECOND, v_now, a.expires_ts) + 999999) DIV 1000000, a.message
+        FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id <> p_operator_id
+            AND a.expires_ts > v_now
+        UNION ALL
+        SELECT
+            3, 'VIEWER', v.operator_id, v.department_id, v.client_id, v.state, v.since_ts,
+            (TIMESTAMPDIFF(MICROSECOND, v_now, v.expires_ts) + 999999) DIV 1000000, ''
+        FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+        WHERE v_presence_fl = 'Y'
+            AND v.object_type = p_object_type
+            AND v.object_id = p_object_id
+            AND v.operator_id <> p_operator_id
+            AND v.expires_ts > v_now
+    ) AS m
+    ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
+    LIMIT 200;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS see_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE see_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'see_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL see_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_state, p_ttl_seconds
+    );
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
 -- +goose StatementBegin
 -- serialize_appl_lock: let one transaction at a time work on an object.
@@ -4963,13 +5247,15 @@ END;
 
 DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
+-- is told, and who sees whom.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had. POLICY is an event, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then. Under ALL
 --            the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the holder's next get on.
 -- In         p_default_ttl_seconds: NULL = 604800; not above p_longest_ttl_seconds, NULL = 315360000. p_take_reason_fl: NULL = Y.
---            p_reason: 0..180, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
+--            p_reason: 0..150, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
+--            p_presence_fl: NULL = Y. p_yield_after_seconds: 60 or more, NULL = for ever.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
@@ -4986,6 +5272,8 @@ CREATE PROCEDURE set_appl_lock_policy_core(
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_presence_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_yield_after_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
@@ -5009,6 +5297,7 @@ BEGIN
 
     SET p_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     SET p_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET p_presence_fl = RTRIM(COALESCE(p_presence_fl, 'Y'));
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_text('set_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000, v_longest_ttl_seconds);
@@ -5017,27 +5306,41 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     END IF;
     CALL appl_lock_text('set_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     IF p_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
+    END IF;
+    IF p_presence_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
+    END IF;
+    IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds must be 60 to 315360000';
     END IF;
 
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl)
-    VALUES (p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level, 'Y')
+    INSERT INTO appl_lock_policy (
+        object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
+    )
+    VALUES (
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level, p_presence_fl,
+        p_yield_after_seconds
+    )
     ON DUPLICATE KEY UPDATE
         default_ttl_seconds = p_default_ttl_seconds,
         longest_ttl_seconds = p_longest_ttl_seconds,
         take_reason_fl = p_take_reason_fl,
-        history_level = p_history_level;
+        history_level = p_history_level,
+        presence_fl = p_presence_fl,
+        yield_after_seconds = p_yield_after_seconds;
     CALL appl_lock_record(
         'POLICY', p_object_type, '', p_actor_id, '', '', 0, '', '', 0,
         CONCAT(
             'default ', COALESCE(p_default_ttl_seconds, 'none'), ', longest ', COALESCE(p_longest_ttl_seconds, 'none'),
-            ', take reason ', p_take_reason_fl, ', history ', p_history_level, IF(p_reason = '', '', ': '), p_reason
+            ', take reason ', p_take_reason_fl, ', history ', p_history_level, ', presence ', p_presence_fl,
+            ', yield after ', COALESCE(p_yield_after_seconds, 'none'), IF(p_reason = '', '', ': '), p_reason
         )
     );
     IF v_began THEN
@@ -5059,10 +5362,12 @@ CREATE PROCEDURE set_appl_lock_policy(
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_presence_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_yield_after_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
+COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -5071,7 +5376,7 @@ BEGIN
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level,
+        p_history_level, p_presence_fl, p_yield_after_seconds,
         p_ok_fl, p_outcome
     );
 END;
@@ -5086,9 +5391,11 @@ CREATE PROCEDURE set_appl_lock_policy_row(
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_presence_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_yield_after_seconds BIGINT
 )
-COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.'
+COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -5099,7 +5406,7 @@ BEGIN
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level,
+        p_history_level, p_presence_fl, p_yield_after_seconds,
         v_ok_fl, v_outcome
     );
     SELECT
@@ -5462,6 +5769,8 @@ DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 DROP PROCEDURE IF EXISTS serialize_appl_lock_row;
 DROP PROCEDURE IF EXISTS serialize_appl_lock;
 DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
+DROP PROCEDURE IF EXISTS see_appl_lock;
+DROP PROCEDURE IF EXISTS see_appl_lock_core;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_core;
@@ -5533,6 +5842,7 @@ DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
 DROP VIEW IF EXISTS appl_lock_stats;
 DROP VIEW IF EXISTS appl_lock_policies;
 DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_viewers;
 DROP VIEW IF EXISTS appl_lock_asking;
 DROP VIEW IF EXISTS appl_lock_waiting;
 DROP VIEW IF EXISTS appl_lock_live;

@@ -1,5 +1,6 @@
--- Creates the tables: appl_lock has the locks, appl_lock_waiter who waits for one, appl_lock_ask who asks for one, appl_lock_event
--- the history, appl_lock_policy the policies of types, and appl_lock_fence the greatest fence that was purged.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer, who
+-- looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence that
+-- was purged.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -125,6 +126,37 @@ COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the inbox of the holder first 
 COMMENT ON COLUMN appl_lock_ask.answer IS 'What the holder answered, LATER or NO; empty for nothing.';
 COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; may be empty.';
 COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL = not yet.';
+
+-- Unlogged: presence is worth no write-ahead log. A crash empties the table, and a standby cannot read it.
+-- Fillfactor: a heartbeat rewrites its row on its own page (a HOT update): the primary key is the only index.
+CREATE UNLOGGED TABLE appl_lock_viewer (
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    object_id varchar(255) COLLATE "C" NOT NULL,
+    operator_id varchar(64) COLLATE "C" NOT NULL,
+    department_id varchar(64) COLLATE "C" NOT NULL,
+    client_id varchar(64) COLLATE "C" NOT NULL,
+    state varchar(8) COLLATE "C" NOT NULL,
+    since_ts timestamptz NOT NULL,
+    seen_ts timestamptz NOT NULL,
+    expires_ts timestamptz NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+) WITH (fillfactor = 70);
+
+COMMENT ON TABLE appl_lock_viewer IS
+    'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT ON COLUMN appl_lock_viewer.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
+COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.';
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the operator; may be empty.';
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.';
+COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.';
+COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks.';
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so.';
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks.';
 
 -- No foreign key: an event outlives its object. An index for each way to look for events, in the order of event_id: an object's,
 -- and what an operator did, lost and got.
@@ -261,6 +293,7 @@ BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_fence', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_policy', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_event', v_schema);
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_viewer', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_ask', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock', v_schema);

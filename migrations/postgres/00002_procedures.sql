@@ -339,15 +339,16 @@ REVOKE ALL ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- appl_lock_live, appl_lock_waiting, appl_lock_asking, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for everybody who reads.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for everybody who reads.
 --
--- Contract   A row for each live lock, waiter, event, type with a policy, and type and department. A page is a WHERE on the key behind
+-- Contract   A row for each live lock, waiter, request and viewer, event, type with a policy, and type and department. A page is a WHERE on the key behind
 --            the last row, ORDER BY and LIMIT. The columns are in the contract.
 -- Rights     They read with their owner's rights; a reader needs SELECT on the view, and nothing on the tables.
 -- Locks      Nothing; they never wait and never write.
 -- Race-free  One snapshot; now is the start of the reader's statement.
 -- Differs    The clock is statement_timestamp(): with a volatile one a join could not use the key. Whether a lock is live is one
---            expression, for which the planner has no statistics that could be old.
+--            expression, for which the planner has no statistics that could be old. A standby has no
+--            appl_lock_viewers: its table is unlogged.
 
 CREATE OR REPLACE VIEW appl_lock_live AS
 SELECT
@@ -429,6 +430,26 @@ REVOKE ALL ON appl_lock_asking FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    ceil(extract(epoch FROM v.expires_ts - statement_timestamp()))::bigint AS seconds_left
+FROM appl_lock_viewer AS v
+WHERE v.expires_ts > statement_timestamp();
+
+COMMENT ON VIEW appl_lock_viewers IS
+    'A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.';
+
+REVOKE ALL ON appl_lock_viewers FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -461,7 +482,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p;
 
 COMMENT ON VIEW appl_lock_policies IS
@@ -1014,8 +1037,8 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
 --            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not answered for so long. The caller
---            holds it now, as after the GIVE of answer_appl_lock, and it was p_old_operator_id's.
+--            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
+--            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
@@ -1025,10 +1048,10 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 --            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
--- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S3, if
+-- Locks      S2 or S5 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S4, if
 --            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
 -- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
---            anew with each renewal: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
+--            anew with each renewal: S4 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
 --            one gets it. An answer and an ask have the request's row first and the lock's row second.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -1068,6 +1091,7 @@ DECLARE
     v_until timestamptz := v_now + make_interval(secs => v_wait_seconds);
     v_lock record;
     v_asked record;
+    v_edited_ts timestamptz;
     v_moved record;
 BEGIN
     p_ok_fl := 'N';
@@ -1152,10 +1176,20 @@ BEGIN
         p_old_department_id := v_lock.department_id;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
-        IF greatest(v_asked.shown_ts, v_asked.answered_ts, v_lock.lock_ts) + v_lock.patience <= v_now
-            AND v_asked.shown_ts IS NOT NULL
+        IF v_asked.shown_ts + v_lock.patience <= v_now THEN
+            -- S3: when did the holder last say that it edits?
+            SELECT max(v.seen_ts)
+            INTO v_edited_ts
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_lock.operator_id
+                AND v.state = 'EDITING';
+        END IF;
+        IF v_asked.shown_ts IS NOT NULL
+            AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_lock.lock_ts, v_edited_ts) + v_lock.patience <= v_now
         THEN
-            -- S3: the holder has had its time.
+            -- S4: the holder has had its time.
             v_moved := appl_lock_move(
                 'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
                 v_operator_id, v_department_id, NULL, v_operator_id,
@@ -1175,7 +1209,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- S4: there is nothing to ask for.
+    -- S5: there is nothing to ask for.
     DELETE FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
@@ -1351,7 +1385,7 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
 --            N NONE: it had none; nothing changed.
 --            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
+-- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..150, NULL = empty. Trailing
 --            blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
@@ -1374,7 +1408,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('drop_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
     v_actor_id text := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
-    v_reason text := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 180, false);
+    v_reason text := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 150, false);
 BEGIN
     -- S1: there is none from now on.
     DELETE FROM appl_lock_policy AS p
@@ -2569,17 +2603,17 @@ REVOKE ALL ON PROCEDURE purge_appl_lock_history(bigint, bigint, bigint) FROM PUB
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. A number below
---            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters that have been dead
---            for as long go as well, at most p_max_rows of them, and are not counted.
+--            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and viewers that
+--            have been dead for as long go as well, at most p_max_rows of each, and are not counted.
 --            The number, if it is not 0, is an event, PURGED: its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that another transaction is changing are passed
---            over, never waited for. S3 waits for another purge.
+--            over, never waited for. S5 waits for another purge.
 -- Race-free  Get of a row being purged: FOR UPDATE decides which of them has the row; purge judges the
 --            row again once it is locked, and a get that waited inserts a new row.
---            Fences never fall: S3 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
+--            Fences never fall: S5 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
 --            it. A row whose fence lies in the future, because the clock was set back, stays.
 -- Differs    Nothing: this is the reference.
 
@@ -2617,6 +2651,12 @@ DECLARE
         WHERE a.expires_ts < v_before
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
+    v_gone CURSOR FOR
+        SELECT
+        FROM appl_lock_viewer AS v
+        WHERE v.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
 BEGIN
     p_purged := 0;
     -- S1: the rows.
@@ -2633,8 +2673,12 @@ BEGIN
     FOR v_row IN v_unasked LOOP
         DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
     END LOOP;
+    -- S4: the viewers.
+    FOR v_row IN v_gone LOOP
+        DELETE FROM appl_lock_viewer WHERE CURRENT OF v_gone;
+    END LOOP;
     IF p_purged > 0 THEN
-        -- S4: the greatest fence.
+        -- S5: the greatest fence.
         UPDATE appl_lock_fence AS f
         SET fence = v_fence
         WHERE f.fence < v_fence;
@@ -3216,6 +3260,187 @@ REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PU
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
+-- it. It is for one call in each heartbeat.
+--
+-- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds: called again
+--            it stays listed, since its first call; once it is not listed any more, a call begins anew. Without a state the
+--            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself; ASKER,
+--            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. No
+--            row: the object is free, and nobody else is there. It locks and promises nothing, and nothing of it is in the
+--            history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+--            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
+--            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+-- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (of a VIEWER; else empty); since_ts (start of the grant,
+--            HOLDER; since when it asks or looks); seconds_left (until the lock ends, until that one is not listed any more); message
+--            (of an ASKER; else empty).
+-- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another call for the same row, 40001 and 40P01 as the engine has
+--            them. 0A000 on a standby: its table is unlogged.
+-- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the dead rows of the object that no
+--            other transaction is changing, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row, and whether
+--            it is live is judged on it. S3 judges a row again once it is locked: a viewer that has come back stays.
+--            REPEATABLE READ and SERIALIZABLE: S2 or S3 on a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION see_appl_lock(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_department_id text,
+    p_client_id text,
+    p_state text DEFAULT NULL,
+    p_ttl_seconds bigint DEFAULT NULL,
+    OUT kind text,
+    OUT operator_id text,
+    OUT department_id text,
+    OUT client_id text,
+    OUT state text,
+    OUT since_ts timestamptz,
+    OUT seconds_left bigint,
+    OUT message text
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+-- By the primary key, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('see_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('see_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_client_id text := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
+    v_state text := rtrim(p_state, ' ');
+    v_ttl_seconds bigint := appl_lock_number('see_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 45, 60);
+    v_now timestamptz := clock_timestamp();
+    v_presence boolean;
+BEGIN
+    IF v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL',
+            COLUMN = 'p_state';
+    END IF;
+    -- S1: is presence on?
+    v_presence := NOT EXISTS (
+        SELECT
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+            AND p.presence_fl = 'N'
+    );
+
+    -- S2: it leaves, or it is listed.
+    IF v_state IS NULL THEN
+        DELETE FROM appl_lock_viewer AS v
+        WHERE v.object_type = v_object_type
+            AND v.object_id = v_object_id
+            AND v.operator_id = v_operator_id
+            AND v.client_id = v_client_id;
+    ELSIF v_presence THEN
+        INSERT INTO appl_lock_viewer AS v (
+            object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+        )
+        VALUES (
+            v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state, v_now, v_now,
+            v_now + make_interval(secs => v_ttl_seconds)
+        )
+        ON CONFLICT ON CONSTRAINT appl_lock_viewer_pk DO UPDATE
+        SET department_id = excluded.department_id,
+            state = excluded.state,
+            since_ts = CASE WHEN v.expires_ts > clock_timestamp() THEN v.since_ts ELSE excluded.since_ts END,
+            seen_ts = excluded.seen_ts,
+            expires_ts = excluded.expires_ts;
+    END IF;
+
+    -- S3: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
+    DELETE FROM appl_lock_viewer AS v
+    WHERE v.ctid = ANY (ARRAY(
+            SELECT d.ctid
+            FROM appl_lock_viewer AS d
+            WHERE d.object_type = v_object_type
+                AND d.object_id = v_object_id
+                AND d.expires_ts <= v_now
+            LIMIT 200
+            FOR UPDATE SKIP LOCKED
+        ));
+
+    -- S4: who is there?
+    RETURN QUERY
+    SELECT
+        m.kind,
+        m.operator_id::text,
+        m.department_id::text,
+        m.client_id::text,
+        m.state::text,
+        m.since_ts,
+        m.seconds_left,
+        m.message::text
+    FROM (
+        SELECT
+            1 AS part,
+            'HOLDER' AS kind,
+            l.operator_id,
+            l.department_id,
+            '' AS client_id,
+            '' AS state,
+            l.acquired_ts AS since_ts,
+            appl_lock_seconds_left(l.expires_ts) AS seconds_left,
+            '' AS message
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        UNION ALL
+        SELECT
+            2,
+            'ASKER',
+            a.operator_id,
+            a.department_id,
+            a.client_id,
+            '',
+            a.since_ts,
+            appl_lock_seconds_left(a.expires_ts),
+            a.message
+        FROM appl_lock_ask AS a
+        WHERE a.object_type = v_object_type
+            AND a.object_id = v_object_id
+            AND a.operator_id <> v_operator_id
+            AND a.expires_ts > v_now
+        UNION ALL
+        SELECT
+            3,
+            'VIEWER',
+            v.operator_id,
+            v.department_id,
+            v.client_id,
+            v.state,
+            v.since_ts,
+            appl_lock_seconds_left(v.expires_ts),
+            ''
+        FROM appl_lock_viewer AS v
+        WHERE v_presence
+            AND v.object_type = v_object_type
+            AND v.object_id = v_object_id
+            AND v.operator_id <> v_operator_id
+            AND v.expires_ts > v_now
+    ) AS m
+    ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
+    LIMIT 200;
+END
+$$;
+
+COMMENT ON FUNCTION see_appl_lock(text, text, text, text, text, text, bigint) IS
+    'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.';
+
+REVOKE ALL ON FUNCTION see_appl_lock(text, text, text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- serialize_appl_lock: let one transaction at a time work on an object.
 --
 -- Contract   Returns when no other open transaction is inside for this object, and keeps the others
@@ -3315,7 +3540,8 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
+-- is told, and who sees whom.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
@@ -3325,8 +3551,8 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
---            NULL = CHANGES. Trailing blanks are trimmed first.
+--            p_reason 0..150, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
@@ -3345,6 +3571,8 @@ CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
     p_actor_id text,
     p_reason text DEFAULT NULL,
     p_history_level text DEFAULT NULL,
+    p_presence_fl text DEFAULT NULL,
+    p_yield_after_seconds bigint DEFAULT NULL,
     OUT p_ok_fl character(1),
     OUT p_outcome text
 )
@@ -3359,6 +3587,7 @@ DECLARE
     );
     v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
     v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
+    v_presence_fl text := coalesce(rtrim(p_presence_fl, ' '), 'Y');
     v_actor_id text;
     v_reason text;
 BEGIN
@@ -3372,28 +3601,47 @@ BEGIN
             COLUMN = 'p_take_reason_fl';
     END IF;
     v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
-    v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 180, false);
+    v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 150, false);
     IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
             MESSAGE = 'set_appl_lock_policy: p_history_level is ALL or CHANGES',
             COLUMN = 'p_history_level';
     END IF;
+    IF v_presence_fl NOT IN ('Y', 'N') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'set_appl_lock_policy: p_presence_fl must be Y or N',
+            COLUMN = 'p_presence_fl';
+    END IF;
+    IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = format('set_appl_lock_policy: p_yield_after_seconds is %s, not 60 to 315360000', p_yield_after_seconds),
+            COLUMN = 'p_yield_after_seconds';
+    END IF;
 
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, 'Y')
+    INSERT INTO appl_lock_policy (
+        object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
+    )
+    VALUES (
+        v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, v_presence_fl,
+        p_yield_after_seconds
+    )
     ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
     SET default_ttl_seconds = excluded.default_ttl_seconds,
         longest_ttl_seconds = excluded.longest_ttl_seconds,
         take_reason_fl = excluded.take_reason_fl,
-        history_level = excluded.history_level;
+        history_level = excluded.history_level,
+        presence_fl = excluded.presence_fl,
+        yield_after_seconds = excluded.yield_after_seconds;
     PERFORM appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         format(
-            'default %s, longest %s, take reason %s, history %s',
+            'default %s, longest %s, take reason %s, history %s, presence %s, yield after %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
-            v_take_reason_fl, v_history_level
+            v_take_reason_fl, v_history_level, v_presence_fl, coalesce(p_yield_after_seconds::text, 'none')
         ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_ok_fl := 'Y';
@@ -3401,10 +3649,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.';
+COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text, text, bigint) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.';
 
-REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3416,6 +3664,8 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy(
     IN p_actor_id text,
     IN p_reason text DEFAULT NULL,
     IN p_history_level text DEFAULT NULL,
+    IN p_presence_fl text DEFAULT NULL,
+    IN p_yield_after_seconds bigint DEFAULT NULL,
     INOUT p_ok_fl character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL
 )
@@ -3429,15 +3679,15 @@ BEGIN
         p_ok_fl, p_outcome
     FROM set_appl_lock_policy_row(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level
+        p_history_level, p_presence_fl, p_yield_after_seconds
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.';
+COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, text, bigint, character, text) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.';
 
-REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, text, bigint, character, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3775,6 +4025,7 @@ DROP PROCEDURE IF EXISTS set_appl_lock_policy;
 DROP FUNCTION IF EXISTS set_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS serialize_appl_lock;
 DROP FUNCTION IF EXISTS serialize_appl_lock_row;
+DROP FUNCTION IF EXISTS see_appl_lock;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
 DROP FUNCTION IF EXISTS retract_appl_lock_waiter_row;
 DROP FUNCTION IF EXISTS renew_appl_locks;
@@ -3811,6 +4062,7 @@ DROP FUNCTION IF EXISTS announce_appl_lock_waiter_row;
 DROP VIEW IF EXISTS appl_lock_stats;
 DROP VIEW IF EXISTS appl_lock_policies;
 DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_viewers;
 DROP VIEW IF EXISTS appl_lock_asking;
 DROP VIEW IF EXISTS appl_lock_waiting;
 DROP VIEW IF EXISTS appl_lock_live;

@@ -67,6 +67,20 @@ LEFT JOIN appl_lock_live AS l
     AND l.object_id = a.object_id
 WHERE a.expires_ts > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000;
 
+DROP VIEW IF EXISTS appl_lock_viewers;
+CREATE VIEW appl_lock_viewers AS
+SELECT
+    object_type,
+    object_id,
+    operator_id,
+    department_id,
+    client_id,
+    state,
+    since_ts,
+    (expires_ts - CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 + 999999) / 1000000 AS seconds_left
+FROM appl_lock_viewer
+WHERE expires_ts > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000;
+
 DROP VIEW IF EXISTS appl_lock_history;
 CREATE VIEW appl_lock_history AS
 SELECT
@@ -94,7 +108,9 @@ SELECT
     default_ttl_seconds,
     longest_ttl_seconds,
     take_reason_fl,
-    history_level
+    history_level,
+    presence_fl,
+    yield_after_seconds
 FROM appl_lock_policy;
 
 -- It reads the tables from end to end.
@@ -135,6 +151,7 @@ GROUP BY s.object_type, s.department_id;
 DROP VIEW IF EXISTS appl_lock_stats;
 DROP VIEW IF EXISTS appl_lock_policies;
 DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_viewers;
 DROP VIEW IF EXISTS appl_lock_asking;
 DROP VIEW IF EXISTS appl_lock_waiting;
 DROP VIEW IF EXISTS appl_lock_live;

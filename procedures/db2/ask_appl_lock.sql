@@ -2,8 +2,8 @@
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
 --            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not answered for so long. The caller
---            holds it now, as after the GIVE of answer_appl_lock, and it was p_old_operator_id's.
+--            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
+--            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
@@ -31,7 +31,7 @@ MODIFIES SQL DATA
 main: BEGIN
     DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_message VARCHAR(4000);
     DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
-    DECLARE v_now, v_until_ts, v_ask_ends_ts, v_shown_ts, v_answered_ts, v_silent_ts TIMESTAMP;
+    DECLARE v_now, v_until_ts, v_ask_ends_ts, v_shown_ts, v_answered_ts, v_edited_ts, v_silent_ts TIMESTAMP;
     DECLARE v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_fence, v_seconds_left, v_old_fence, v_old_ttl_seconds, v_yield_after_seconds BIGINT;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
@@ -185,6 +185,18 @@ main: BEGIN
             END IF;
             IF v_old_lock_ts > v_silent_ts THEN
                 SET v_silent_ts = v_old_lock_ts;
+            END IF;
+            -- S2d: when did the holder last say that it edits?
+            SELECT COUNT(*), MAX(v.seen_ts)
+            INTO v_rows, v_edited_ts
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_old_operator_id
+                AND v.state = 'EDITING'
+            WITH CS;
+            IF v_edited_ts > v_silent_ts THEN
+                SET v_silent_ts = v_edited_ts;
             END IF;
             IF v_silent_ts + (v_yield_after_seconds) SECOND <= v_now THEN
                 -- S3: the holder has had its time.

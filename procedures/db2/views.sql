@@ -1,4 +1,4 @@
--- appl_lock_live, appl_lock_waiting, appl_lock_asking, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for SELECT.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for SELECT.
 -- appl_lock_number is internal: the numbers 0 to 9999, of which thousand is the first digit.
 --
 -- Contract   The columns and their meaning are those of procedures/README.md. A view is read with its owner's rights: callers
@@ -77,6 +77,21 @@ LEFT OUTER JOIN appl_lock AS l
     AND l.expires_ts > t.now_ts
 @
 
+CREATE OR REPLACE VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    SECONDS_UP(t.now_ts, v.expires_ts) AS seconds_left
+FROM appl_lock_viewer AS v
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON v.expires_ts > t.now_ts
+@
+
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -103,7 +118,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p
 @
 

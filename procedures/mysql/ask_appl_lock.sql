@@ -2,8 +2,8 @@
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
 --            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not answered for so long. The caller
---            holds it now, as after the GIVE of answer_appl_lock, and it was p_old_operator_id's.
+--            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
+--            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
 -- In         p_department_id, p_message: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: 0 = takes the
@@ -12,12 +12,12 @@
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the object is due to the caller,
---            its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
+--            the holder's rows in appl_lock_viewer for reading, and its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
 --            Programs that wait never meet a request.
 -- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. The caller's other
 --            requests are passed over where another transaction has them: its next call removes them.
 --            Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and it judges
---            that row anew. The time of an answer begins anew with each renewal: S6 names the lock_ts that S2 has read, so a
+--            that row anew. The time of an answer begins anew with each renewal: S7 names the lock_ts that S2 has read, so a
 --            renewal in between keeps the lock. Of two who ask one gets it.
 --            In a transaction only locking reads, so that a GIVEN, or a later get, is not given an old snapshot.
 -- Differs    In a transaction S2 waits for one that is changing the lock, and locks its row until the caller's ends; at REPEATABLE READ
@@ -43,6 +43,7 @@ BEGIN
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_patience BIGINT;
     DECLARE v_due BOOLEAN DEFAULT FALSE;
+    DECLARE v_edited_ts DATETIME(6);
     DECLARE v_moved_fl CHAR(1) DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_from_operator_id VARCHAR(64);
@@ -150,7 +151,19 @@ BEGIN
             FOR UPDATE;
         END IF;
         IF v_due THEN
-            -- S6: the grant goes to the caller, whose requests have come true.
+            -- S6: when did the holder last say that it edits?
+            SELECT MAX(v.seen_ts)
+            INTO v_edited_ts
+            FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+            WHERE v.object_type = p_object_type
+                AND v.object_id = p_object_id
+                AND v.operator_id = v_holder_id
+                AND v.state = 'EDITING'
+            LOCK IN SHARE MODE;
+            SET v_due = v_edited_ts IS NULL OR v_edited_ts + INTERVAL v_patience SECOND <= v_now;
+        END IF;
+        IF v_due THEN
+            -- S7: the grant goes to the caller, whose requests have come true.
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
@@ -164,7 +177,7 @@ BEGIN
             CALL appl_lock_unask(p_object_type, p_object_id, p_operator_id);
         END IF;
     ELSE
-        -- S7: there is nothing to ask for.
+        -- S8: there is nothing to ask for.
         DELETE FROM appl_lock_ask
         WHERE object_type = p_object_type
             AND object_id = p_object_id

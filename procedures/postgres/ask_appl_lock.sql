@@ -2,8 +2,8 @@
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
 --            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not answered for so long. The caller
---            holds it now, as after the GIVE of answer_appl_lock, and it was p_old_operator_id's.
+--            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
+--            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
@@ -13,10 +13,10 @@
 --            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
--- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S3, if
+-- Locks      S2 or S5 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S4, if
 --            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
 -- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
---            anew with each renewal: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
+--            anew with each renewal: S4 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
 --            one gets it. An answer and an ask have the request's row first and the lock's row second.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -41,6 +41,7 @@ DECLARE
     v_until timestamptz := v_now + make_interval(secs => v_wait_seconds);
     v_lock record;
     v_asked record;
+    v_edited_ts timestamptz;
     v_moved record;
 BEGIN
     p_ok_fl := 'N';
@@ -125,10 +126,20 @@ BEGIN
         p_old_department_id := v_lock.department_id;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
-        IF greatest(v_asked.shown_ts, v_asked.answered_ts, v_lock.lock_ts) + v_lock.patience <= v_now
-            AND v_asked.shown_ts IS NOT NULL
+        IF v_asked.shown_ts + v_lock.patience <= v_now THEN
+            -- S3: when did the holder last say that it edits?
+            SELECT max(v.seen_ts)
+            INTO v_edited_ts
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_lock.operator_id
+                AND v.state = 'EDITING';
+        END IF;
+        IF v_asked.shown_ts IS NOT NULL
+            AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_lock.lock_ts, v_edited_ts) + v_lock.patience <= v_now
         THEN
-            -- S3: the holder has had its time.
+            -- S4: the holder has had its time.
             v_moved := appl_lock_move(
                 'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
                 v_operator_id, v_department_id, NULL, v_operator_id,
@@ -148,7 +159,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- S4: there is nothing to ask for.
+    -- S5: there is nothing to ask for.
     DELETE FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id

@@ -3,7 +3,7 @@
 -- Contract   As procedures/postgres/ask_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1 for what another
 --            operator holds, else S2. Where S1 says that it is due, the driver moves the grant (get_appl_lock) and runs S3, in one
 --            transaction with the event.
--- In         The arguments as the facade has checked and trimmed them; wait_seconds NULL = never gives up. holder_id, fence and
+-- In         edited_ts is when the holder last said that it edits. The arguments as the facade has checked and trimmed them; wait_seconds NULL = never gives up. holder_id, fence and
 --            lock_ts are what was read; patience is how long the holder may leave it without an answer, 0 = for ever.
 -- Out        S1: due 1 = the holder has had its time. S2 and S3: nothing.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
@@ -60,11 +60,19 @@ RETURNING
     CAST(
         coalesce(
             CAST(@patience AS INTEGER) > 0
-                AND max(shown_ts, coalesce(answered_ts, 0), CAST(@lock_ts AS INTEGER)) + CAST(@patience AS INTEGER) * 1000000
+                AND max(shown_ts, coalesce(answered_ts, 0), CAST(@lock_ts AS INTEGER), CAST(@edited_ts AS INTEGER)) + CAST(@patience AS INTEGER) * 1000000
                     <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
             0
         ) AS INTEGER
     ) AS due;
+
+-- name: ApplLockEdited :one
+SELECT CAST(coalesce(max(v.seen_ts), 0) AS INTEGER) AS edited_ts
+FROM appl_lock_viewer AS v
+WHERE v.object_type = @object_type
+    AND v.object_id = @object_id
+    AND v.operator_id = @operator_id
+    AND v.state = 'EDITING';
 
 -- name: WithdrawApplLockAsk :exec
 DELETE FROM appl_lock_ask

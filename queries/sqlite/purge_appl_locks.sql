@@ -39,6 +39,20 @@ WHERE (object_type, object_id, +operator_id, client_id) IN (
     LIMIT @max_rows
 );
 
+-- name: PurgeApplLockViewers :exec
+DELETE FROM appl_lock_viewer
+WHERE (object_type, object_id, operator_id, client_id) IN (
+    SELECT
+        v.object_type,
+        v.object_id,
+        v.operator_id,
+        v.client_id
+    FROM appl_lock_viewer AS v
+    WHERE v.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(@older_than_seconds AS INTEGER) * 1000000
+    LIMIT @max_rows
+);
+
 -- name: PurgeApplLocks :many
 DELETE FROM appl_lock
 WHERE (object_type, object_id) IN (

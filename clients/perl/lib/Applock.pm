@@ -39,6 +39,7 @@ my %granted = (
 my %keys = (
     appl_lock_live     => [qw(object_type object_id)],
     appl_lock_waiting  => [qw(object_type object_id operator_id client_id)],
+    appl_lock_viewers  => [qw(object_type object_id operator_id client_id)],
     appl_lock_history  => [qw(event_id)],
     appl_lock_policies => [qw(object_type)],
     appl_lock_stats    => [qw(object_type department_id)],
@@ -178,7 +179,7 @@ sub poll {
 
 sub set_policy {
     my ($self, $type, @more) = @_;
-    my @values = _named('set_policy', \@more, qw(default_ttl longest_ttl take_reason actor reason history));
+    my @values = _named('set_policy', \@more, qw(default_ttl longest_ttl take_reason actor reason history presence yield_after));
     return $self->_one('set_appl_lock_policy_row', $type, @values);
 }
 

@@ -209,8 +209,8 @@ func (b *between) exec(t *testing.T, statements ...string) {
 func (b *between) call(t *testing.T, times int, before, meanwhile, call string) (answer, left string) {
 	t.Helper()
 	b.instrument(t, call)
-	b.exec(t, "DELETE FROM applock.appl_lock", "DELETE FROM applock.appl_lock_waiter", "DELETE FROM applock.appl_lock_event",
-		"DELETE FROM applock.appl_lock_fence", "DELETE FROM applock.appl_lock_ask", "DELETE FROM applock.appl_lock_policy", "DELETE FROM applock.changes",
+	b.exec(t, "DELETE FROM applock.appl_lock", "DELETE FROM applock.appl_lock_waiter", "DELETE FROM applock.appl_lock_viewer", "DELETE FROM applock.appl_lock_event",
+		"DELETE FROM applock.appl_lock_fence", "DELETE FROM applock.appl_lock_ask", "DELETE FROM applock.appl_lock_viewer", "DELETE FROM applock.appl_lock_policy", "DELETE FROM applock.changes",
 		fmt.Sprintf("INSERT INTO applock.changes VALUES (%d)", times),
 		"ALTER SPECIFIC ROUTINE applock.between_s1_and_s2 BODY BEGIN ATOMIC "+
 			"DECLARE changed INTEGER DEFAULT 0; "+

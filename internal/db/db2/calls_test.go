@@ -207,8 +207,11 @@ func answeredIDs() []string { return []string{"1", "2, longer", "3"} }
 
 // keyOf returns the column by which rows differ.
 func keyOf(operation db.Operation) string {
-	if operation.Name == "get_appl_lock_permit" {
+	switch operation.Name {
+	case "get_appl_lock_permit":
 		return "slot_id"
+	case "see_appl_lock":
+		return "client_id"
 	}
 	return "object_id"
 }
@@ -316,10 +319,10 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
 			return err
 		}, []driver.Value{"t", "i", "o", ""}},
-		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges})
+		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges, PresenceFL: db.Yes})
 			return err
-		}, []driver.Value{"t", "Y", "o", "", "CHANGES"}},
+		}, []driver.Value{"t", "Y", "o", "", "CHANGES", "Y"}},
 		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1})
 			return err
@@ -340,6 +343,10 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "o", MaxRows: 5})
 			return err
 		}, []driver.Value{"o", int64(5)}},
+		{"Leave", "CALL applock.see_appl_lock(?, ?, ?, ?, ?, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.SeeApplLock(ctx, db.SeeApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
+			return err
+		}, []driver.Value{"t", "i", "o", "", "c"}},
 		{"AskForEver", "CALL applock.ask_appl_lock_row(?, ?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
 			return err
@@ -391,6 +398,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 			db.TakeApplLockResult{OkFL: db.No, Outcome: db.Free},
 		},
 		"inbox_appl_locks": {nil, []db.Notice(nil)},
+		"see_appl_lock":    {nil, []db.Presence(nil)},
 		"get_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
 			db.GetApplLockResult{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},

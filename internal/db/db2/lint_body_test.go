@@ -38,7 +38,7 @@ func setLockTimeout(r sqlRoutine) string {
 
 // usesTables tells of a step that it asks or changes one of the tables, readsTables that it asks.
 func (s sqlStep) usesTables() bool {
-	return s.has("appl_lock") || s.has("appl_lock_waiter") || s.has("appl_lock_ask")
+	return s.has("appl_lock") || s.has("appl_lock_waiter") || s.has("appl_lock_ask") || s.has("appl_lock_viewer")
 }
 func (s sqlStep) readsTables() bool { return s.has("SELECT") && s.usesTables() }
 
@@ -148,7 +148,8 @@ func insertIsCaught(r sqlRoutine, i int) string {
 	if isHandler && !step.is("DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0") {
 		return fmt.Sprintf("`%s`: the only handler is that for 23505", step)
 	}
-	isInsert := step.begins("INSERT INTO appl_lock (") || step.begins("INSERT INTO appl_lock_waiter (") || step.begins("INSERT INTO appl_lock_ask (")
+	isInsert := step.begins("INSERT INTO appl_lock (") || step.begins("INSERT INTO appl_lock_waiter (") ||
+		step.begins("INSERT INTO appl_lock_ask (") || step.begins("INSERT INTO appl_lock_viewer (")
 	if !isHandler && !isInsert {
 		return ""
 	}
@@ -313,7 +314,7 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 func lockTimeoutIsSet(r sqlRoutine) []string {
 	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "appl_lock_move", "take_appl_lock", "note_appl_lock", "assert_appl_lock",
 		"purge_appl_locks", "purge_appl_lock_history", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks",
-		"set_appl_lock_policy", "drop_appl_lock_policy", "ask_appl_lock", "answer_appl_lock", "inbox_appl_locks")
+		"see_appl_lock", "set_appl_lock_policy", "drop_appl_lock_policy", "ask_appl_lock", "answer_appl_lock", "inbox_appl_locks")
 	var complaints []string
 	isSet := false
 	for _, step := range r.steps {
@@ -385,7 +386,14 @@ func permittedConditions(r sqlRoutine, i int, table string) []string {
 		locks = []string{key + read + " AND (released_ts = v_old_released_ts OR (released_ts IS NULL AND v_old_released_ts IS NULL)) AND note = v_old_note"}
 	}
 	return map[string][]string{
-		"appl_lock":           locks,
+		"appl_lock": locks,
+		// Of the dead of one object, or of its own row.
+		"appl_lock_viewer": {
+			waiterKey,
+			key + " AND expires_ts < v_before",
+			"object_type = c_viewer_type AND object_id = c_viewer_id AND operator_id = c_viewer_operator" +
+				" AND client_id = c_viewer_client AND expires_ts = c_viewer_expires",
+		},
 		"appl_lock_serialize": {key},
 		"appl_lock_policy":    {"object_type = v_object_type"},
 		"appl_lock_fence":     {"fence < v_highest_fence"},
@@ -425,7 +433,7 @@ func (r sqlRoutine) isBehindChange(i int) bool {
 	return r.steps[i].opener >= 0 && r.steps[r.steps[i].opener].is("IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN")
 }
 
-var alias = regexp.MustCompile(`\b[lwpfa]\.`)
+var alias = regexp.MustCompile(`\b[lwpfav]\.`)
 
 // changeIsOfTheRowRead: an UPDATE or DELETE decides, so it must not find another row than the one that was
 // judged, or the same one changed.

@@ -25,6 +25,7 @@ func lintEdits() []lintEdit {
 		answer    = "procedures/db2/answer_appl_lock.sql"
 		get       = "procedures/db2/get_appl_lock.sql"
 		inbox     = "procedures/db2/inbox_appl_locks.sql"
+		see       = "procedures/db2/see_appl_lock.sql"
 		history   = "procedures/db2/purge_appl_lock_history.sql"
 		move      = "procedures/db2/appl_lock_move.sql"
 		views     = "procedures/db2/views.sql"
@@ -213,6 +214,7 @@ func lintEdits() []lintEdit {
 		edit(inbox, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(release, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(renew, "SET CURRENT LOCK TIMEOUT 0", "SET CURRENT LOCK TIMEOUT 1", "registers: `set current lock timeout 1`", "lock timeout: a table is used before"),
+		edit(see, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(retract, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(retract, timeout+"    -- S1: nobody waits.\n    DELETE FROM appl_lock_waiter\n    WHERE", "    SET", "lock timeout: the lock timeout is not set"),
 		edit(purgeZOS, "    SET v_limit = v_max_rows;", timeout+"    SET v_limit = v_max_rows;", "lock timeout: set where it must not be"),
@@ -227,6 +229,9 @@ func lintEdits() []lintEdit {
 		edit(inquire, "COUNT(*)", "1", "one row: may give no row"),
 
 		edit(announce, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
+		edit(see, "\n                AND v.client_id = v_client_id", "", "row read: a change of appl_lock_viewer"),
+		edit(see, "\n            AND expires_ts < v_before;", ";", "row read: a change of appl_lock_viewer"),
+		edit(purge, "\n            AND expires_ts = c_viewer_expires", "", "row read: a change of appl_lock_viewer"),
 		edit(ask, "WHERE a.object_type = v_object_type\n            AND a.object_id = v_object_id\n            AND a.operator_id",
 			"WHERE a.object_type = v_object_type\n            AND a.operator_id", "row read: a change of appl_lock_ask"),
 		edit(ask, "                        AND object_id = v_object_id\n", "", "row read: a change of appl_lock_ask"),

@@ -376,6 +376,7 @@ func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 		"transfer_appl_locks":  "CALL applock.transfer_appl_locks('o', NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"release_appl_locks":   "CALL applock.release_appl_locks('o', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"inbox_appl_locks":     "CALL applock.inbox_appl_locks('o', NULL, NULL)",
+		"see_appl_lock":        "CALL applock.see_appl_lock('a', '1', 'o', NULL, 'p', 'IDLE', NULL)",
 		"poll_appl_locks":      "CALL applock.poll_appl_locks('p', NULL)",
 		"renew_appl_locks":     "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",
 	}

@@ -154,7 +154,7 @@ func TestGrants(t *testing.T) {
 	operator := []string{
 		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "release_appl_locks", "note_appl_lock", "inquire_appl_lock",
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
-		"poll_appl_locks", "inbox_appl_locks", "ask_appl_lock", "answer_appl_lock", "appl_lock_version",
+		"poll_appl_locks", "inbox_appl_locks", "ask_appl_lock", "answer_appl_lock", "see_appl_lock", "appl_lock_version",
 	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

@@ -107,7 +107,7 @@ func TestSessionCannotChooseTheNumber(t *testing.T) {
 			t.Errorf("events, all above 0, all below 100: %s, want 5 1 1", got)
 		}
 		mustQuery(t, conn, "SET insert_id = 0")
-		mustQuery(t, conn, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL')")
+		mustQuery(t, conn, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL', NULL, NULL)")
 		mustQuery(t, conn, "CALL get_appl_lock_row('customer', '1', 'BOSS', NULL, NULL, NULL)")
 		mustQuery(t, conn, "SET insert_id = 0")
 		fence := value(t, conn, "SELECT fence FROM appl_lock")
@@ -143,7 +143,7 @@ func TestReadOnlySessionWritesNothing(t *testing.T) {
 			"CALL transfer_appl_locks('JDOE', NULL, 'BOSS', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 			"CALL release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 			"CALL announce_appl_lock_waiter_row('customer', '1', 'BOSS', NULL, 'p', NULL)",
-			"CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL')",
+			"CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL', NULL, NULL)",
 			"CALL ask_appl_lock_row('customer', '1', 'BOSS', NULL, 'p', NULL, NULL)",
 			"CALL answer_appl_lock_row('customer', '1', 'JDOE', " + fence + ", 'ASMITH', NULL, 'LATER', NULL)",
 			"CALL answer_appl_lock_row('customer', '1', 'JDOE', " + fence + ", 'ASMITH', NULL, 'GIVE', NULL)",

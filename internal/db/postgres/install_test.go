@@ -160,7 +160,7 @@ func TestGrants(t *testing.T) {
 		"inbox":        "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, NULL)",
 		"transfers":    "SELECT * FROM applock.transfer_appl_locks('JDOE', 'none', 'ASMITH', '', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"releases":     "SELECT * FROM applock.release_appl_locks('JDOE', 'none', NULL, NULL, NULL, NULL, NULL, NULL)",
-		"set":          "CALL applock.set_appl_lock_policy('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL)",
+		"set":          "CALL applock.set_appl_lock_policy('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL, NULL, NULL)",
 		"set row":      "SELECT * FROM applock.set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL)",
 		"drop":         "CALL applock.drop_appl_lock_policy('customer', 'BOSS', NULL)",
 		"policies":     "SELECT * FROM applock.appl_lock_policies",

@@ -256,8 +256,8 @@ func TestEachStatementIsOneProbe(t *testing.T) {
 				if isRange && strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s sorts: %s", operation.name, plan)
 				}
-				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "policies", "permit", "transfers", "releases"}, operation.name) {
-					continue // its plan is of those who wait, of all there are, of all slots, of all types, or of a page: not of one row
+				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "see", "policies", "permit", "transfers", "releases"}, operation.name) {
+					continue // its plan is of those who wait or look, of all there are, of all slots, of all types, or of a page: not of one row
 				}
 				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
 					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
@@ -407,6 +407,14 @@ func others() []operation {
 		{name: "inbox", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "NOBODY", MaxRows: 10})
 			return err
+		}},
+		{name: "see", statements: beginAndCommit + 3, prepared: beginAndCommit + 3, call: func(ctx context.Context, driver db.Driver) error {
+			present, err := driver.SeeApplLock(ctx, looksAt("7", "ASMITH"))
+			return wanted(len(present), 1, err)
+		}},
+		{name: "list of viewers", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			viewers, err := driver.ApplLockViewers(ctx, db.ApplLockViewersParams{AfterType: "customer", AfterID: "6", MaxRows: 10})
+			return wanted(len(viewers), 1, err)
 		}},
 		{name: "policies", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			policies, err := driver.ApplLockPolicies(ctx, db.ApplLockPoliciesParams{})

@@ -178,7 +178,7 @@ func limitsOf(parameter db.Parameter, turn int) (allowed func(value string) bool
 			return flag == "Y" || flag == "N" || flag == "" && mayBeEmpty
 		}, hostileTexts(1, turn), nil
 	}
-	if strings.HasSuffix(parameter.Name, "_level") || parameter.Name == "p_answer" {
+	if strings.HasSuffix(parameter.Name, "_level") || parameter.Name == "p_answer" || parameter.Name == "p_state" {
 		words := regexp.MustCompile("`([A-Z]+)`").FindAllStringSubmatch(parameter.Meaning, -1)
 		return func(value string) bool {
 			return slices.ContainsFunc(words, func(word []string) bool { return word[1] == strings.TrimRight(value, " ") })

@@ -166,6 +166,10 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.AskingAnswer(eachRow(rows, asker))
 	case "events":
 		return scenario.EventsAnswer(eachRow(rows, event))
+	case "see":
+		return scenario.SeeAnswer(eachRow(rows, presence))
+	case "viewers":
+		return scenario.ViewersAnswer(eachRow(rows, viewer))
 	case "inbox":
 		return scenario.InboxAnswer(eachRow(rows, notice))
 	}
@@ -295,6 +299,32 @@ func asker(row map[string]any) db.Asker {
 		HolderID:           scenario.Text(row["holder_id"]),
 		HolderDepartmentID: scenario.Text(row["holder_department_id"]),
 		SecondsLeft:        whole(row["seconds_left"]),
+	}
+}
+
+func viewer(row map[string]any) db.Viewer {
+	return db.Viewer{
+		ObjectType:   scenario.Text(row["object_type"]),
+		ObjectID:     scenario.Text(row["object_id"]),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		ClientID:     scenario.Text(row["client_id"]),
+		State:        db.PresenceState(scenario.Text(row["state"])),
+		SinceTS:      instant(row["since_ts"]),
+		SecondsLeft:  whole(row["seconds_left"]),
+	}
+}
+
+func presence(row map[string]any) db.Presence {
+	return db.Presence{
+		Kind:         db.PresenceKind(scenario.Text(row["kind"])),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		ClientID:     scenario.Text(row["client_id"]),
+		State:        db.PresenceState(scenario.Text(row["state"])),
+		SinceTS:      instant(row["since_ts"]),
+		SecondsLeft:  whole(row["seconds_left"]),
+		Message:      scenario.Text(row["message"]),
 	}
 }
 

@@ -65,6 +65,8 @@ type Policy struct {
 	LongestTtlSeconds sql.NullInt64
 	TakeReasonFl      string
 	HistoryLevel      string
+	PresenceFl        string
+	YieldAfterSeconds sql.NullInt64
 }
 
 type Stats struct {
@@ -76,6 +78,17 @@ type Stats struct {
 	NextExpirySeconds  int64
 	Waiters            int64
 	LongestWaitSeconds int64
+}
+
+type Viewer struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	State        string
+	SinceTs      db.Moment
+	SecondsLeft  int64
 }
 
 type Waiter struct {

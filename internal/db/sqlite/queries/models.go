@@ -68,6 +68,17 @@ type ApplLockStat struct {
 	LongestWaitSeconds int64
 }
 
+type ApplLockViewers struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	State        string
+	SinceTs      int64
+	SecondsLeft  int64
+}
+
 type ApplLockWaiting struct {
 	ObjectType         string
 	ObjectID           string

@@ -34,6 +34,31 @@ func (q *Queries) PurgeApplLockAsks(ctx context.Context, arg PurgeApplLockAsksPa
 	return err
 }
 
+const purgeApplLockViewers = `-- name: PurgeApplLockViewers :exec
+DELETE FROM appl_lock_viewer
+WHERE (object_type, object_id, operator_id, client_id) IN (
+    SELECT
+        v.object_type,
+        v.object_id,
+        v.operator_id,
+        v.client_id
+    FROM appl_lock_viewer AS v
+    WHERE v.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(?1 AS INTEGER) * 1000000
+    LIMIT ?2
+)
+`
+
+type PurgeApplLockViewersParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+func (q *Queries) PurgeApplLockViewers(ctx context.Context, arg PurgeApplLockViewersParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLockViewers, arg.OlderThanSeconds, arg.MaxRows)
+	return err
+}
+
 const purgeApplLockWaiters = `-- name: PurgeApplLockWaiters :exec
 
 DELETE FROM appl_lock_waiter

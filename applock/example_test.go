@@ -389,8 +389,26 @@ func ExampleClient_Inbox() {
 	// that is all
 }
 
-// One operator asks for what another holds, and is given it.
+// An operator asks for what another one holds; asking again keeps the request listed.
 func ExampleClient_Ask() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		log.Fatal(err)
+	}
+	brown := applock.Owner{Operator: "BROWN", Department: "SALES"}
+	asked, err := client.Ask(ctx, applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Message: "the customer is on the telephone"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(asked.Outcome, asked.Holder.Owner)
+	// Output: ASKED JDOE
+}
+
+// The holder reads the request in its inbox and gives the object. The asker's first Get tells its fence, and renews the lock.
+func ExampleClient_Answer() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)
 	defer remove()
@@ -398,12 +416,9 @@ func ExampleClient_Ask() {
 	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
 		log.Fatal(err)
 	}
-	request := applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Message: "the customer is on the telephone"}
-	asked, err := client.Ask(ctx, request)
-	if err != nil {
+	if _, err := client.Ask(ctx, applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Message: "may I?"}); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(asked.Outcome, asked.Holder.Owner)
 
 	notices, _, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE"})
 	if err != nil {
@@ -420,7 +435,7 @@ func ExampleClient_Ask() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(answered.Outcome, "for", answered.Left, "at first")
+		fmt.Println(answered.Outcome, "for", answered.Left)
 	}
 	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: brown})
 	if err != nil {
@@ -428,10 +443,31 @@ func ExampleClient_Ask() {
 	}
 	fmt.Println(grant.Outcome, "for", grant.Left)
 	// Output:
-	// ASKED JDOE
-	// BROWN (SALES) asks for customer:42 - the customer is on the telephone
-	// GIVEN for 1m0s at first
+	// BROWN (SALES) asks for customer:42 - may I?
+	// GIVEN for 1m0s
 	// RENEWED for 168h0m0s
+}
+
+// Asking lists who asks for what.
+func ExampleClient_Asking() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		log.Fatal(err)
+	}
+	brown := applock.Owner{Operator: "BROWN", Department: "SALES"}
+	if _, err := client.Ask(ctx, applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Wait: time.Hour}); err != nil {
+		log.Fatal(err)
+	}
+	for asker, err := range client.Asking(ctx, applock.AskingRequest{ObjectType: "customer"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(asker.Owner, "asks", asker.Holder.Owner, "for", asker.Object, "and gives up after", asker.Until.Sub(asker.Since))
+	}
+	// Output: BROWN (SALES) asks JDOE for customer:42 and gives up after 1h0m0s
 }
 
 // A refusal says who has the object, and until when.

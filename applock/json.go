@@ -325,6 +325,9 @@ func (n *Notice) jsonKeys() []jsonKey {
 		{"event_ts", (*jsonTime)(&n.At)},
 		{"seconds_left", (*jsonLeft)(&n.Left)},
 		{"reason", &n.Reason},
+		{"message", &n.Message},
+		{"client_id", &n.Client},
+		{"fence", &n.Fence},
 	}
 }
 
@@ -333,6 +336,32 @@ func (n Notice) MarshalJSON() ([]byte, error) { return marshalKeys(n.jsonKeys())
 
 // UnmarshalJSON reads what MarshalJSON returns.
 func (n *Notice) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, n.jsonKeys()) }
+
+func (a *Asker) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", new("ASKING")},
+		{"object_type", &a.Object.Type},
+		{"object_id", &a.Object.ID},
+		{"operator_id", &a.Owner.Operator},
+		{"department_id", &a.Owner.Department},
+		{"holder_id", &a.Holder.Owner.Operator},
+		{"holder_department_id", &a.Holder.Owner.Department},
+		{"seconds_left", (*jsonLeft)(&a.Holder.Left)},
+		{"client_id", &a.Client},
+		{"message", &a.Message},
+		{"since_ts", (*jsonTime)(&a.Since)},
+		{"until_ts", (*jsonTime)(&a.Until)},
+		{"waited_seconds", (*jsonAge)(&a.Waited)},
+		{"answer", &a.Answer},
+		{"answer_reason", &a.AnswerReason},
+	}
+}
+
+// MarshalJSON returns what applockctl asking prints, without what is not told of the lock.
+func (a Asker) MarshalJSON() ([]byte, error) { return marshalKeys(a.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (a *Asker) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, a.jsonKeys()) }
 
 func (s *Stats) jsonKeys() []jsonKey {
 	return []jsonKey{

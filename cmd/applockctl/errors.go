@@ -102,7 +102,6 @@ func inFlags(err error) string {
 		"Operator":         "--operator",
 		"Department":       "--department",
 		"Asker":            "--asker",
-		"Client":           "--client",
 		"Message":          "--message",
 		"Wait":             "--wait",
 		"From":             "--from",

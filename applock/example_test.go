@@ -404,7 +404,8 @@ func ExampleClient_Ask() {
 		log.Fatal(err)
 	}
 	fmt.Println(asked.Outcome, asked.Holder.Owner)
-	// Output: ASKED JDOE
+	// Output:
+	// ASKED JDOE
 }
 
 // The holder reads the request in its inbox and gives the object. The asker's first Get tells its fence, and renews the lock.
@@ -467,7 +468,8 @@ func ExampleClient_Asking() {
 		}
 		fmt.Println(asker.Owner, "asks", asker.Holder.Owner, "for", asker.Object, "and gives up after", asker.Until.Sub(asker.Since))
 	}
-	// Output: BROWN (SALES) asks JDOE for customer:42 and gives up after 1h0m0s
+	// Output:
+	// BROWN (SALES) asks JDOE for customer:42 and gives up after 1h0m0s
 }
 
 // A refusal says who has the object, and until when.

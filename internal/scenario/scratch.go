@@ -22,13 +22,17 @@ func (s Scenario) Scratch(prefix string) []Step {
 		if step.Operation == "advance" {
 			break
 		}
-		if named := step.Args["object_type"] + step.Args["client_id"]; strings.TrimRight(named, " ") == "" {
+		objectType, isTyped := step.Args["object_type"]
+		if isTyped && isBlank(objectType) || isBlank(objectType+step.Args["client_id"]) {
 			continue
 		}
 		steps = append(steps, step.scratch(prefix))
 	}
 	return steps
 }
+
+// isBlank reports whether a name is none: a prefix would make it one.
+func isBlank(name string) bool { return strings.TrimRight(name, " ") == "" }
 
 // scratch puts prefix before the types and the programs that a step names, and those that its answer has.
 func (s Step) scratch(prefix string) Step {

@@ -12,8 +12,8 @@ var (
 	judgement = regexp.MustCompile(`(?i)expires_ts\)*\s*[<>]=?\s*\(*` + now + `|` + now + `[^\n]*[<>]=?\s*\(*(?:\w+\.)?\w*expires_ts\b`)
 	// released finds what tells whether it was released.
 	released = regexp.MustCompile(`(?i)released_ts|\bv_live\b|\bis_live\b|\bappl_lock_live\b`)
-	// ofOthers finds that the end is that of a waiter's row, or of a migrator's turn.
-	ofOthers = regexp.MustCompile(`(?i)appl_lock_waiter|\bw\.expires_ts|since_ts|endOverdue`)
+	// ofOthers finds that the end is that of a waiter's row or a request's, or of a migrator's turn.
+	ofOthers = regexp.MustCompile(`(?i)appl_lock_waiter|appl_lock_ask\b|\b[aw]\.expires_ts|since_ts|endOverdue`)
 )
 
 // now finds the time, as each dialect and each variable has it.

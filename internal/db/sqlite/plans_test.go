@@ -194,6 +194,8 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			"SEARCH e USING INDEX appl_lock_event_from_ix (from_operator_id=? AND event_id>?)",
 			"SEARCH e USING INDEX appl_lock_event_to_ix (to_operator_id=? AND event_id>?)",
 			"SCAN (subquery-3)", "SEARCH w USING INDEX appl_lock_waiter_holder_ix (holder_id=?)", ofTheTable + byKey,
+			"SEARCH a USING INDEX appl_lock_ask_holder_ix (holder_id=?)", ofTheTable + byKey, thePolicy,
+			"SEARCH a USING INDEX appl_lock_ask_operator_ix (operator_id=?)",
 			"SCAN m", "SEARCH a", sorts,
 		}},
 		{"stats", func(q *queries.Queries) error {

@@ -34,7 +34,7 @@ history keeps it, and the former holder is told. With --later and --no the asker
 Prints GIVEN or TOLD (exit code 0), GONE when the asker does not ask any more, HELD with the holder when
 somebody else, or another grant than --fence, holds the object, or FREE when nobody does (exit code 1).`,
 		Example: `  applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --give
-  applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --later --reason "in ten minutes"`,
+  applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --later --reason "at 3"`,
 		Args:                  oneObject,
 		ValidArgsFunction:     a.completeObjects,
 		DisableFlagsInUseLine: true,

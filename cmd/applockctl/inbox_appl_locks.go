@@ -77,11 +77,12 @@ func (a *app) inboxCommand() *cobra.Command {
 		Short: "Show what happened to an operator's locks: taken, handed over, awaited, asked for, expiring",
 		Long: `Prints what somebody should know who holds locks. First what others did, oldest first: what was taken from
 the operator (TAKEN, by WHO), handed over to it (HANDED, from WHO), and released on its behalf (RELEASED, by
-WHO). GIVEN and YIELDED are locks that went to WHO, who had asked for them: GIVEN by an answer, YIELDED because
-there was none for as long as the policy of the type lets a holder take. Then how it is now: who waits for
-what it holds (AWAITED, since TIME), or asks for it, with its MESSAGE: see "applockctl answer", for which
---output json and --wide have the fence and the client; what WHO answered to its own requests (LATER,
-DECLINED); and what ends within the hour (EXPIRING, at TIME). Nothing to tell is an answer: exit code 0.
+WHO). GIVEN and YIELDED are locks that went to WHO, who had asked for them: GIVEN by an answer, YIELDED
+because there was none for as long as the policy of the type lets a holder take. Then how it is now: who
+waits for what it holds (AWAITED, since TIME), or asks for it, with its MESSAGE; "applockctl answer" takes
+the fence and the client that --output json and --wide have. What WHO answered to its own requests (LATER,
+DECLINED); and what ends within the hour (EXPIRING, at TIME).
+Nothing to tell is an answer: exit code 0.
 
 Events come again until --after has the safe_event_id of the last answer, which --output json tells, or
 --wide. An event may come twice, none is lost. "applockctl history" has them all. At most 1000 lines are

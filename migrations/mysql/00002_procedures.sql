@@ -454,7 +454,7 @@ SELECT
     v.client_id,
     v.state,
     v.since_ts,
-    (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v.expires_ts) + 999999) DIV 1000000 AS seconds_left
+    GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v.expires_ts) + 999999) DIV 1000000, 1) AS seconds_left
 FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
 WHERE v.expires_ts > UTC_TIMESTAMP(6);
 -- +goose StatementEnd

@@ -676,6 +676,51 @@ func ExampleClient_Ping() {
 	// SQLite true <nil>
 }
 
+func ExampleClient_See() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "case", ID: "4711"}
+	jdoe, brown := applock.Owner{Operator: "JDOE", Department: "CS"}, applock.Owner{Operator: "BROWN"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: jdoe}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.See(ctx, applock.SeeRequest{Object: object, Owner: jdoe, Client: "tab-7", State: applock.StateEditing}); err != nil {
+		log.Fatal(err)
+	}
+	present, err := client.See(ctx, applock.SeeRequest{Object: object, Owner: brown, Client: "tab-9"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, one := range present {
+		fmt.Printf("%s %s %q\n", one.Kind, one.Owner, one.State)
+	}
+	// Output:
+	// HOLDER JDOE (CS) ""
+	// VIEWER JDOE (CS) "EDITING"
+}
+
+func ExampleClient_Viewers() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	for _, operator := range []string{"JDOE", "BROWN"} {
+		request := applock.SeeRequest{Object: applock.Object{Type: "case", ID: "4711"}, Owner: applock.Owner{Operator: operator}, Client: "tab"}
+		if _, err := client.See(ctx, request); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for viewer, err := range client.Viewers(ctx, applock.ViewersRequest{ObjectType: "case"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(viewer.Object, viewer.Owner, viewer.State)
+	}
+	// Output:
+	// case:4711 BROWN VIEWING
+	// case:4711 JDOE VIEWING
+}
+
 func ExampleClient_Waiters() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)

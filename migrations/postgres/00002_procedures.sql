@@ -691,7 +691,8 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 --            transaction.
 -- Race-free  An asker that takes its request back has its row before S2, which finds none, or after S3, when it holds the object.
 --            Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds HELD.
---            An answer and an ask have the request's row first and the lock's row second.
+--            An answer and an ask have the request's row first and the lock's row second; the asker's other requests that another
+--            transaction has are passed over, and go with their next call.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -790,9 +791,14 @@ BEGIN
             RETURN;
         END IF;
         DELETE FROM appl_lock_ask AS a
-        WHERE a.object_type = v_object_type
-            AND a.object_id = v_object_id
-            AND a.operator_id = v_asker_id;
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                WHERE s.object_type = v_object_type
+                    AND s.object_id = v_object_id
+                    AND s.operator_id = v_asker_id
+                FOR UPDATE SKIP LOCKED
+            ));
         RETURN;
     END IF;
 
@@ -1052,7 +1058,8 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 --            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
 -- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
 --            anew with each renewal: S4 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
---            one gets it. An answer and an ask have the request's row first and the lock's row second.
+--            one gets it. An answer and an ask have the request's row first and the lock's row second; other
+--            requests of the operator that another transaction has are passed over, and go with their next call.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -1201,9 +1208,14 @@ BEGIN
                 p_expires_ts := v_moved.p_expires_ts;
                 p_seconds_left := v_moved.p_seconds_left;
                 DELETE FROM appl_lock_ask AS a
-                WHERE a.object_type = v_object_type
-                    AND a.object_id = v_object_id
-                    AND a.operator_id = v_operator_id;
+                WHERE a.ctid = ANY (ARRAY(
+                        SELECT s.ctid
+                        FROM appl_lock_ask AS s
+                        WHERE s.object_type = v_object_type
+                            AND s.object_id = v_object_id
+                            AND s.operator_id = v_operator_id
+                        FOR UPDATE SKIP LOCKED
+                    ));
             END IF;
         END IF;
         RETURN;
@@ -2136,29 +2148,25 @@ BEGIN
     IF v_rows < v_max_rows AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()
-        FROM (
-            SELECT s.object_type, s.object_id, s.operator_id, s.client_id
-            FROM appl_lock_ask AS s
-            INNER JOIN appl_lock_policy AS p
-                ON p.object_type = s.object_type
-            INNER JOIN appl_lock AS l
-                ON l.object_type = s.object_type
-                AND l.object_id = s.object_id
-                AND l.operator_id = s.holder_id
-                AND l.fence = s.fence
-                AND l.released_ts IS NULL
-                AND l.expires_ts > v_now
-            WHERE s.holder_id = v_operator_id
-                AND s.shown_ts IS NULL
-                AND s.answer <> 'NO'
-                AND s.expires_ts > v_now
-                AND p.yield_after_seconds IS NOT NULL
-            FOR NO KEY UPDATE OF s SKIP LOCKED
-        ) AS s
-        WHERE a.object_type = s.object_type
-            AND a.object_id = s.object_id
-            AND a.operator_id = s.operator_id
-            AND a.client_id = s.client_id;
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                INNER JOIN appl_lock_policy AS p
+                    ON p.object_type = s.object_type
+                INNER JOIN appl_lock AS l
+                    ON l.object_type = s.object_type
+                    AND l.object_id = s.object_id
+                    AND l.operator_id = s.holder_id
+                    AND l.fence = s.fence
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                WHERE s.holder_id = v_operator_id
+                    AND s.shown_ts IS NULL
+                    AND s.answer <> 'NO'
+                    AND s.expires_ts > v_now
+                    AND p.yield_after_seconds IS NOT NULL
+                FOR NO KEY UPDATE OF s SKIP LOCKED
+            ));
     END IF;
 END
 $$;

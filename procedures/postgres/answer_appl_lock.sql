@@ -18,7 +18,8 @@
 --            transaction.
 -- Race-free  An asker that takes its request back has its row before S2, which finds none, or after S3, when it holds the object.
 --            Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds HELD.
---            An answer and an ask have the request's row first and the lock's row second.
+--            An answer and an ask have the request's row first and the lock's row second; the asker's other requests that another
+--            transaction has are passed over, and go with their next call.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -102,9 +103,14 @@ BEGIN
             RETURN;
         END IF;
         DELETE FROM appl_lock_ask AS a
-        WHERE a.object_type = v_object_type
-            AND a.object_id = v_object_id
-            AND a.operator_id = v_asker_id;
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                WHERE s.object_type = v_object_type
+                    AND s.object_id = v_object_id
+                    AND s.operator_id = v_asker_id
+                FOR UPDATE SKIP LOCKED
+            ));
         RETURN;
     END IF;
 

@@ -17,7 +17,8 @@
 --            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
 -- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
 --            anew with each renewal: S4 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
---            one gets it. An answer and an ask have the request's row first and the lock's row second.
+--            one gets it. An answer and an ask have the request's row first and the lock's row second; other
+--            requests of the operator that another transaction has are passed over, and go with their next call.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -151,9 +152,14 @@ BEGIN
                 p_expires_ts := v_moved.p_expires_ts;
                 p_seconds_left := v_moved.p_seconds_left;
                 DELETE FROM appl_lock_ask AS a
-                WHERE a.object_type = v_object_type
-                    AND a.object_id = v_object_id
-                    AND a.operator_id = v_operator_id;
+                WHERE a.ctid = ANY (ARRAY(
+                        SELECT s.ctid
+                        FROM appl_lock_ask AS s
+                        WHERE s.object_type = v_object_type
+                            AND s.object_id = v_object_id
+                            AND s.operator_id = v_operator_id
+                        FOR UPDATE SKIP LOCKED
+                    ));
             END IF;
         END IF;
         RETURN;

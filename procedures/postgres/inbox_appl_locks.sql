@@ -228,29 +228,25 @@ BEGIN
     IF v_rows < v_max_rows AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()
-        FROM (
-            SELECT s.object_type, s.object_id, s.operator_id, s.client_id
-            FROM appl_lock_ask AS s
-            INNER JOIN appl_lock_policy AS p
-                ON p.object_type = s.object_type
-            INNER JOIN appl_lock AS l
-                ON l.object_type = s.object_type
-                AND l.object_id = s.object_id
-                AND l.operator_id = s.holder_id
-                AND l.fence = s.fence
-                AND l.released_ts IS NULL
-                AND l.expires_ts > v_now
-            WHERE s.holder_id = v_operator_id
-                AND s.shown_ts IS NULL
-                AND s.answer <> 'NO'
-                AND s.expires_ts > v_now
-                AND p.yield_after_seconds IS NOT NULL
-            FOR NO KEY UPDATE OF s SKIP LOCKED
-        ) AS s
-        WHERE a.object_type = s.object_type
-            AND a.object_id = s.object_id
-            AND a.operator_id = s.operator_id
-            AND a.client_id = s.client_id;
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                INNER JOIN appl_lock_policy AS p
+                    ON p.object_type = s.object_type
+                INNER JOIN appl_lock AS l
+                    ON l.object_type = s.object_type
+                    AND l.object_id = s.object_id
+                    AND l.operator_id = s.holder_id
+                    AND l.fence = s.fence
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                WHERE s.holder_id = v_operator_id
+                    AND s.shown_ts IS NULL
+                    AND s.answer <> 'NO'
+                    AND s.expires_ts > v_now
+                    AND p.yield_after_seconds IS NOT NULL
+                FOR NO KEY UPDATE OF s SKIP LOCKED
+            ));
     END IF;
 END
 $$;

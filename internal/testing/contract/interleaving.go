@@ -278,7 +278,7 @@ func (p *interleaving) call(ctx context.Context, current *session, step scenario
 		driver = driver.WithSQLTx(current.tx)
 		client = client.WithSQLTx(current.tx)
 	}
-	return p.place.withYield(scenario.Through(client, driver))(ctx, step.Operation, args)
+	return scenario.Through(client, driver)(ctx, step.Operation, args)
 }
 
 // explain gives a bare database error the kind that the driver would.

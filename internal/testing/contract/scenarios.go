@@ -27,7 +27,7 @@ func Scenarios(t *testing.T, backend Backend) {
 				if way == "facade" && place.Driver == nil {
 					t.Fatal("the place has no Driver")
 				}
-				play(t, parsed, place.withYield(place.executor(way)), place.Advance)
+				play(t, parsed, place.executor(way), place.Advance)
 			})
 		}
 	})
@@ -72,19 +72,6 @@ func (p Place) executor(way string) scenario.Executor {
 		if _, isRead := viewOf(operation); isRead && errors.Is(err, scenario.ErrNotOffered) {
 			return p.reads()(ctx, operation, args)
 		}
-		return answer, err
-	}
-}
-
-// withYield sets what set_appl_lock_policy has no parameter for yet. TODO: goes when it has p_yield_after_seconds.
-func (p Place) withYield(call scenario.Executor) scenario.Executor {
-	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
-		answer, err := call(ctx, operation, args)
-		seconds, given := args["yield_after_seconds"]
-		if err != nil || operation != "set" || !given {
-			return answer, err
-		}
-		_, err = p.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE %s_policy SET yield_after_seconds = %s WHERE object_type = '%s'", p.Table, seconds, args["object_type"]))
 		return answer, err
 	}
 }

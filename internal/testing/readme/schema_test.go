@@ -186,7 +186,7 @@ On PostgreSQL ` + "`appl_lock_viewer`" + ` is unlogged: a crash empties it, and 
 func TestSchemaPageEqualsGolden(t *testing.T) {
 	t.Parallel()
 	s := readSchema(t)
-	tables := []string{"appl_lock", "appl_lock_waiter", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"}
+	tables := []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"}
 	contract.Golden(t, filepath.Join(root, "docs/schema.svg"), s.drawing(t, tables...))
 	page := schemaBegins
 	for _, table := range tables {

@@ -12,11 +12,10 @@
 -- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
 -- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, who answered, LATER and DECLINED, both
---            without department; who waits, AWAITED);
---            event_ts (of the event; since when that one waits); seconds_left (from now to the end of
---            this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this one is to
---            answer message, client_id and the fence of the grant that it is about, else empty and 0.
+--            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, and who answered, LATER and DECLINED, all
+--            three without department; who waits, AWAITED); event_ts (of the event; since when that one waits); seconds_left (to
+--            the end of this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this
+--            one is to answer message, client_id and the fence of the grant that it is about, else empty and 0.
 -- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
 -- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
 --            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
@@ -61,10 +60,8 @@ BEGIN
         ORDER BY e.event_id DESC
         LIMIT 1;
         EXIT WHEN NOT FOUND;
-        IF v_next_xid <= v_xmin THEN
-            v_safe_event_id := v_event_id;
-            EXIT;
-        END IF;
+        v_safe_event_id := CASE WHEN v_next_xid <= v_xmin THEN v_event_id ELSE v_after_event_id END;
+        EXIT WHEN v_next_xid <= v_xmin;
         v_event_id := v_event_id - v_step;
         v_step := v_step * 2;
     END LOOP;

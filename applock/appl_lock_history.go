@@ -19,6 +19,10 @@ const (
 	EventTransferred EventKind = "TRANSFERRED"
 	// EventTaken is a take: the actor is who has taken it.
 	EventTaken EventKind = "TAKEN"
+	// EventGiven is the GIVE of an answer: the holder has handed it to who asked.
+	EventGiven EventKind = "GIVEN"
+	// EventYielded is a lock that went to who asked because its holder had not answered: the actor is who asked.
+	EventYielded EventKind = "YIELDED"
 	// EventReleased is a release by another actor than the holder, or with a reason; with HistoryAll any.
 	EventReleased EventKind = "RELEASED"
 	// EventOvertaken is a get of what another operator's lock had expired on, which had not been released.

@@ -40,6 +40,8 @@ func (o operations) policies(ctx context.Context, objectType string) ([]Policy, 
 			LongestTTL:        time.Duration(row.LongestTTLSeconds) * time.Second,
 			TakeWithoutReason: row.TakeReasonFL == db.No,
 			HistoryLevel:      HistoryLevel(row.HistoryLevel),
+			WithoutPresence:   row.PresenceFL == db.No,
+			YieldAfter:        time.Duration(row.YieldAfterSeconds) * time.Second,
 		}
 	}
 	return policies, nil

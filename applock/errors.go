@@ -16,6 +16,8 @@ var (
 	ErrHeld = errors.New("held by somebody else")
 	// ErrNotHeld means that nobody holds the object, or not the one who was named.
 	ErrNotHeld = errors.New("not held")
+	// ErrNotAsking means that the operator to be answered does not ask for the object any more.
+	ErrNotAsking = errors.New("that operator does not ask for it any more")
 	// ErrLost means that a grant that the caller had is not live any more.
 	ErrLost = errors.New("lock lost")
 	// ErrInvalid means that an argument was refused and nothing was changed; errors.As with an

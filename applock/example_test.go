@@ -389,6 +389,89 @@ func ExampleClient_Inbox() {
 	// that is all
 }
 
+// An operator asks for what another one holds; asking again keeps the request listed.
+func ExampleClient_Ask() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		log.Fatal(err)
+	}
+	brown := applock.Owner{Operator: "BROWN", Department: "SALES"}
+	asked, err := client.Ask(ctx, applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Message: "the customer is on the telephone"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(asked.Outcome, asked.Holder.Owner)
+	// Output:
+	// ASKED JDOE
+}
+
+// The holder reads the request in its inbox and gives the object. The asker's first Get tells its fence, and renews the lock.
+func ExampleClient_Answer() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object, brown := applock.Object{Type: "customer", ID: "42"}, applock.Owner{Operator: "BROWN", Department: "SALES"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.Ask(ctx, applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Message: "may I?"}); err != nil {
+		log.Fatal(err)
+	}
+
+	notices, _, err := client.Inbox(ctx, applock.InboxRequest{Operator: "JDOE"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, notice := range notices {
+		fmt.Println(notice.Other, "asks for", notice.Object, "-", notice.Message)
+		answered, err := client.Answer(ctx, applock.AnswerRequest{
+			Key:    applock.Key{Object: notice.Object, Operator: "JDOE", Fence: notice.Fence},
+			Asker:  notice.Other.Operator,
+			Client: notice.Client,
+			Answer: applock.AnswerGive,
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(answered.Outcome, "for", answered.Left)
+	}
+	grant, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: brown})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(grant.Outcome, "for", grant.Left)
+	// Output:
+	// BROWN (SALES) asks for customer:42 - may I?
+	// GIVEN for 1m0s
+	// RENEWED for 168h0m0s
+}
+
+// Asking lists who asks for what.
+func ExampleClient_Asking() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "customer", ID: "42"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}}); err != nil {
+		log.Fatal(err)
+	}
+	brown := applock.Owner{Operator: "BROWN", Department: "SALES"}
+	if _, err := client.Ask(ctx, applock.AskRequest{Object: object, Owner: brown, Client: "tab 1", Wait: time.Hour}); err != nil {
+		log.Fatal(err)
+	}
+	for asker, err := range client.Asking(ctx, applock.AskingRequest{ObjectType: "customer"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(asker.Owner, "asks", asker.Holder.Owner, "for", asker.Object, "and gives up after", asker.Until.Sub(asker.Since))
+	}
+	// Output:
+	// BROWN (SALES) asks JDOE for customer:42 and gives up after 1h0m0s
+}
+
 // A refusal says who has the object, and until when.
 func ExampleHeldError() {
 	ctx := context.Background()
@@ -591,6 +674,51 @@ func ExampleClient_Ping() {
 	fmt.Println(server.Product, server.Version != "", err)
 	// Output:
 	// SQLite true <nil>
+}
+
+func ExampleClient_See() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	object := applock.Object{Type: "case", ID: "4711"}
+	jdoe, brown := applock.Owner{Operator: "JDOE", Department: "CS"}, applock.Owner{Operator: "BROWN"}
+	if _, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: jdoe}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.See(ctx, applock.SeeRequest{Object: object, Owner: jdoe, Client: "tab-7", State: applock.StateEditing}); err != nil {
+		log.Fatal(err)
+	}
+	present, err := client.See(ctx, applock.SeeRequest{Object: object, Owner: brown, Client: "tab-9"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, one := range present {
+		fmt.Printf("%s %s %q\n", one.Kind, one.Owner, one.State)
+	}
+	// Output:
+	// HOLDER JDOE (CS) ""
+	// VIEWER JDOE (CS) "EDITING"
+}
+
+func ExampleClient_Viewers() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	for _, operator := range []string{"JDOE", "BROWN"} {
+		request := applock.SeeRequest{Object: applock.Object{Type: "case", ID: "4711"}, Owner: applock.Owner{Operator: operator}, Client: "tab"}
+		if _, err := client.See(ctx, request); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for viewer, err := range client.Viewers(ctx, applock.ViewersRequest{ObjectType: "case"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(viewer.Object, viewer.Owner, viewer.State)
+	}
+	// Output:
+	// case:4711 BROWN VIEWING
+	// case:4711 JDOE VIEWING
 }
 
 func ExampleClient_Waiters() {

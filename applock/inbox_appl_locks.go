@@ -14,7 +14,7 @@ import (
 // NoticeKind is what a notice tells. More kinds may come.
 type NoticeKind string
 
-// The kinds of notices. The first three are events of the history, which are told once; the last is how it is now, and is told by
+// The kinds of notices. The first five are events of the history, which are told once; the others are how it is now, and are told by
 // each call.
 const (
 	// NoticeTaken is a lock that another operator has taken from this one, or has handed on: Other has it now.
@@ -23,24 +23,36 @@ const (
 	NoticeHanded NoticeKind = "HANDED"
 	// NoticeReleased is a lock of this operator that Other has ended.
 	NoticeReleased NoticeKind = "RELEASED"
-	// NoticeAwaited is a lock of this operator that Other waits for.
+	// NoticeGiven is a lock of this operator that was given to Other, who had asked for it, whoever made the call.
+	NoticeGiven NoticeKind = "GIVEN"
+	// NoticeYielded is a lock of this operator that went to Other, whose request had no answer for as long as the Policy of the type says.
+	NoticeYielded NoticeKind = "YIELDED"
+	// NoticeAwaited is a lock of this operator that Other waits for, or, where Client is not empty, asks for with Message.
 	NoticeAwaited NoticeKind = "AWAITED"
+	// NoticeLater and NoticeDeclined are what Other, who holds it, has answered to a request of this operator.
+	NoticeLater    NoticeKind = "LATER"
+	NoticeDeclined NoticeKind = "DECLINED"
 )
 
 // Notice is what an operator should know about one object.
 type Notice struct {
 	Kind NoticeKind
-	// Event is the ID of the event, zero for NoticeAwaited.
+	// Event is the ID of the event, zero for what is none.
 	Event  int64
 	Object Object
-	// Other is the other operator, as the kind says. The one who has released has no department here.
+	// Other is the other operator, as the kind says. The one who has released or answered has no department here.
 	Other Owner
-	// At is when it happened, or since when Other waits.
+	// At is when it happened, or since when Other waits or asks.
 	At time.Time
 	// Left is how long this operator's lock lasts, in whole seconds by the database's clock, for NoticeAwaited.
 	Left time.Duration
-	// Reason is what the history has; empty for none.
+	// Reason is what the history has, or what came with the answer; empty for none.
 	Reason string
+	// Message, Client and Fence are of a request, empty and zero otherwise: what Other has to say, its program, and the fence of this
+	// operator's grant that it asks for. Answer takes them.
+	Message string
+	Client  string
+	Fence   Fence
 }
 
 // InboxPosition is what an inbox has told already. The zero value is nothing. A program that ends keeps both fields for the next
@@ -62,7 +74,8 @@ type InboxRequest struct {
 }
 
 // Inbox returns what concerns an operator, in one call, such as one in each heartbeat: first what others have done with its
-// locks since the Position, in that order; then who waits for what it holds, the longest wait first. What the operator has done
+// locks since the Position, in that order; then who waits or asks for what it holds, and how its own requests were answered, the oldest
+// first. Where the Policy of the type lets a lock go to who asks, the time for an answer begins with the first Inbox that has the request. What the operator has done
 // itself is no news. An hour before a lock ends, List with ExpiresWithin tells that.
 //
 // Next is the Position of the next call. PageSize notices may not be all: then come the rest of the events with the next call, and Waiters has all who wait. Events are
@@ -140,5 +153,9 @@ func noticeOf(row db.Notice) Notice {
 		At:     row.EventTS,
 		Left:   time.Duration(row.SecondsLeft) * time.Second,
 		Reason: row.Reason,
+
+		Message: row.Message,
+		Client:  row.ClientID,
+		Fence:   Fence(row.Fence),
 	}
 }

@@ -21,6 +21,10 @@ func (readsOnly) ApplLockWaiting(context.Context, db.ApplLockWaitingParams) ([]d
 	return nil, nil
 }
 
+func (readsOnly) ApplLockViewers(context.Context, db.ApplLockViewersParams) ([]db.Viewer, error) {
+	return nil, nil
+}
+
 func (readsOnly) ApplLockHistory(context.Context, db.ApplLockHistoryParams) ([]db.Event, error) {
 	return nil, nil
 }
@@ -42,7 +46,7 @@ func TestIteratorsOnlyRead(t *testing.T) {
 			t.Errorf("%s yields something of nothing", method.Name)
 		}
 	}
-	if iterators < 3 {
-		t.Errorf("found %d iterators, want those of locks, waiters and events", iterators)
+	if iterators < 4 {
+		t.Errorf("found %d iterators, want those of locks, waiters, viewers and events", iterators)
 	}
 }

@@ -249,6 +249,45 @@ func (w Waiter) MarshalJSON() ([]byte, error) { return marshalKeys(w.jsonKeys())
 // UnmarshalJSON reads what MarshalJSON returns.
 func (w *Waiter) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, w.jsonKeys()) }
 
+func (v *Viewer) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", new(PresenceViewer)},
+		{"object_type", &v.Object.Type},
+		{"object_id", &v.Object.ID},
+		{"operator_id", &v.Owner.Operator},
+		{"department_id", &v.Owner.Department},
+		{"client_id", &v.Client},
+		{"state", &v.State},
+		{"since_ts", (*jsonTime)(&v.Since)},
+		{"seconds_left", (*jsonLeft)(&v.Left)},
+	}
+}
+
+// MarshalJSON returns what applockctl viewers prints.
+func (v Viewer) MarshalJSON() ([]byte, error) { return marshalKeys(v.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (v *Viewer) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, v.jsonKeys()) }
+
+func (p *Presence) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", &p.Kind},
+		{"operator_id", &p.Owner.Operator},
+		{"department_id", &p.Owner.Department},
+		{"client_id", &p.Client},
+		{"state", &p.State},
+		{"since_ts", (*jsonTime)(&p.Since)},
+		{"seconds_left", (*jsonLeft)(&p.Left)},
+		{"message", &p.Message},
+	}
+}
+
+// MarshalJSON returns what applockctl see prints.
+func (p Presence) MarshalJSON() ([]byte, error) { return marshalKeys(p.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (p *Presence) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, p.jsonKeys()) }
+
 func (e *Event) jsonKeys() []jsonKey {
 	return []jsonKey{
 		{"outcome", &e.Kind},
@@ -286,6 +325,9 @@ func (n *Notice) jsonKeys() []jsonKey {
 		{"event_ts", (*jsonTime)(&n.At)},
 		{"seconds_left", (*jsonLeft)(&n.Left)},
 		{"reason", &n.Reason},
+		{"message", &n.Message},
+		{"client_id", &n.Client},
+		{"fence", &n.Fence},
 	}
 }
 
@@ -294,6 +336,32 @@ func (n Notice) MarshalJSON() ([]byte, error) { return marshalKeys(n.jsonKeys())
 
 // UnmarshalJSON reads what MarshalJSON returns.
 func (n *Notice) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, n.jsonKeys()) }
+
+func (a *Asker) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", new("ASKING")},
+		{"object_type", &a.Object.Type},
+		{"object_id", &a.Object.ID},
+		{"operator_id", &a.Owner.Operator},
+		{"department_id", &a.Owner.Department},
+		{"holder_id", &a.Holder.Owner.Operator},
+		{"holder_department_id", &a.Holder.Owner.Department},
+		{"seconds_left", (*jsonLeft)(&a.Holder.Left)},
+		{"client_id", &a.Client},
+		{"message", &a.Message},
+		{"since_ts", (*jsonTime)(&a.Since)},
+		{"until_ts", (*jsonTime)(&a.Until)},
+		{"waited_seconds", (*jsonAge)(&a.Waited)},
+		{"answer", &a.Answer},
+		{"answer_reason", &a.AnswerReason},
+	}
+}
+
+// MarshalJSON returns what applockctl asking prints, without what is not told of the lock.
+func (a Asker) MarshalJSON() ([]byte, error) { return marshalKeys(a.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (a *Asker) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, a.jsonKeys()) }
 
 func (s *Stats) jsonKeys() []jsonKey {
 	return []jsonKey{
@@ -323,6 +391,8 @@ func (p *Policy) jsonKeys() []jsonKey {
 		{"longest_ttl_seconds", (*jsonLeft)(&p.LongestTTL)},
 		{"take_reason_fl", (*jsonNo)(&p.TakeWithoutReason)},
 		{"history_level", &p.HistoryLevel},
+		{"presence_fl", (*jsonNo)(&p.WithoutPresence)},
+		{"yield_after_seconds", (*jsonLeft)(&p.YieldAfter)},
 	}
 }
 

@@ -95,6 +95,18 @@ func results() []result {
 				`"other_department_id":"sales","event_ts":"2026-11-27T13:14:16.000005Z","seconds_left":3600,"reason":""}`,
 			"{Kind:AWAITED Event:0 Object:customer:42 Other:jdoe (sales) At:2026-11-27 13:14:16.000005 +0000 UTC Left:1h0m0s Reason:}",
 		},
+		{
+			applock.Presence{Kind: applock.PresenceViewer, Owner: jdoe, Client: "tab-7", State: applock.StateEditing, Since: began, Left: time.Minute},
+			`{"outcome":"VIEWER","operator_id":"jdoe","department_id":"sales","client_id":"tab-7","state":"EDITING",` +
+				`"since_ts":"2026-11-27T13:14:16.000005Z","seconds_left":60,"message":""}`,
+			"{Kind:VIEWER Owner:jdoe (sales) Client:tab-7 State:EDITING Since:2026-11-27 13:14:16.000005 +0000 UTC Left:1m0s Message:}",
+		},
+		{
+			applock.Viewer{Object: object, Owner: jdoe, Client: "tab-7", State: applock.StateEditing, Since: began, Left: time.Minute},
+			`{"outcome":"VIEWER","object_type":"customer","object_id":"42","operator_id":"jdoe","department_id":"sales","client_id":"tab-7",` +
+				`"state":"EDITING","since_ts":"2026-11-27T13:14:16.000005Z","seconds_left":60}`,
+			"{Object:customer:42 Owner:jdoe (sales) Client:tab-7 State:EDITING Since:2026-11-27 13:14:16.000005 +0000 UTC Left:1m0s}",
+		},
 		{applock.InboxPosition{After: 9, Told: []int64{11}}, `{"safe_event_id":9,"told_event_ids":[11]}`, "{After:9 Told:[11]}"},
 		{
 			applock.Stats{ObjectType: "customer", Live: 3, Expired: 1, Oldest: time.Hour, NextExpiry: time.Minute, Waiters: 2, LongestWait: time.Second},
@@ -104,8 +116,8 @@ func results() []result {
 		},
 		{
 			applock.Policy{Type: "customer", DefaultTTL: time.Hour, TakeWithoutReason: true, HistoryLevel: applock.HistoryAll},
-			`{"outcome":"SET","object_type":"customer","default_ttl_seconds":3600,"longest_ttl_seconds":0,"take_reason_fl":"N","history_level":"ALL"}`,
-			"{Type:customer DefaultTTL:1h0m0s LongestTTL:0s TakeWithoutReason:true HistoryLevel:ALL}",
+			`{"outcome":"SET","object_type":"customer","default_ttl_seconds":3600,"longest_ttl_seconds":0,"take_reason_fl":"N","history_level":"ALL","presence_fl":"Y","yield_after_seconds":0}`,
+			"{Type:customer DefaultTTL:1h0m0s LongestTTL:0s TakeWithoutReason:true HistoryLevel:ALL WithoutPresence:false YieldAfter:0s}",
 		},
 		{
 			applock.Server{Product: "PostgreSQL", Version: "18.1"},
@@ -228,7 +240,7 @@ func TestResultsAreRounded(t *testing.T) {
 	}{
 		{applock.Holder{Left: time.Millisecond}, `"seconds_left":1,`},
 		{applock.Waiter{Waited: 1999 * time.Millisecond}, `"waited_seconds":1}`},
-		{applock.Policy{}, `"take_reason_fl":"Y","history_level":"CHANGES"}`},
+		{applock.Policy{}, `"take_reason_fl":"Y","history_level":"CHANGES","presence_fl":"Y","yield_after_seconds":0}`},
 		{applock.Holder{Note: "a < b"}, `"note":"a < b"}`},
 	} {
 		var text strings.Builder

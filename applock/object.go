@@ -17,6 +17,8 @@ const (
 	MaxDepartmentLength = 64
 	MaxNoteLength       = 255
 	MaxReasonLength     = 255
+	MaxMessageLength    = 255
+	MaxClientLength     = 64
 
 	// DefaultTTL is how long a lock lasts unless a request says otherwise.
 	DefaultTTL = 7 * 24 * time.Hour
@@ -101,6 +103,13 @@ const (
 	OutcomeHeld        Outcome = "HELD"
 	OutcomeNoted       Outcome = "NOTED"
 	OutcomeFull        Outcome = "FULL"
+	// The next ones are those of Ask and Answer. OWN and GONE are refusals there.
+	OutcomeAsked     Outcome = "ASKED"
+	OutcomeGiven     Outcome = "GIVEN"
+	OutcomeWithdrawn Outcome = "WITHDRAWN"
+	OutcomeTold      Outcome = "TOLD"
+	OutcomeOwn       Outcome = "OWN"
+	OutcomeGone      Outcome = "GONE"
 	// The next ones are those of TransferAll and ReleaseAll alone.
 	OutcomeBusy          Outcome = "BUSY"
 	OutcomeWouldTransfer Outcome = "WOULD_TRANSFER"

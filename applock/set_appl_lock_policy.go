@@ -11,7 +11,7 @@ import (
 
 // MaxPolicyReasonLength is how many characters the reason of a change of a policy may have: the history has room for
 // MaxReasonLength with what the policy says.
-const MaxPolicyReasonLength = 180
+const MaxPolicyReasonLength = 150
 
 // Policy is what is laid down for objects of a type.
 type Policy struct {
@@ -25,7 +25,14 @@ type Policy struct {
 	TakeWithoutReason bool
 	// HistoryLevel is what the history is told of locks on objects of the type; empty is HistoryChanges.
 	HistoryLevel HistoryLevel
+	// WithoutPresence is true if See neither records nor shows who looks at an object of the type.
+	WithoutPresence bool
+	// YieldAfter is how long a holder may leave a request unanswered: whole seconds from MinYieldAfter to MaxTTL; zero is for ever.
+	YieldAfter time.Duration
 }
+
+// MinYieldAfter is the least YieldAfter of a policy.
+const MinYieldAfter = 60 * time.Second
 
 // HistoryLevel is what the history is told of locks on objects of a type.
 type HistoryLevel string
@@ -63,9 +70,12 @@ func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) error 
 }
 
 func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
-	params := db.SetApplLockPolicyParams{TakeReasonFL: db.Yes, HistoryLevel: db.HistoryChanges}
+	params := db.SetApplLockPolicyParams{TakeReasonFL: db.Yes, HistoryLevel: db.HistoryChanges, PresenceFL: db.Yes}
 	if r.Policy.TakeWithoutReason {
 		params.TakeReasonFL = db.No
+	}
+	if r.Policy.WithoutPresence {
+		params.PresenceFL = db.No
 	}
 	var err error
 	if params.ObjectType, err = checkObjectType("Type", r.Policy.Type); err != nil {
@@ -91,8 +101,22 @@ func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
 	default:
 		return params, &InvalidError{Argument: "HistoryLevel", Reason: fmt.Sprintf("is %q, not ALL or CHANGES", r.Policy.HistoryLevel)}
 	}
+	if params.YieldAfterSeconds, err = checkYieldAfter(r.Policy.YieldAfter); err != nil {
+		return params, err
+	}
 	params.ActorID, params.Reason, err = checkPolicyActor(r.Actor, r.Reason)
 	return params, err
+}
+
+// checkYieldAfter returns whole seconds, zero for none.
+func checkYieldAfter(after time.Duration) (int64, error) {
+	switch {
+	case after == 0:
+		return 0, nil
+	case after < MinYieldAfter:
+		return 0, &InvalidError{Argument: "YieldAfter", Reason: fmt.Sprintf("is %s, less than %s", after, MinYieldAfter)}
+	}
+	return checkSeconds("YieldAfter", after, 0)
 }
 
 // checkPolicyActor checks what a change of a policy tells the history.

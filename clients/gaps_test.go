@@ -24,7 +24,15 @@ type gap struct {
 }
 
 // permittedGaps lets a library lag behind a new operation. When the day is over, its tests are red.
-func permittedGaps() []gap { return nil }
+func permittedGaps() []gap {
+	var gaps []gap
+	for _, library := range []string{"cobol", "java", "node", "perl", "php", "python", "ruby", "shell"} {
+		for _, operation := range []string{"ask_appl_lock", "answer_appl_lock", "see_appl_lock"} {
+			gaps = append(gaps, gap{library, operation, "2026-12-10"})
+		}
+	}
+	return gaps
+}
 
 // findGap returns the gap of a library and an operation, and whether there is one.
 func findGap(gaps []gap, library, operation string) (gap, bool) {
@@ -71,6 +79,7 @@ func offered(library string, execute scenario.Executor) scenario.Executor {
 	for _, operation := range operations() {
 		_, lacks[scenario.Word(operation)] = findGap(permittedGaps(), library, operation.Name)
 	}
+	lacks["viewers"] = lacks["see"] // of whom there are none then
 	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
 		if lacks[operation] {
 			return scenario.Answer{}, scenario.ErrNotOffered

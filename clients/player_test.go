@@ -158,11 +158,12 @@ func (p *process) read(_ context.Context, view db.View, args scenario.Args) ([]m
 	return result, nil
 }
 
-// pageKey is what pages of a view go by. A waiter's department does not tell it from others.
+// pageKey is what pages of a view go by. A waiter's or viewer's department does not tell it from others.
 func pageKey(view db.View) []string {
 	var key []string
 	for _, column := range view.Columns[:view.Key] {
-		if view.Name != "appl_lock_waiting" || column.Name != "department_id" {
+		isPerson := view.Name == "appl_lock_waiting" || view.Name == "appl_lock_viewers"
+		if !isPerson || column.Name != "department_id" {
 			key = append(key, column.Name)
 		}
 	}

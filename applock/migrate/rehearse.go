@@ -213,7 +213,7 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 	defer cancel()
 	err := onTarget(bounded, r.client, "delete the rows of types "+r.result.TypePrefix, func(handle db.Handle, target migrate.Target) error {
 		for objectType := range r.types {
-			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_event"} {
+			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event"} {
 				if _, err := target.DB.ExecContext(bounded, target.DeleteType(table), objectType); err != nil {
 					return handle.Interpret(bounded, err)
 				}

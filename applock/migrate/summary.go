@@ -29,7 +29,7 @@ type Created struct {
 
 var (
 	creates = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(?:ALGORITHM = \w+ )?(?:SQL SECURITY DEFINER )?` +
-		`(TABLE|VIEW|FUNCTION|PROCEDURE) (?:IF NOT EXISTS )?(?:\w+\.)?(\w+)`)
+		`(?:UNLOGGED )?(TABLE|VIEW|FUNCTION|PROCEDURE) (?:IF NOT EXISTS )?(?:\w+\.)?(\w+)`)
 	// inside is the comment in the statement that creates something, and behind the one in a statement of its own.
 	inside = regexp.MustCompile(`(?m)^COMMENT (?:= )?'((?:[^']|'')*)'`)
 	behind = regexp.MustCompile(`(?s)COMMENT ON (?:SPECIFIC )?(?:TABLE|VIEW|FUNCTION|PROCEDURE) (?:\w+\.)?(\w+)[^;']*? IS\s+'((?:[^']|'')*)'`)

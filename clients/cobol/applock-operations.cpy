@@ -271,6 +271,10 @@
            PERFORM ADD-ACTOR-AND-REASON
            MOVE IN-HISTORY-LEVEL TO GIVEN-TEXT
            PERFORM ADD-TEXT
+           MOVE IN-PRESENCE-FL TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           MOVE IN-YIELD-AFTER-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
@@ -798,6 +802,26 @@
                WHEN "drop_appl_lock_policy" ALSO "DROPPED"
                    SET APPLOCK-GRANTED TO TRUE
                WHEN "drop_appl_lock_policy" ALSO "NONE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "ask_appl_lock" ALSO "ASKED"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "ask_appl_lock" ALSO "GIVEN"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "ask_appl_lock" ALSO "WITHDRAWN"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "ask_appl_lock" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "ask_appl_lock" ALSO "OWN"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "answer_appl_lock" ALSO "GIVEN"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "answer_appl_lock" ALSO "TOLD"
+                   SET APPLOCK-GRANTED TO TRUE
+               WHEN "answer_appl_lock" ALSO "HELD"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "answer_appl_lock" ALSO "FREE"
+                   SET APPLOCK-REFUSED TO TRUE
+               WHEN "answer_appl_lock" ALSO "GONE"
                    SET APPLOCK-REFUSED TO TRUE
       * outcomes: end
                WHEN OTHER

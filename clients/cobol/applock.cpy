@@ -41,6 +41,12 @@
                    88  IN-TAKE-REASON-FL-NULL VALUE LOW-VALUES.
                10  IN-HISTORY-LEVEL        PIC X(12) VALUE LOW-VALUES.
                    88  IN-HISTORY-LEVEL-NULL VALUE LOW-VALUES.
+               10  IN-PRESENCE-FL          PIC X(4) VALUE LOW-VALUES.
+                   88  IN-PRESENCE-FL-NULL VALUE LOW-VALUES.
+               10  IN-YIELD-AFTER-SECONDS  PIC S9(18) COMP-5
+                                           VALUE -999999999999999999.
+                   88  IN-YIELD-AFTER-SECONDS-NULL
+                                           VALUE -999999999999999999.
                10  IN-DEFAULT-TTL-SECONDS  PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-DEFAULT-TTL-SECONDS-NULL

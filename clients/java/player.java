@@ -211,7 +211,8 @@ class Player {
                                 n.other().department(), n.at(), n.secondsLeft(), n.reason(), n.safeEventId())).toList();
             case "set_appl_lock_policy":
                 return List.of(laidDown(locks.setPolicy(new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)),
-                        flag("p_take_reason_fl", a.get(3)), a.get(6)), a.get(4), a.get(5))));
+                        flag("p_take_reason_fl", a.get(3)), a.get(6),
+                        flag("p_presence_fl", a.get(7)), seconds(a.get(8))), a.get(4), a.get(5))));
             case "drop_appl_lock_policy":
                 return List.of(laidDown(locks.dropPolicy(a.get(0), a.get(1), a.get(2))));
             case "appl_lock_policies":

@@ -20,17 +20,20 @@ const OUTCOMES = {
   renew_appl_locks: { RENEWED: true, HELD: false, FREE: false },
   set_appl_lock_policy: { SET: true },
   drop_appl_lock_policy: { DROPPED: true, NONE: false },
+  ask_appl_lock: { ASKED: true, GIVEN: true, WITHDRAWN: true, FREE: false, OWN: false },
+  answer_appl_lock: { GIVEN: true, TOLD: true, HELD: false, FREE: false, GONE: false },
   // outcomes: end
 };
 
 /** The columns of each view. The first ones, up to the bar, tell a row from all others. */
 const VIEWS = {
   appl_lock_live: "object_type object_id | operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note",
+  appl_lock_viewers: "object_type object_id operator_id client_id | department_id state since_ts seconds_left",
   appl_lock_waiting: "object_type object_id operator_id client_id | department_id since_ts until_ts waited_seconds holder_id"
     + " holder_department_id seconds_left",
   appl_lock_history: "event_id | event_ts object_type object_id event actor_id db_user program from_operator_id from_department_id"
     + " to_operator_id to_department_id from_fence to_fence reason",
-  appl_lock_policies: "object_type | default_ttl_seconds longest_ttl_seconds take_reason_fl history_level",
+  appl_lock_policies: "object_type | default_ttl_seconds longest_ttl_seconds take_reason_fl history_level presence_fl yield_after_seconds",
   appl_lock_stats: "object_type department_id | live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds",
 };
 
@@ -38,7 +41,7 @@ const ERRORS = { LK001: InvalidArgumentError, LK002: LostError, LK003: Contentio
 
 /** The arguments and options that are whole numbers. All others are text, or flags. */
 const WHOLE = new Set(["ttl", "fence", "expectedFence", "permits", "maxRows", "olderThan", "wait", "afterEventId", "defaultTtl", "longestTtl",
-  "since"]);
+  "since", "yieldAfter"]);
 
 /** The columns that are whole numbers. */
 const WHOLE_COLUMN = /(^|_)(fence|seconds|seconds_left|event_id|version)$|^(purged|free_in_us|live|expired|waiters)$/;
@@ -184,9 +187,11 @@ class Locks {
   }
 
   async setPolicy(objectType, options) {
-    const { defaultTtl, longestTtl, takeReason, actor, reason, history } = only(
-      options, "defaultTtl", "longestTtl", "takeReason", "actor", "reason", "history");
-    return this.#answer("set_appl_lock_policy_row", { objectType, defaultTtl, longestTtl, takeReason, actor, reason, history });
+    const { defaultTtl, longestTtl, takeReason, actor, reason, history, presence, yieldAfter } = only(
+      options, "defaultTtl", "longestTtl", "takeReason", "actor", "reason", "history", "presence", "yieldAfter");
+    return this.#answer("set_appl_lock_policy_row", {
+      objectType, defaultTtl, longestTtl, takeReason, actor, reason, history, presence, yieldAfter,
+    });
   }
 
   async dropPolicy(objectType, options) {

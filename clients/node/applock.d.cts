@@ -106,12 +106,14 @@ export interface Views {
   appl_lock_waiting: ObjectKey & Person & {
     client: string; sinceAt: Date; untilAt: Date | null; waitedSeconds: number; holder: string; holderDepartment: string; secondsLeft: number;
   };
+  appl_lock_viewers: ObjectKey & Person & { client: string; state: string; sinceAt: Date; secondsLeft: number };
   appl_lock_history: ObjectKey & {
     eventId: number; eventAt: Date; event: string; actor: string; dbUser: string; program: string; fromOperator: string; fromDepartment: string;
     toOperator: string; toDepartment: string; fromFence: number; toFence: number; reason: string;
   };
   appl_lock_policies: {
-    objectType: string; defaultTtlSeconds: number | null; longestTtlSeconds: number | null; takeReason: boolean; historyLevel: string;
+    objectType: string; defaultTtlSeconds: number | null; longestTtlSeconds: number | null; takeReason: boolean; historyLevel: string; presence: boolean;
+    yieldAfterSeconds: number | null;
   };
   appl_lock_stats: {
     objectType: string; department: string; live: number; expired: number; oldestSeconds: number; nextExpirySeconds: number; waiters: number;
@@ -214,7 +216,7 @@ export class Locks {
   inbox(operator: Text, options?: Options<{ afterEventId: Whole; maxRows: Whole }>): Promise<Notice[]>;
   /** Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none. */
   setPolicy(objectType: string, options?: Options<{
-    defaultTtl: Whole; longestTtl: Whole; takeReason: boolean; actor: Text; reason: string; history: "CHANGES" | "ALL";
+    defaultTtl: Whole; longestTtl: Whole; takeReason: boolean; actor: Text; reason: string; history: "CHANGES" | "ALL"; presence: boolean; yieldAfter: Whole;
   }>): Promise<Answer>;
   dropPolicy(objectType: string, options?: Options<{ actor: Text; reason: string }>): Promise<Answer>;
   /** One page of a view in the order of its key, behind the row after. */

@@ -185,6 +185,7 @@ async function play(connection, locks, lines, operation, a) {
     case "set_appl_lock_policy":
       return [decided(await locks.setPolicy(a[0], {
         defaultTtl: number(a[1]), longestTtl: number(a[2]), takeReason: flag(a[3]), actor: a[4], reason: a[5], history: a[6],
+        presence: flag(a[7]), yieldAfter: number(a[8]),
       }))];
     case "drop_appl_lock_policy": return [decided(await locks.dropPolicy(a[0], { actor: a[1], reason: a[2] }))];
   }

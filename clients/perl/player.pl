@@ -38,9 +38,10 @@ my %columns = (
         [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason safe_event_id)],
     appl_lock_live    => [@lock, qw(fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note)],
     appl_lock_waiting => [@lock, qw(client_id since_ts until_ts waited_seconds holder_id holder_department_id seconds_left)],
+    appl_lock_viewers => [@lock, qw(client_id state since_ts seconds_left)],
     appl_lock_history => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
         from_department_id to_operator_id to_department_id from_fence to_fence reason)],
-    appl_lock_policies => [qw(object_type default_ttl_seconds longest_ttl_seconds take_reason_fl history_level)],
+    appl_lock_policies => [qw(object_type default_ttl_seconds longest_ttl_seconds take_reason_fl history_level presence_fl yield_after_seconds)],
     appl_lock_stats => [qw(object_type department_id live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds)],
 );
 
@@ -75,7 +76,7 @@ my %play = (
     poll_appl_locks           => sub { $locks->poll($_[0], max_rows => $_[1]) },
     inbox_appl_locks          => sub { $locks->inbox($_[0], named([qw(after_event_id max_rows)], @_[ 1, 2 ])) },
     set_appl_lock_policy => sub {
-        $locks->set_policy($_[0], named([qw(default_ttl longest_ttl take_reason actor reason history)], @_[ 1 .. 6 ]));
+        $locks->set_policy($_[0], named([qw(default_ttl longest_ttl take_reason actor reason history presence yield_after)], @_[ 1 .. 8 ]));
     },
     drop_appl_lock_policy   => sub { $locks->drop_policy($_[0], actor => $_[1], reason => $_[2]) },
 );

@@ -206,7 +206,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'poll_appl_locks' => $locks->poll($a[0], number($a[1])),
         'take_appl_lock' => [row($locks->take($a[0], $a[1], $a[2], $a[4], $a[3], number($a[5]), number($a[6])))],
         'inbox_appl_locks' => $locks->inbox($a[0], number($a[1]), number($a[2])),
-        'set_appl_lock_policy' => [row($locks->setPolicy($a[0], $a[4], number($a[1]), number($a[2]), flag($a[3], ''), $a[5], $a[6]))],
+        'set_appl_lock_policy' => [row($locks->setPolicy($a[0], $a[4], number($a[1]), number($a[2]), flag($a[3], ''), $a[5], $a[6], flag($a[7], ''), number($a[8])))],
         'drop_appl_lock_policy' => [row($locks->dropPolicy(...$a))],
         default => read($locks, $operation, $a),
     };

@@ -32,7 +32,7 @@ COLUMNS = {
 }
 FREE = dict(operator="", department="", fence=0, seconds_left=0, note="")
 FLAGS = {"new": "p_new_fl", "dry_run": "p_dry_run_fl", "take_reason": "p_take_reason_fl"}
-VIEWS = ("appl_lock_live", "appl_lock_waiting", "appl_lock_history", "appl_lock_policies", "appl_lock_stats")
+VIEWS = ("appl_lock_live", "appl_lock_waiting", "appl_lock_viewers", "appl_lock_history", "appl_lock_policies", "appl_lock_stats")
 
 
 def connect(driver, **options):
@@ -204,7 +204,7 @@ class Player:
             case "inbox_appl_locks": return locks.inbox(a[0], after_event_id=number(a[1]), max_rows=number(a[2]))
             case "set_appl_lock_policy":
                 return locks.set_policy(a[0], a[4], default_ttl=number(a[1]), longest_ttl=number(a[2]), take_reason={"Y": True, "N": False}.get(a[3], a[3]), reason=a[5],
-                                        history=a[6])
+                                        history=a[6], presence={"Y": True, "N": False}.get(a[7], a[7]), yield_after=number(a[8]))
             case "drop_appl_lock_policy": return locks.drop_policy(*a[:2], reason=a[2])
             case view if view in VIEWS: return self.read(view, a)
         raise ValueError("unknown operation " + operation)

@@ -163,7 +163,8 @@ def play(connection, locks, operation, a)
     locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2])).map(&:values)
   when "set_appl_lock_policy"
     [row(locks.set_policy(a[0], default_ttl: number(a[1]), longest_ttl: number(a[2]), take_reason: flag(a[3], blank: ""),
-                                actor: a[4], reason: a[5], history: a[6]))]
+                                actor: a[4], reason: a[5], history: a[6],
+                                presence: flag(a[7], blank: ""), yield_after: number(a[8])))]
   when "drop_appl_lock_policy" then [row(locks.drop_policy(a[0], actor: a[1], reason: a[2]))]
   when *Applock::Locks::KEYS.keys then read(locks, operation, a)
   else raise "unknown operation #{operation}"

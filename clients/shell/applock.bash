@@ -17,7 +17,7 @@ applock_get() { _applock_one "ok_fl outcome holder holder_department fence expir
 applock_release() { _applock_one "ok_fl outcome holder holder_department" release_appl_lock_row 6 "$@"; }
 applock_transfer() { _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left" transfer_appl_lock_row 8 "$@"; }
 applock_note() { _applock_one "ok_fl outcome holder holder_department" note_appl_lock_row 5 "$@"; }
-applock_set_policy() { _applock_one "ok_fl outcome" set_appl_lock_policy_row 7 "$@"; }
+applock_set_policy() { _applock_one "ok_fl outcome" set_appl_lock_policy_row 9 "$@"; }
 applock_drop_policy() { _applock_one "ok_fl outcome" drop_appl_lock_policy_row 3 "$@"; }
 applock_purge() { _applock_one "purged" purge_appl_locks_row 2 "$@"; }
 applock_purge_history() { _applock_one "purged" purge_appl_lock_history_row 2 "$@"; }
@@ -115,6 +115,8 @@ declare -gA _applock_outcomes=(
     [renew_appl_locks]="RENEWED=true HELD=false FREE=false"
     [set_appl_lock_policy]="SET=true"
     [drop_appl_lock_policy]="DROPPED=true NONE=false"
+    [ask_appl_lock]="ASKED=true GIVEN=true WITHDRAWN=true FREE=false OWN=false"
+    [answer_appl_lock]="GIVEN=true TOLD=true HELD=false FREE=false GONE=false"
     # outcomes: end
 )
 
@@ -153,11 +155,12 @@ applock_read() {
 # The views: which columns tell a row from all others, and which are times or may be NULL.
 declare -gA _applock_key=(
     [appl_lock_live]="object_type object_id" [appl_lock_waiting]="object_type object_id operator_id client_id"
+    [appl_lock_viewers]="object_type object_id operator_id client_id"
     [appl_lock_history]=event_id [appl_lock_policies]=object_type [appl_lock_stats]="object_type department_id"
 )
 declare -gA _applock_kinds=(
-    [appl_lock_live]="- - - - - ts ts ts - - -" [appl_lock_waiting]="- - - - - ts ts - - - -"
-    [appl_lock_history]="- ts - - - - - - - - - - - - -" [appl_lock_policies]="- null null - -" [appl_lock_stats]="- - - - - - - -"
+    [appl_lock_live]="- - - - - ts ts ts - - -" [appl_lock_waiting]="- - - - - ts ts - - - -" [appl_lock_viewers]="- - - - - - ts -"
+    [appl_lock_history]="- ts - - - - - - - - - - - - -" [appl_lock_policies]="- null null - - - null" [appl_lock_stats]="- - - - - - - -"
 )
 
 declare -gA lock=()

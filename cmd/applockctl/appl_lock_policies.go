@@ -17,12 +17,18 @@ func (p policyAnswer) fields() []field {
 	if p.TakeWithoutReason {
 		reason = "N"
 	}
+	presence := "Y"
+	if p.WithoutPresence {
+		presence = "N"
+	}
 	return []field{
 		{title: "TYPE", value: p.Type},
 		{title: "DEFAULT TTL", value: lasting(wholeSeconds(p.DefaultTTL))},
 		{title: "LONGEST TTL", value: lasting(wholeSeconds(p.LongestTTL))},
 		{title: "REASON TO TAKE", value: reason},
 		{title: "HISTORY", value: string(cmp.Or(p.HistoryLevel, applock.HistoryChanges))},
+		{title: "PRESENCE", value: presence},
+		{title: "YIELD AFTER", value: lasting(wholeSeconds(p.YieldAfter))},
 	}
 }
 

@@ -23,6 +23,9 @@ type listedNotice struct {
 	SecondsLeft     int64              `json:"seconds_left"`
 	Reason          string             `json:"reason"`
 	SafeEventID     int64              `json:"safe_event_id"`
+	Message         string             `json:"message"`
+	ClientID        string             `json:"client_id"`
+	Fence           applock.Fence      `json:"fence"`
 }
 
 // noticeExpiring is a lock that ends soon, which the list of locks tells and no inbox.
@@ -43,6 +46,9 @@ func listedNoticeOf(notice applock.Notice, next applock.InboxPosition) listedNot
 		EventTS:         timestamp(notice.At),
 		SecondsLeft:     wholeSeconds(notice.Left),
 		Reason:          notice.Reason,
+		Message:         notice.Message,
+		ClientID:        notice.Client,
+		Fence:           notice.Fence,
 	}
 }
 
@@ -55,6 +61,9 @@ func (n listedNotice) fields() []field {
 		{title: "TIME", value: n.EventTS},
 		{title: "LEFT", value: lasting(n.SecondsLeft)},
 		{title: "REASON", value: n.Reason},
+		{title: "MESSAGE", value: n.Message},
+		{title: "FENCE", value: n.Fence, wide: true},
+		{title: "PROGRAM", value: n.ClientID, wide: true},
 		{title: "EVENT ID", value: n.EventID, wide: true},
 		{title: "SAFE EVENT ID", value: n.SafeEventID, wide: true},
 	}
@@ -65,11 +74,15 @@ func (a *app) inboxCommand() *cobra.Command {
 	after, limit := number{max: math.MaxInt64}, number{max: applock.MaxPageSize}
 	command := &cobra.Command{
 		Use:   "inbox --operator O [--after N]",
-		Short: "Show what happened to an operator's locks: taken, handed over, awaited, expiring",
+		Short: "Show what happened to an operator's locks: taken, handed over, awaited, asked for, expiring",
 		Long: `Prints what somebody should know who holds locks. First what others did, oldest first: what was taken from
 the operator (TAKEN, by WHO), handed over to it (HANDED, from WHO), and released on its behalf (RELEASED, by
-WHO). Then how it is now: who waits for what it holds (AWAITED, since TIME), and what ends within the hour
-(EXPIRING, at TIME). Nothing to tell is an answer: exit code 0.
+WHO). GIVEN and YIELDED are locks that went to WHO, who had asked for them: GIVEN by an answer, YIELDED
+because there was none for as long as the policy of the type lets a holder take. Then how it is now: who
+waits for what it holds (AWAITED, since TIME), or asks for it, with its MESSAGE; "applockctl answer" takes
+the fence and the client that --output json and --wide have. What WHO answered to its own requests (LATER,
+DECLINED); and what ends within the hour (EXPIRING, at TIME).
+Nothing to tell is an answer: exit code 0.
 
 Events come again until --after has the safe_event_id of the last answer, which --output json tells, or
 --wide. An event may come twice, none is lost. "applockctl history" has them all. At most 1000 lines are

@@ -163,6 +163,7 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	run(u, "get", "customer:42", "--operator", "jdoe")
 	run(u, "take", "customer:42", "--operator", "mlee", "--reason", "urgent", "--fence", "1")
 	run(u, "take", "customer:42", "--operator", "mlee", "--reason", "urgent", "--ttl", "10m")
+	everyRequest(t, u, run)
 	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "asmith"})
 	run(u, "inbox", "--operator", "jdoe")
 	run(u, "inbox", "--operator", "mlee")
@@ -176,6 +177,11 @@ func everyAnswer(t *testing.T) map[string][]shownAnswer {
 	for _, more := range []string{"--dry-run", "--quiet=false"} {
 		run(u, "release --all", "--operator", "mlee", "--by", "boss", "--reason", "left", more)
 	}
+	run(u, "see", "customer:42", "--operator", "asmith")
+	run(u, "get", "customer:42", "--operator", "jdoe")
+	run(u, "see", "customer:42", "--operator", "mlee")
+	run(u, "viewers")
+	run(u, "release", "customer:42", "--operator", "jdoe")
 	run(u, "stats")
 	for _, sub := range []string{"policy set", "policy drop", "policy drop"} {
 		run(u, sub, "customer", "--by", "mlee")
@@ -291,10 +297,37 @@ func everyFailure(t *testing.T, run func(u user, command string, args ...string)
 	run(sqliteUser(t), "migrate uninstall", "--yes")
 }
 
+// everyRequest asks for an object and answers.
+func everyRequest(t *testing.T, u user, run func(u user, command string, args ...string)) {
+	t.Helper()
+	run(u, "ask", "case:1", "--operator", "brown")
+	run(u, "get", "case:1", "--operator", "ada")
+	run(u, "ask", "case:1", "--operator", "ada")
+	run(u, "ask", "case:1", "--operator", "brown", "--withdraw")
+	answer := []string{"case:1", "--operator", "ada", "--asker", "brown", "--fence"}
+	fence := fenceOf(t, u, "case:1")
+	run(u, "answer", append(answer, fence, "--give")...)
+	run(u, "ask", "case:1", "--operator", "brown", "--message", "may I?")
+	run(u, "asking")
+	run(u, "inbox", "--operator", "ada")
+	run(u, "answer", append(answer, fence, "--later")...)
+	run(u, "inbox", "--operator", "brown")
+	run(u, "answer", append(answer, fence, "--no")...)
+	run(u, "inbox", "--operator", "brown")
+	run(u, "answer", append(answer, fence, "--give")...)
+	run(u, "inbox", "--operator", "ada")
+	run(u, "answer", append(answer, fence, "--give")...)
+	run(u, "release", "case:1", "--operator", "brown")
+	run(u, "answer", append(answer, fence, "--give")...)
+}
+
 // unplayed has the answers that no command can be brought to on an embedded database, each with the reason.
 func unplayed() map[string]string {
 	return map[string]string{
 		"version OUTDATED 4": "there is no contract older than the first",
+		"ask GIVEN 0":        "a holder has at least a minute; testdata/scenarios/ask_appl_lock_yield.txt lets it pass",
+		"inbox YIELDED 0":    "the same",
+		"history YIELDED 0":  "the same",
 		"grant GRANTED 0":    "SQLite has no users; TestGrant grants",
 		"revoke REVOKED 0":   "SQLite has no users; TestRevoke revokes",
 
@@ -382,7 +415,13 @@ func goResults() []goResult {
 	waiter := applock.Waiter{
 		Object: object, Owner: owner, Client: "p1", Since: moment, Until: moment, Waited: time.Second, Holder: applock.Holder{Owner: owner, Left: time.Hour},
 	}
-	notice := applock.Notice{Kind: applock.NoticeTaken, Event: 9, Object: object, Other: owner, At: moment, Left: time.Hour, Reason: "why"}
+	asker := applock.Asker{
+		Object: object, Owner: owner, Client: "p1", Message: "may I?", Since: moment, Until: moment, Waited: time.Second,
+		Answer: applock.AnswerLater, AnswerReason: "soon", Holder: applock.Holder{Owner: owner, Left: time.Hour},
+	}
+	notice := applock.Notice{Kind: applock.NoticeTaken, Event: 9, Object: object, Other: owner, At: moment, Left: time.Hour, Reason: "why", Message: "may I?", Client: "p1", Fence: 7}
+	present := applock.Presence{Kind: applock.PresenceViewer, Owner: owner, Client: "tab-7", State: applock.StateEditing, Since: moment, Left: time.Minute}
+	viewer := applock.Viewer{Object: object, Owner: owner, Client: "tab-7", State: applock.StateEditing, Since: moment, Left: time.Minute}
 	event := applock.Event{ID: 9, At: moment, Object: object, Kind: applock.EventTaken, Actor: "mlee", From: owner, FromFence: 7, ToFence: 8}
 	taken := takeAnswer{lockAnswer: granted, FormerHolder: owner.Operator, FormerHolderDepartment: owner.Department}
 	return []goResult{
@@ -391,8 +430,11 @@ func goResults() []goResult {
 		{"list", lock, listedLockOf(lock), "operator_id department_id"}, // which are empty
 		{"release --all", change, changedLock(change, owner), "operator_id department_id acquired_ts lock_ts note"},
 		{"list --waiting", waiter, listedWaiterOf(waiter), "fence acquired_ts lock_ts expires_ts note"}, // no waiter tells them
+		{"asking", asker, listedAskerOf(asker), "fence acquired_ts lock_ts expires_ts note"},
 		{"history", event, listedEventOf(event), ""},
 		{"inbox", notice, listedNoticeOf(notice, applock.InboxPosition{After: 5}), "safe_event_id"}, // the InboxPosition has it
+		{"see", present, presentOne{present}, ""},
+		{"viewers", viewer, listedViewer{viewer}, ""},
 		{"stats", applock.Stats{ObjectType: "customer"}, countedLocks{applock.Stats{ObjectType: "customer"}}, ""},
 		{"policy list", applock.Policy{Type: "customer"}, policyAnswer{applock.Policy{Type: "customer"}}, ""},
 	}

@@ -143,6 +143,10 @@ func (a *app) addCommands(root *cobra.Command) {
 		a.releaseCommand(),
 		a.inquireCommand(),
 		a.noteCommand(),
+		a.seeCommand(),
+		a.askApplLockCommand(),
+		a.answerApplLockCommand(),
+		a.askingCommand(),
 	)
 	addGroup(root, "Supervise:",
 		a.transferCommand(),
@@ -151,6 +155,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		a.statsCommand(),
 		a.historyCommand(),
 		a.inboxCommand(),
+		a.viewersCommand(),
 		a.policyCommand(),
 		a.watchCommand(),
 		a.consoleCommand(),

@@ -31,7 +31,7 @@ know nothing of it: a time that is too long is cut, and the answer says when the
 
 func (a *app) policySetCommand() *cobra.Command {
 	var request applock.SetPolicyRequest
-	var defaultTTL, longestTTL duration
+	var defaultTTL, longestTTL, yieldAfter duration
 	command := &cobra.Command{
 		Use:   "set TYPE [--default-ttl 1h] [--longest-ttl 8h] [--history all] --by O [--reason R]",
 		Short: "Set the policy of a type",
@@ -42,19 +42,25 @@ With --history all the history is told each get, renewal, refusal and release of
 each, and a program renews its lock many times an hour. A lock that is held is told of from its holder's
 next get on.
 
+With --without-presence "applockctl see" and support tools neither record nor show who looks at an object of
+the type. With --yield-after who asks for a lock gets it when the holder has been shown the request and has
+not answered for so long; a lock that lasts less than an hour, as programs have, is never given so.
+
 The history keeps who has set it, what it says, and the reason: see "applockctl history". It needs the right
 of an administrator.
 
 Prints SET and what holds now (exit code 0).`,
 		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee --reason "office hours"
   applockctl policy set invoice --take-without-reason --by mlee
-  applockctl policy set ledger --history all --by mlee`,
+  applockctl policy set ledger --history all --by mlee
+  applockctl policy set case --yield-after 30m --without-presence --by mlee`,
 		Args:                  oneType,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Policy.Type = args[0]
 			request.Policy.DefaultTTL, request.Policy.LongestTTL = time.Duration(defaultTTL), time.Duration(longestTTL)
+			request.Policy.YieldAfter = time.Duration(yieldAfter)
 			return a.setPolicy(ctx, request)
 		}),
 	}
@@ -62,6 +68,8 @@ Prints SET and what holds now (exit code 0).`,
 	command.Flags().Var(&longestTTL, "longest-ttl", "how long a lock lasts at most (3650d)")
 	command.Flags().BoolVar(&request.Policy.TakeWithoutReason, "take-without-reason", false, "who takes a lock from another need not say why")
 	command.Flags().Var((*historyLevel)(&request.Policy.HistoryLevel), "history", "what the history is told: changes, or all")
+	command.Flags().BoolVar(&request.Policy.WithoutPresence, "without-presence", false, "do not record or show who looks at an object")
+	command.Flags().Var(&yieldAfter, "yield-after", "how long a holder may leave a request unanswered, at least 60s (for ever)")
 	complete(command, "history", "all", "changes")
 	a.policyActorFlags(command, &request.Actor, &request.Reason)
 	return command

@@ -131,7 +131,7 @@ type row struct {
 func errorsOfPage(t *testing.T) []row {
 	t.Helper()
 	all := map[string]error{
-		"ErrHeld": applock.ErrHeld, "ErrNotHeld": applock.ErrNotHeld, "ErrLost": applock.ErrLost, "ErrInvalid": applock.ErrInvalid,
+		"ErrHeld": applock.ErrHeld, "ErrNotHeld": applock.ErrNotHeld, "ErrNotAsking": applock.ErrNotAsking, "ErrLost": applock.ErrLost, "ErrInvalid": applock.ErrInvalid,
 		"ErrContention": applock.ErrContention, "ErrBusy": applock.ErrBusy, "ErrRetry": applock.ErrRetry, "ErrOutcomeUnknown": applock.ErrOutcomeUnknown,
 		"ErrUnreachable": applock.ErrUnreachable, "ErrReadOnly": applock.ErrReadOnly, "ErrPrivilege": applock.ErrPrivilege,
 		"ErrSchema": applock.ErrSchema, "ErrClosed": applock.ErrClosed,

@@ -42,6 +42,8 @@ type EventKind string
 const (
 	EventTransferred EventKind = "TRANSFERRED"
 	EventTaken       EventKind = "TAKEN"
+	EventGiven       EventKind = "GIVEN"
+	EventYielded     EventKind = "YIELDED"
 	EventReleased    EventKind = "RELEASED"
 	EventOvertaken   EventKind = "OVERTAKEN"
 	EventAcquired    EventKind = "ACQUIRED"

@@ -12,6 +12,8 @@ type Policy struct {
 	LongestTTLSeconds int64
 	TakeReasonFL      Flag
 	HistoryLevel      HistoryLevel
+	PresenceFL        Flag
+	YieldAfterSeconds int64
 }
 
 // HistoryLevel is what the history is told of locks on objects of a type.

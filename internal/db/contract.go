@@ -187,8 +187,11 @@ func Contract() []Operation {
 		retractApplLockWaiter(),
 		pollApplLocks(),
 		inboxApplLocks(),
+		seeApplLock(),
 		setApplLockPolicy(),
 		dropApplLockPolicy(),
+		askApplLock(),
+		answerApplLock(),
 		applLockVersion(),
 	}
 }
@@ -260,7 +263,7 @@ func policyActorID() Parameter {
 }
 
 func policyReason() Parameter {
-	return Parameter{"p_reason", In, Text, "why, for the history, up to 180 characters; NULL = empty"}
+	return Parameter{"p_reason", In, Text, "why, for the history, up to 150 characters; NULL = empty"}
 }
 
 func clientID() Parameter {

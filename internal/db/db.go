@@ -45,6 +45,12 @@ const (
 	Set         Outcome = "SET"
 	Dropped     Outcome = "DROPPED"
 	None        Outcome = "NONE"
+	Asked       Outcome = "ASKED"
+	Given       Outcome = "GIVEN"
+	Withdrawn   Outcome = "WITHDRAWN"
+	Own         Outcome = "OWN"
+	Told        Outcome = "TOLD"
+	Gone        Outcome = "GONE"
 	// WouldTransfer and WouldRelease are those of a dry run.
 	WouldTransfer Outcome = "WOULD_TRANSFER"
 	WouldRelease  Outcome = "WOULD_RELEASE"
@@ -102,9 +108,14 @@ type Driver interface {
 	ApplLockStats(ctx context.Context, params ApplLockStatsParams) ([]Stats, error)
 	ApplLockHistory(ctx context.Context, params ApplLockHistoryParams) ([]Event, error)
 	InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error)
+	SeeApplLock(ctx context.Context, params SeeApplLockParams) ([]Presence, error)
+	ApplLockViewers(ctx context.Context, params ApplLockViewersParams) ([]Viewer, error)
 	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (SetApplLockPolicyResult, error)
 	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (DropApplLockPolicyResult, error)
 	ApplLockPolicies(ctx context.Context, params ApplLockPoliciesParams) ([]Policy, error)
+	ApplLockAsking(ctx context.Context, params ApplLockAskingParams) ([]Asker, error)
+	AskApplLock(ctx context.Context, params AskApplLockParams) (AskApplLockResult, error)
+	AnswerApplLock(ctx context.Context, params AnswerApplLockParams) (AnswerApplLockResult, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.

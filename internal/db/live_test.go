@@ -12,8 +12,8 @@ var (
 	judgement = regexp.MustCompile(`(?i)expires_ts\)*\s*[<>]=?\s*\(*` + now + `|` + now + `[^\n]*[<>]=?\s*\(*(?:\w+\.)?\w*expires_ts\b`)
 	// released finds what tells whether it was released.
 	released = regexp.MustCompile(`(?i)released_ts|\bv_live\b|\bis_live\b|\bappl_lock_live\b`)
-	// ofOthers finds that the end is that of a waiter's row, or of a migrator's turn.
-	ofOthers = regexp.MustCompile(`(?i)appl_lock_waiter|\bw\.expires_ts|since_ts|endOverdue`)
+	// ofOthers finds that the end is that of a waiter's, a request's or a viewer's row, or of a migrator's turn.
+	ofOthers = regexp.MustCompile(`(?i)appl_lock_waiter|appl_lock_viewer|appl_lock_ask\b|\b[aw]\.expires_ts|since_ts|endOverdue`)
 )
 
 // now finds the time, as each dialect and each variable has it.
@@ -92,6 +92,7 @@ func TestJudgementsAreFound(t *testing.T) {
 		"WHERE l.expires_ts > n.now":                                                                              1,
 		"SELECT 1 FROM appl_lock WHERE released_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6)":                     0,
 		"SELECT 1 FROM appl_lock_waiter WHERE expires_ts > UTC_TIMESTAMP(6)":                                      0,
+		"SELECT 1 FROM appl_lock_viewer WHERE expires_ts > UTC_TIMESTAMP(6)":                                      0,
 		"CALL get(p_expires_ts => 1); SET v_expires_ts = v_now; -- expires_ts > v_now":                            0,
 		"IF v_until_ts < v_expires_ts THEN":                                                                       0,
 		"SELECT 1 WHERE\n  expires_ts > now()" + strings.Repeat("\n", 9) + "AND released_ts IS NULL;":             0,

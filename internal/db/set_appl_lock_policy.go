@@ -3,7 +3,7 @@ package db
 func setApplLockPolicy() Operation {
 	return Operation{
 		Name:    "set_appl_lock_policy",
-		Summary: "Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.",
+		Summary: "Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.",
 		Parameters: []Parameter{
 			objectType(),
 			{"p_default_ttl_seconds", In, Number, "ttl of a new grant for which none is given, 1 to 315360000; NULL = 604800 (7 days)"},
@@ -11,6 +11,8 @@ func setApplLockPolicy() Operation {
 			{"p_take_reason_fl", In, Text, "`Y`: who takes a lock away from another must say why; `N`: need not; NULL = `Y`"},
 			policyActorID(), policyReason(),
 			{"p_history_level", In, Text, "what the history is told: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too; NULL = `CHANGES`"},
+			{"p_presence_fl", In, Text, "`Y`: see_appl_lock records and shows who looks at an object; `N`: it does not; NULL = `Y`"},
+			{"p_yield_after_seconds", In, Number, "how long a holder may leave a request unanswered, 60 to 315360000; NULL = for ever"},
 			okFL(), outcome(),
 		},
 		Answers: []Answer{granted("SET", "the policy of the type is this one, from the next call on; a grant keeps its end until it is renewed or transferred")},
@@ -26,6 +28,8 @@ type SetApplLockPolicyParams struct {
 	ActorID           string
 	Reason            string
 	HistoryLevel      HistoryLevel
+	PresenceFL        Flag
+	YieldAfterSeconds int64
 }
 
 // SetApplLockPolicyResult are the OUT parameters of set_appl_lock_policy.

@@ -13,7 +13,7 @@ type View struct {
 
 // Views returns all views in the order of the documentation.
 func Views() []View {
-	return []View{liveView(), waitingView(), historyView(), policiesView(), statsView()}
+	return []View{liveView(), waitingView(), askingView(), viewersView(), historyView(), policiesView(), statsView()}
 }
 
 func column(name string, kind Type, meaning string) Parameter {
@@ -67,6 +67,46 @@ func waitingView() View {
 	}
 }
 
+func askingView() View {
+	const key = 5
+	return View{
+		Name:    "appl_lock_asking",
+		Summary: "A row for each operator that asks for an object, in each program.",
+		Key:     key,
+		Columns: append(objectColumns(),
+			column("operator_id", Text, "who asks"),
+			column("department_id", Text, "that operator's department; may be empty"),
+			column("client_id", Text, "the program that asks"),
+			column("message", Text, "what the holder is to read; may be empty"),
+			column("since_ts", Timestamp, "since when it asks"),
+			column("until_ts", Timestamp, "when it gives up; NULL = never"),
+			column("waited_seconds", Number, "whole seconds since since_ts, rounded down; 0 after the clock was set back"),
+			column("answer", Text, "what the holder answered, `LATER` or `NO`; empty for nothing"),
+			column("answer_reason", Text, "what the holder said to that; may be empty"),
+			column("holder_id", Text, "who holds the object; empty when it is free"),
+			column("holder_department_id", Text, "the holder's department; empty when it is free"),
+			column("seconds_left", Number, "whole seconds from now to the end of the holder's lock, rounded up; 0 when it is free"),
+		),
+	}
+}
+
+func viewersView() View {
+	const key = 5
+	return View{
+		Name:    "appl_lock_viewers",
+		Summary: "A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.",
+		Key:     key,
+		Columns: append(objectColumns(),
+			column("operator_id", Text, "who looks"),
+			column("department_id", Text, "that operator's department; may be empty"),
+			column("client_id", Text, "the browser tab or program"),
+			column("state", Text, "what it does there: `VIEWING`, `EDITING` or `IDLE`"),
+			column("since_ts", Timestamp, "since when it looks"),
+			column("seconds_left", Number, "whole seconds until it is not listed any more, unless it calls again; rounded up"),
+		),
+	}
+}
+
 func historyView() View {
 	return View{
 		Name:    "appl_lock_history",
@@ -77,7 +117,7 @@ func historyView() View {
 			column("event_ts", Timestamp, "when it happened"),
 			column("object_type", Text, "kind of object; empty for `PURGED` and `HISTORY_PURGED`"),
 			column("object_id", Text, "which object; empty for `PURGED`, `HISTORY_PURGED` and `POLICY`"),
-			column("event", Text, "`TRANSFERRED`, `TAKEN`, `RELEASED`, `OVERTAKEN`, `ACQUIRED`, `RENEWED`, `REFUSED`, `POLICY`, `PURGED` or `HISTORY_PURGED`"),
+			column("event", Text, "`TRANSFERRED`, `TAKEN`, `GIVEN`, `YIELDED`, `RELEASED`, `OVERTAKEN`, `ACQUIRED`, `RENEWED`, `REFUSED`, `POLICY`, `PURGED` or `HISTORY_PURGED`"),
 			column("actor_id", Text, "who did it, as the call named it; empty when the call named nobody"),
 			column("db_user", Text, "the database user; empty on SQLite"),
 			column("program", Text, "the program, where its connection names it; else empty"),
@@ -103,6 +143,8 @@ func policiesView() View {
 			column("longest_ttl_seconds", Number, "greatest ttl, to which greater ones are cut; NULL = 315360000 (10 years)"),
 			column("take_reason_fl", Text, "whether taking a lock from another needs a reason, `Y` or `N`"),
 			column("history_level", Text, "what the history records: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too"),
+			column("presence_fl", Text, "whether see_appl_lock records and shows who looks at an object, `Y` or `N`"),
+			column("yield_after_seconds", Number, "how long a holder may leave a request unanswered; NULL = for ever"),
 		},
 	}
 }

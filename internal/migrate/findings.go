@@ -71,7 +71,7 @@ type Index struct {
 }
 
 var (
-	createTable = regexp.MustCompile(`(?ms)^CREATE TABLE (?:IF NOT EXISTS )?(\w+) \(\n(.*?)^\)`)
+	createTable = regexp.MustCompile(`(?ms)^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+) \(\n(.*?)^\)`)
 	column      = regexp.MustCompile(`(?m)^    ([a-z]\w*) `)
 	primaryKey  = regexp.MustCompile(`(?m)^    CONSTRAINT (\w+) PRIMARY KEY (\(.*?\))`)
 	index       = regexp.MustCompile(`(?m)^    INDEX (\w+) (\(.*?\))`)

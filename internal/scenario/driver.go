@@ -179,6 +179,52 @@ func WaitersAnswer(waiters []db.Waiter) Answer {
 	return orNone(answer)
 }
 
+// AskingAnswer has one word for each row, the key.
+func AskingAnswer(askers []db.Asker) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range askers {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s/%s/%s", row.ObjectType, row.ObjectID, row.OperatorID, row.ClientID))
+		for name, value := range map[string]string{
+			"department_id": row.DepartmentID, "message": row.Message,
+			"until_ts": timestamp(row.UntilTS), "wait_seconds": secondsBetween(row.SinceTS, row.UntilTS),
+			"waited_seconds": strconv.FormatInt(row.WaitedSeconds, 10),
+			"answer":         row.Answer, "answer_reason": row.AnswerReason,
+			"holder_id": row.HolderID, "holder_department_id": row.HolderDepartmentID,
+			"seconds_left": strconv.FormatInt(row.SecondsLeft, 10),
+		} {
+			answer.Values[nth(name, i+1)] = value
+		}
+	}
+	return orNone(answer)
+}
+
+// SeeAnswer has one word for each row: what it is, who, and by which program.
+func SeeAnswer(present []db.Presence) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range present {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s", row.Kind, row.OperatorID, row.ClientID))
+		answer.Values[nth("department_id", i+1)] = row.DepartmentID
+		answer.Values[nth("state", i+1)] = string(row.State)
+		answer.Values[nth("since_ts", i+1)] = timestamp(row.SinceTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+		answer.Values[nth("message", i+1)] = row.Message
+	}
+	return orNone(answer)
+}
+
+// ViewersAnswer has one word for each row, the key.
+func ViewersAnswer(viewers []db.Viewer) Answer {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range viewers {
+		answer.Words = append(answer.Words, fmt.Sprintf("%s:%s/%s/%s", row.ObjectType, row.ObjectID, row.OperatorID, row.ClientID))
+		answer.Values[nth("department_id", i+1)] = row.DepartmentID
+		answer.Values[nth("state", i+1)] = string(row.State)
+		answer.Values[nth("since_ts", i+1)] = timestamp(row.SinceTS)
+		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
+	}
+	return orNone(answer)
+}
+
 func orNone(answer Answer) Answer {
 	if len(answer.Words) == 0 {
 		answer.Words = []string{"none"}
@@ -223,6 +269,9 @@ func InboxAnswer(notices []db.Notice) Answer {
 		answer.Values[nth("seconds_left", i+1)] = strconv.FormatInt(row.SecondsLeft, 10)
 		answer.Values[nth("reason", i+1)] = row.Reason
 		answer.Values[nth("safe_event_id", i+1)] = strconv.FormatInt(row.SafeEventID, 10)
+		answer.Values[nth("message", i+1)] = row.Message
+		answer.Values[nth("client_id", i+1)] = row.ClientID
+		answer.Values[nth("fence", i+1)] = strconv.FormatInt(row.Fence, 10)
 	}
 	return orNone(answer)
 }

@@ -35,6 +35,11 @@ func facadeCalls() map[string]facadeCall {
 		"stats":         statsThroughFacade,
 		"events":        eventsThroughFacade,
 		"inbox":         inboxThroughFacade,
+		"see":           seeThroughFacade,
+		"viewers":       viewersThroughFacade,
+		"ask":           askThroughFacade,
+		"answer":        answerThroughFacade,
+		"asking":        askingThroughFacade,
 		"set":           setThroughFacade,
 		"drop":          dropThroughFacade,
 		"policies":      policiesThroughFacade,
@@ -298,6 +303,87 @@ func waitersThroughFacade(ctx context.Context, client *applock.Client, args Args
 	return WaitersAnswer(waiters), nil
 }
 
+func askThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	asked, err := client.Ask(ctx, applock.AskRequest{
+		Object:   object(args),
+		Owner:    applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
+		Client:   args["client_id"],
+		Message:  args["message"],
+		Wait:     seconds(args, "wait_seconds"),
+		Withdraw: args["wait_seconds"] == "0",
+	})
+	var held *applock.HeldError
+	switch {
+	case errors.As(err, &held): // by who asks
+		return yesOrNo(db.No, db.Own, "", "", 0, end{at: held.Holder.ExpiresAt, left: held.Holder.Left}), nil
+	case errors.Is(err, applock.ErrNotHeld):
+		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
+	}
+	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(asked.Outcome), asked.Holder.Owner.Operator, asked.Holder.Owner.Department,
+		int64(asked.Grant.Fence), end{at: latest(asked.Holder.ExpiresAt, asked.Grant.ExpiresAt), left: asked.Holder.Left + asked.Grant.Left}), err)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func answerThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	answered, err := client.Answer(ctx, applock.AnswerRequest{
+		Key:    applock.Key{Object: object(args), Operator: args["operator_id"], Fence: applock.Fence(number(args, "fence"))},
+		Asker:  args["asker_id"],
+		Client: args["client_id"],
+		Answer: applock.AskAnswer(args["answer"]),
+		Reason: args["reason"],
+	})
+	if answer, held := heldAnswer(err); held {
+		return answer, nil
+	}
+	switch {
+	case errors.Is(err, applock.ErrNotHeld):
+		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
+	case errors.Is(err, applock.ErrNotAsking):
+		return yesOrNo(db.No, db.Gone, "", "", 0, end{}), nil
+	}
+	return AnswerOrError(yesOrNo(db.Yes, db.Outcome(answered.Outcome), "", "", 0, end{at: answered.ExpiresAt, left: answered.Left}), err)
+}
+
+func askingThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	var askers []db.Asker
+	request := applock.AskingRequest{
+		ObjectType: args["object_type"],
+		ObjectID:   args["object_id"],
+		Operator:   args["operator_id"],
+		Department: args["department_id"],
+		PageSize:   int(number(args, "max_rows")),
+	}
+	for asker, err := range client.Asking(ctx, request) {
+		if err != nil {
+			return AnswerOrError(Answer{}, err)
+		}
+		askers = append(askers, db.Asker{
+			ObjectType:   asker.Object.Type,
+			ObjectID:     asker.Object.ID,
+			OperatorID:   asker.Owner.Operator,
+			DepartmentID: asker.Owner.Department,
+			ClientID:     asker.Client,
+			Message:      asker.Message,
+			SinceTS:      asker.Since,
+			UntilTS:      asker.Until,
+			Answer:       string(asker.Answer),
+			AnswerReason: asker.AnswerReason,
+
+			WaitedSeconds:      wholeSeconds(asker.Waited),
+			HolderID:           asker.Holder.Owner.Operator,
+			HolderDepartmentID: asker.Holder.Owner.Department,
+			SecondsLeft:        wholeSeconds(asker.Holder.Left),
+		})
+	}
+	return AskingAnswer(askers), nil
+}
+
 func statsThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
 	stats, err := client.Stats(ctx, applock.StatsRequest{ObjectType: args["object_type"], Department: args["department_id"]})
 	var rows []map[string]any
@@ -370,9 +456,67 @@ func inboxThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 			SecondsLeft:       wholeSeconds(notice.Left),
 			Reason:            notice.Reason,
 			SafeEventID:       next.After,
+			Message:           notice.Message,
+			ClientID:          notice.Client,
+			Fence:             int64(notice.Fence),
 		})
 	}
 	return AnswerOrError(InboxAnswer(rows), err)
+}
+
+func seeThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	state, given := args["state"]
+	if !given {
+		state = string(applock.StateLeft)
+	}
+	present, err := client.See(ctx, applock.SeeRequest{
+		Object: object(args),
+		Owner:  applock.Owner{Operator: args["operator_id"], Department: args["department_id"]},
+		Client: args["client_id"],
+		State:  applock.PresenceState(state),
+		TTL:    seconds(args, "ttl_seconds"),
+	})
+	var rows []db.Presence
+	for _, one := range present {
+		rows = append(rows, db.Presence{
+			Kind:         db.PresenceKind(one.Kind),
+			OperatorID:   one.Owner.Operator,
+			DepartmentID: one.Owner.Department,
+			ClientID:     one.Client,
+			State:        db.PresenceState(one.State),
+			SinceTS:      one.Since,
+			SecondsLeft:  wholeSeconds(one.Left),
+			Message:      one.Message,
+		})
+	}
+	return AnswerOrError(SeeAnswer(rows), err)
+}
+
+func viewersThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
+	var viewers []db.Viewer
+	request := applock.ViewersRequest{
+		ObjectType: args["object_type"],
+		ObjectID:   args["object_id"],
+		Operator:   args["operator_id"],
+		Department: args["department_id"],
+		PageSize:   int(number(args, "max_rows")),
+	}
+	for viewer, err := range client.Viewers(ctx, request) {
+		if err != nil {
+			return AnswerOrError(Answer{}, err)
+		}
+		viewers = append(viewers, db.Viewer{
+			ObjectType:   viewer.Object.Type,
+			ObjectID:     viewer.Object.ID,
+			OperatorID:   viewer.Owner.Operator,
+			DepartmentID: viewer.Owner.Department,
+			ClientID:     viewer.Client,
+			State:        db.PresenceState(viewer.State),
+			SinceTS:      viewer.Since,
+			SecondsLeft:  wholeSeconds(viewer.Left),
+		})
+	}
+	return ViewersAnswer(viewers), nil
 }
 
 func setThroughFacade(ctx context.Context, client *applock.Client, args Args) (Answer, error) {
@@ -383,6 +527,8 @@ func setThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 			LongestTTL:        seconds(args, "longest_ttl_seconds"),
 			TakeWithoutReason: args["take_reason_fl"] == "N",
 			HistoryLevel:      applock.HistoryLevel(args["history_level"]),
+			WithoutPresence:   args["presence_fl"] == "N",
+			YieldAfter:        seconds(args, "yield_after_seconds"),
 		},
 		Actor:  args["actor_id"],
 		Reason: args["reason"],
@@ -406,10 +552,14 @@ func policiesThroughFacade(ctx context.Context, client *applock.Client, args Arg
 		if policy.TakeWithoutReason {
 			flag = db.No
 		}
+		presence := db.Yes
+		if policy.WithoutPresence {
+			presence = db.No
+		}
 		rows = append(rows, map[string]any{
 			"object_type": policy.Type, "default_ttl_seconds": orNull(policy.DefaultTTL),
 			"longest_ttl_seconds": orNull(policy.LongestTTL), "take_reason_fl": string(flag),
-			"history_level": string(policy.HistoryLevel),
+			"history_level": string(policy.HistoryLevel), "presence_fl": string(presence), "yield_after_seconds": orNull(policy.YieldAfter),
 		})
 	}
 	return AnswerOrError(PoliciesAnswer(rows), err)
@@ -471,8 +621,10 @@ func StatsAnswer(rows []map[string]any) Answer {
 
 // PoliciesAnswer has one word for each row of appl_lock_policies, the type and what is laid down for it.
 func PoliciesAnswer(rows []map[string]any) Answer {
-	var answer Answer
-	for _, row := range rows {
+	answer := Answer{Values: map[string]string{}}
+	for i, row := range rows {
+		answer.Values[nth("presence_fl", i+1)] = Text(row["presence_fl"])
+		answer.Values[nth("yield_after_seconds", i+1)] = Text(row["yield_after_seconds"])
 		answer.Words = append(answer.Words, fmt.Sprintf("%s/%s/%s/%s/%s", row["object_type"],
 			Text(row["default_ttl_seconds"]), Text(row["longest_ttl_seconds"]), row["take_reason_fl"], row["history_level"]))
 	}
@@ -563,6 +715,11 @@ func parameterOf(field string) string {
 		"Owner.Department": "department_id",
 		"Operator":         "operator_id",
 		"Department":       "department_id",
+		"Asker":            "asker_id",
+		"Client":           "client_id",
+		"Message":          "message",
+		"Wait":             "wait_seconds",
+		"Answer":           "answer",
 		"From":             "from_operator_id",
 		"To.Operator":      "to_operator_id",
 		"To.Department":    "to_department_id",
@@ -576,6 +733,8 @@ func parameterOf(field string) string {
 		"DefaultTTL":       "default_ttl_seconds",
 		"LongestTTL":       "longest_ttl_seconds",
 		"HistoryLevel":     "history_level",
+		"YieldAfter":       "yield_after_seconds",
+		"State":            "state",
 		"After":            "after_event_id",
 		"Position.After":   "after_event_id",
 		"After.Type":       "after_type",

@@ -22,13 +22,17 @@ func (s Scenario) Scratch(prefix string) []Step {
 		if step.Operation == "advance" {
 			break
 		}
-		if named := step.Args["object_type"] + step.Args["client_id"]; strings.TrimRight(named, " ") == "" {
+		objectType, isTyped := step.Args["object_type"]
+		if isTyped && isBlank(objectType) || isBlank(objectType+step.Args["client_id"]) {
 			continue
 		}
 		steps = append(steps, step.scratch(prefix))
 	}
 	return steps
 }
+
+// isBlank reports whether a name is none: a prefix would make it one.
+func isBlank(name string) bool { return strings.TrimRight(name, " ") == "" }
 
 // scratch puts prefix before the types and the programs that a step names, and those that its answer has.
 func (s Step) scratch(prefix string) Step {
@@ -43,7 +47,7 @@ func (s Step) scratch(prefix string) Step {
 		if kind, rest, found := strings.Cut(word, "/"); found && (s.Operation == "events" || s.Operation == "inbox") {
 			s.Words[i] = kind + "/" + scratchObject(prefix, rest)
 		}
-		if key, client, found := cutLast(s.Words[i], "/"); found && s.Operation == "waiters" {
+		if key, client, found := cutLast(s.Words[i], "/"); found && client != "" && slices.Contains([]string{"waiters", "asking", "viewers", "see"}, s.Operation) {
 			s.Words[i] = key + "/" + scratchName(prefix, client)
 		}
 		if objectType, rest, found := strings.Cut(word, "/"); found && (s.Operation == "stats" || s.Operation == "policies") {

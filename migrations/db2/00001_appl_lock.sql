@@ -1,6 +1,6 @@
--- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one,
--- appl_lock_event, the history, appl_lock_policy, what is laid down for a type,
--- appl_lock_fence, the greatest fence purged, and appl_lock_serialize, which Db2 needs for serialize_appl_lock.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer,
+-- who looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence
+-- that was purged; appl_lock_serialize, which Db2 needs for serialize_appl_lock.
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
@@ -196,6 +196,166 @@ COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless t
 COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the lock when the program last looked; empty for nobody.'
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+CREATE TABLE appl_lock_ask (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    client_id VARCHAR(256) NOT NULL,
+    message VARCHAR(1020) NOT NULL,
+    since_ts TIMESTAMP NOT NULL,
+    until_ts TIMESTAMP,
+    expires_ts TIMESTAMP NOT NULL,
+    holder_id VARCHAR(256) NOT NULL,
+    fence BIGINT NOT NULL,
+    shown_ts TIMESTAMP,
+    answer VARCHAR(8) NOT NULL,
+    answer_reason VARCHAR(1020) NOT NULL,
+    answered_ts TIMESTAMP,
+    CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id)
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_ask_operator_ix ON appl_lock_ask (operator_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_ask_holder_ix ON appl_lock_ask (holder_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_ask VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_ask IS 'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.object_id IS 'Which object of that kind.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.operator_id IS 'Who asks for the lock.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.department_id IS 'The department of the operator; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.client_id IS 'The program that asks, by a name that it has made up for itself.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.message IS 'What the holder is to read; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.since_ts IS 'Since when it asks.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.until_ts IS 'When it gives up; NULL = never.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.expires_ts IS 'When the row is dead, unless the program goes on asking.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.holder_id IS 'Who held the object at the last call: the inbox of this one shows the request.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.fence IS 'The grant that was met at the last call.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the inbox of the holder first showed the request, where the policy of the type has a yield; NULL = not yet.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.answer IS 'What the holder answered, LATER or NO; empty for nothing.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL = not yet.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TABLE appl_lock_viewer (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    client_id VARCHAR(256) NOT NULL,
+    state VARCHAR(8) NOT NULL,
+    since_ts TIMESTAMP NOT NULL,
+    seen_ts TIMESTAMP NOT NULL,
+    expires_ts TIMESTAMP NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+ALTER TABLE appl_lock_viewer VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_viewer IS 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the operator; may be empty.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so, UTC.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks, UTC.'
+-- +goose StatementEnd
+
 -- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
 -- sort; what an operator did, lost and got in indexes.
 -- +goose StatementBegin
@@ -260,7 +420,7 @@ COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.'
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, GIVEN, YIELDED, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -310,6 +470,8 @@ CREATE TABLE appl_lock_policy (
     longest_ttl_seconds BIGINT,
     take_reason_fl CHAR(1) NOT NULL,
     history_level VARCHAR(8) NOT NULL,
+    presence_fl CHAR(1) NOT NULL,
+    yield_after_seconds BIGINT,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 -- +goose StatementEnd
@@ -342,6 +504,14 @@ COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock a
 COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.'
 -- +goose StatementEnd
 
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Whether see_appl_lock records who looks at objects of the type, Y or N.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'How long a holder may leave a request without an answer before the lock goes to who asks; NULL = for ever.'
+-- +goose StatementEnd
+
 -- +goose Down
 -- All locks are lost.
 -- +goose StatementBegin
@@ -350,6 +520,14 @@ DROP TABLE appl_lock_policy
 
 -- +goose StatementBegin
 DROP TABLE appl_lock_event
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_ask
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_viewer
 -- +goose StatementEnd
 
 -- +goose StatementBegin

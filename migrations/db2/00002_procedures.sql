@@ -168,6 +168,8 @@ CREATE OR REPLACE PROCEDURE appl_lock_move (
     IN p_event VARCHAR(16),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
+    IN p_unchanged_ts TIMESTAMP,
+    IN p_first_seconds BIGINT,
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
@@ -183,7 +185,7 @@ main: BEGIN
     DECLARE v_round, v_rows, v_policies, v_changed INTEGER DEFAULT 0;
     DECLARE v_begun, v_now, v_lock_ts, v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
-    DECLARE v_fence, v_old_fence, v_ttl_seconds, v_old_ttl_seconds, v_longest_ttl_seconds BIGINT;
+    DECLARE v_fence, v_old_fence, v_ttl_seconds, v_old_ttl_seconds, v_default_ttl_seconds, v_longest_ttl_seconds, v_first_seconds BIGINT;
 
     SET p_outcome = 'FREE';
     SET p_old_operator_id = '';
@@ -212,6 +214,7 @@ main: BEGIN
         END IF;
         IF v_old_operator_id <> COALESCE(p_from_operator_id, v_old_operator_id)
             OR v_old_fence <> COALESCE(p_expected_fence, v_old_fence)
+            OR v_old_lock_ts <> COALESCE(p_unchanged_ts, v_old_lock_ts)
         THEN
             SET p_outcome = 'HELD';
             SET p_old_operator_id = v_old_operator_id;
@@ -224,16 +227,23 @@ main: BEGIN
         END IF;
 
         -- S1b: how long may it last?
-        SELECT COUNT(*), MAX(p.longest_ttl_seconds)
-        INTO v_policies, v_longest_ttl_seconds
+        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
+        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
         FROM appl_lock_policy AS p
         WHERE p.object_type = p_object_type
         WITH CS;
         SET v_ttl_seconds = COALESCE(p_ttl_seconds, v_old_ttl_seconds);
+        IF p_first_seconds IS NOT NULL THEN
+            SET v_ttl_seconds = COALESCE(v_default_ttl_seconds, 604800);
+        END IF;
         IF v_ttl_seconds > v_longest_ttl_seconds THEN
             SET v_ttl_seconds = v_longest_ttl_seconds;
         END IF;
-        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        SET v_first_seconds = v_ttl_seconds;
+        IF p_first_seconds < v_ttl_seconds THEN
+            SET v_first_seconds = p_first_seconds;
+        END IF;
+        SET v_expires_ts = v_now + (v_first_seconds) SECOND;
         SET v_lock_ts = v_now;
         IF v_old_lock_ts >= v_now THEN
             SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
@@ -266,7 +276,7 @@ main: BEGIN
             SET v_begun = v_now;
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
             IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN
-                SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+                SET v_expires_ts = v_now + (v_first_seconds) SECOND;
                 IF v_lock_ts < v_now THEN
                     SET v_lock_ts = v_now;
                 END IF;
@@ -292,7 +302,7 @@ main: BEGIN
             SET p_old_department_id = v_old_department_id;
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
-            SET p_seconds_left = v_ttl_seconds;
+            SET p_seconds_left = v_first_seconds;
             LEAVE main;
         END IF;
     END WHILE;
@@ -363,6 +373,63 @@ COMMENT ON TABLE appl_lock_waiting IS 'A row for each operator that waits for an
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    CASE WHEN a.since_ts < t.now_ts THEN CAST(DAYS(t.now_ts) - DAYS(a.since_ts) AS BIGINT) * 86400
+        + MIDNIGHT_SECONDS(t.now_ts) - MIDNIGHT_SECONDS(a.since_ts)
+        - CASE WHEN MICROSECOND(a.since_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END ELSE 0 END AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    COALESCE(l.operator_id, '') AS holder_id,
+    COALESCE(l.department_id, '') AS holder_department_id,
+    CASE WHEN l.expires_ts IS NOT NULL THEN CAST(DAYS(l.expires_ts) - DAYS(t.now_ts) AS BIGINT) * 86400
+        + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(t.now_ts)
+        + CASE WHEN MICROSECOND(l.expires_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left
+FROM appl_lock_ask AS a
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON a.expires_ts > t.now_ts
+LEFT OUTER JOIN appl_lock AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+    AND l.released_ts IS NULL
+    AND l.expires_ts > t.now_ts
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_asking IS 'A row for each operator that asks for an object, in each program.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    CAST(DAYS(v.expires_ts) - DAYS(t.now_ts) AS BIGINT) * 86400
+        + MIDNIGHT_SECONDS(v.expires_ts) - MIDNIGHT_SECONDS(t.now_ts)
+        + CASE WHEN MICROSECOND(v.expires_ts) > MICROSECOND(t.now_ts) THEN 1 ELSE 0 END AS seconds_left
+FROM appl_lock_viewer AS v
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON v.expires_ts > t.now_ts
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_viewers IS 'A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -394,7 +461,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p
 -- +goose StatementEnd
 
@@ -624,6 +693,220 @@ COMMENT ON SPECIFIC PROCEDURE announce_appl_lock_waiter_row IS 'Say that an oper
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE answer_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_fence BIGINT,
+    IN p_asker_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_answer VARCHAR(4000),
+    IN p_reason VARCHAR(4000),
+    OUT p_ok_fl CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
+)
+SPECIFIC answer_appl_lock
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+main: BEGIN
+    DECLARE v_object_type, v_object_id, v_operator_id, v_asker_id, v_client_id, v_answer, v_reason VARCHAR(4000);
+    DECLARE v_rows, v_changed INTEGER DEFAULT 0;
+    DECLARE v_now, v_expires_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_old_fence, v_new_fence, v_seconds_left BIGINT;
+    DECLARE v_old_operator_id, v_old_department_id, v_department_id VARCHAR(256);
+    DECLARE v_outcome VARCHAR(11);
+
+    SET p_ok_fl = 'N';
+    SET p_outcome = '';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_asker_id = RTRIM(COALESCE(p_asker_id, ''));
+    SET v_client_id = RTRIM(p_client_id);
+    SET v_answer = RTRIM(COALESCE(p_answer, ''));
+    SET v_reason = RTRIM(COALESCE(p_reason, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF COALESCE(p_fence, 0) < 1 THEN
+        CALL appl_lock_refuse_number('answer_appl_lock', 'p_fence', 99999999999999999);
+    ELSEIF CHARACTER_LENGTH(v_asker_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_asker_id', CHARACTER_LENGTH(v_asker_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    ELSEIF v_answer NOT IN ('GIVE', 'LATER', 'NO') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'answer_appl_lock: p_answer must be GIVE, LATER or NO';
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || v_asker_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('answer_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('answer_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('answer_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('answer_appl_lock', 'p_asker_id', v_asker_id);
+    END IF;
+
+    SET CURRENT LOCK TIMEOUT 1;
+    -- S1: does the operator hold it by that grant? The aggregates make it one row in any case.
+    SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
+    INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_released_ts
+    FROM appl_lock AS l
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+    WITH CS;
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
+        SET p_outcome = 'FREE';
+        LEAVE main;
+    ELSEIF v_old_operator_id <> v_operator_id OR v_old_fence <> p_fence THEN
+        SET p_outcome = 'HELD';
+        SET p_old_operator_id = v_old_operator_id;
+        SET p_old_department_id = v_old_department_id;
+        SET p_expires_ts = v_old_expires_ts;
+        SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+            + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+            + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
+        LEAVE main;
+    END IF;
+
+    -- S2: does the asker still ask?
+    IF v_answer = 'GIVE' THEN
+        UPDATE appl_lock_ask AS a
+        SET answer = a.answer
+        WHERE a.object_type = v_object_type
+            AND a.object_id = v_object_id
+            AND a.operator_id = v_asker_id
+            AND (v_client_id IS NULL OR a.client_id = v_client_id)
+            AND a.expires_ts > v_now;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+    ELSE
+        UPDATE appl_lock_ask AS a
+        SET holder_id = v_operator_id,
+            fence = p_fence,
+            answer = v_answer,
+            answer_reason = v_reason,
+            answered_ts = v_now
+        WHERE a.object_type = v_object_type
+            AND a.object_id = v_object_id
+            AND a.operator_id = v_asker_id
+            AND (v_client_id IS NULL OR a.client_id = v_client_id)
+            AND a.expires_ts > v_now;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+    END IF;
+    IF v_changed = 0 THEN
+        SET p_outcome = 'GONE';
+        LEAVE main;
+    ELSEIF v_answer <> 'GIVE' THEN
+        SET p_ok_fl = 'Y';
+        SET p_outcome = 'TOLD';
+        SET p_expires_ts = v_old_expires_ts;
+        SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+            + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+            + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
+        LEAVE main;
+    END IF;
+    SELECT COUNT(*), MAX(o.department_id)
+    INTO v_rows, v_department_id
+    FROM (
+        SELECT a.department_id
+        FROM appl_lock_ask AS a
+        WHERE a.object_type = v_object_type
+            AND a.object_id = v_object_id
+            AND a.operator_id = v_asker_id
+            AND (v_client_id IS NULL OR a.client_id = v_client_id)
+            AND a.expires_ts > v_now
+        ORDER BY a.client_id
+        FETCH FIRST 1 ROWS ONLY
+    ) AS o
+    WITH CS;
+
+    -- S3: the grant goes to the asker, whose requests have come true.
+    CALL appl_lock_move(
+        v_object_type, v_object_id, v_operator_id, p_fence, v_asker_id, v_department_id, NULL, 'GIVEN', v_operator_id, v_reason, NULL, 60,
+        v_outcome, v_old_operator_id, v_old_department_id, v_new_fence, v_expires_ts, v_seconds_left
+    );
+    SET p_outcome = v_outcome;
+    SET p_expires_ts = v_expires_ts;
+    SET p_seconds_left = v_seconds_left;
+    IF v_outcome = 'GIVEN' THEN
+        SET p_ok_fl = 'Y';
+        DELETE FROM appl_lock_ask
+        WHERE object_type = v_object_type
+            AND object_id = v_object_id
+            AND operator_id = v_asker_id;
+    ELSE
+        SET p_old_operator_id = v_old_operator_id;
+        SET p_old_department_id = v_old_department_id;
+    END IF;
+END main
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE answer_appl_lock IS 'Answer an operator who asks for a held object: give it, or say later or no.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE answer_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_fence BIGINT,
+    IN p_asker_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_answer VARCHAR(4000),
+    IN p_reason VARCHAR(4000)
+)
+SPECIFIC answer_appl_lock_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_ok_fl CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
+    CALL answer_appl_lock(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_expires_ts, v_seconds_left
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_ok_fl AS p_ok_fl,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE answer_appl_lock_row IS 'Answer an operator who asks for a held object: give it, or say later or no; the answer is one row.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE FUNCTION appl_lock_version ()
 RETURNS INTEGER
 SPECIFIC appl_lock_version
@@ -635,6 +918,280 @@ RETURN 1
 
 -- +goose StatementBegin
 COMMENT ON SPECIFIC FUNCTION appl_lock_version IS 'The version of the installed contract.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE ask_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_message VARCHAR(4000),
+    IN p_wait_seconds BIGINT,
+    OUT p_ok_fl CHAR(1),
+    OUT p_outcome VARCHAR(11),
+    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_department_id VARCHAR(256),
+    OUT p_fence BIGINT,
+    OUT p_expires_ts TIMESTAMP,
+    OUT p_seconds_left BIGINT
+)
+SPECIFIC ask_appl_lock
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+main: BEGIN
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_message VARCHAR(4000);
+    DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
+    DECLARE v_now, v_until_ts, v_ask_ends_ts, v_shown_ts, v_answered_ts, v_edited_ts, v_silent_ts TIMESTAMP;
+    DECLARE v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_fence, v_seconds_left, v_old_fence, v_old_ttl_seconds, v_yield_after_seconds BIGINT;
+    DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
+    DECLARE v_outcome VARCHAR(11);
+
+    SET p_ok_fl = 'N';
+    SET p_outcome = '';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_fence = 0;
+    SET p_expires_ts = NULL;
+    SET p_seconds_left = 0;
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
+    SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
+    SET v_message = RTRIM(COALESCE(p_message, ''));
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_message, CODEUNITS32) > 255 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_message', CHARACTER_LENGTH(v_message, CODEUNITS32), 255);
+    ELSEIF p_wait_seconds NOT BETWEEN 0 AND 315360000 THEN
+        CALL appl_lock_refuse_number('ask_appl_lock', 'p_wait_seconds', 315360000);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || v_department_id || v_message, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('ask_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('ask_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('ask_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('ask_appl_lock', 'p_department_id', v_department_id);
+        CALL appl_lock_check_text('ask_appl_lock', 'p_message', v_message);
+    END IF;
+
+    SET CURRENT LOCK TIMEOUT 1;
+    WHILE v_round < 30 DO
+        SET v_round = v_round + 1;
+
+        -- S1: who holds it, and how long may that one leave a request without an answer?
+        SELECT
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
+            MAX(l.expires_ts), MAX(l.released_ts), MAX(p.yield_after_seconds)
+        INTO
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_ttl_seconds,
+            v_old_expires_ts, v_old_released_ts, v_yield_after_seconds
+        FROM appl_lock AS l
+        LEFT OUTER JOIN appl_lock_policy AS p
+            ON p.object_type = l.object_type
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+        WITH CS;
+        SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+        SET v_outcome = 'ASKED';
+        IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
+            SET v_outcome = 'FREE';
+        ELSEIF v_old_operator_id = v_operator_id THEN
+            SET v_outcome = 'OWN';
+        END IF;
+        IF p_wait_seconds = 0 THEN
+            SET v_outcome = 'WITHDRAWN';
+        END IF;
+        IF v_outcome <> 'ASKED' THEN
+            -- S4: there is nothing to ask for.
+            DELETE FROM appl_lock_ask
+            WHERE object_type = v_object_type
+                AND object_id = v_object_id
+                AND operator_id = v_operator_id
+                AND client_id = v_client_id;
+            SET p_outcome = v_outcome;
+            IF v_outcome = 'WITHDRAWN' THEN
+                SET p_ok_fl = 'Y';
+            ELSEIF v_outcome = 'OWN' THEN
+                SET p_expires_ts = v_old_expires_ts;
+                SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
+            END IF;
+            LEAVE main;
+        END IF;
+        -- NULL is NULL: it never gives up.
+        SET v_until_ts = v_now + (p_wait_seconds) SECOND;
+        SET v_ask_ends_ts = v_now + (60) SECOND;
+        IF v_until_ts < v_ask_ends_ts THEN
+            SET v_ask_ends_ts = v_until_ts;
+        END IF;
+
+        -- S2: the request that goes on. It begins anew with another holder, grant or message, and when it was dead.
+        UPDATE appl_lock_ask AS a
+        SET department_id = v_department_id,
+            message = v_message,
+            since_ts = CASE WHEN a.expires_ts > v_now THEN a.since_ts ELSE v_now END,
+            until_ts = v_until_ts,
+            expires_ts = v_ask_ends_ts,
+            holder_id = v_old_operator_id,
+            fence = v_old_fence,
+            shown_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.shown_ts END,
+            answer = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answer ELSE '' END,
+            answer_reason = CASE
+                WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answer_reason
+                ELSE ''
+            END,
+            answered_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answered_ts END
+        WHERE a.object_type = v_object_type
+            AND a.object_id = v_object_id
+            AND a.operator_id = v_operator_id
+            AND a.client_id = v_client_id;
+        GET DIAGNOSTICS v_changed = ROW_COUNT;
+        IF v_changed = 0 THEN
+            -- S2b: a new one.
+            BEGIN
+                DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
+                SET v_changed = 1;
+                INSERT INTO appl_lock_ask (
+                    object_type, object_id, operator_id, department_id, client_id, message,
+                    since_ts, until_ts, expires_ts, holder_id, fence, answer, answer_reason
+                )
+                VALUES (
+                    v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_message,
+                    v_now, v_until_ts, v_ask_ends_ts, v_old_operator_id, v_old_fence, '', ''
+                );
+            END;
+        END IF;
+        IF v_changed = 1 THEN
+            SET p_ok_fl = 'Y';
+            SET p_outcome = 'ASKED';
+            SET p_old_operator_id = v_old_operator_id;
+            SET p_old_department_id = v_old_department_id;
+            SET p_expires_ts = v_old_expires_ts;
+            SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
+                + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
+            -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+            IF v_yield_after_seconds IS NULL OR v_old_ttl_seconds < 3600 THEN
+                LEAVE main;
+            END IF;
+            -- S2c: since when has the holder left it without an answer? Never shown is NULL.
+            SELECT COUNT(*), MAX(a.shown_ts), MAX(a.answered_ts)
+            INTO v_rows, v_shown_ts, v_answered_ts
+            FROM appl_lock_ask AS a
+            WHERE a.object_type = v_object_type
+                AND a.object_id = v_object_id
+                AND a.operator_id = v_operator_id
+                AND a.client_id = v_client_id
+            WITH CS;
+            SET v_silent_ts = v_shown_ts;
+            IF v_answered_ts > v_silent_ts THEN
+                SET v_silent_ts = v_answered_ts;
+            END IF;
+            IF v_old_lock_ts > v_silent_ts THEN
+                SET v_silent_ts = v_old_lock_ts;
+            END IF;
+            -- S2d: when did the holder last say that it edits?
+            SELECT COUNT(*), MAX(v.seen_ts)
+            INTO v_rows, v_edited_ts
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_old_operator_id
+                AND v.state = 'EDITING'
+            WITH CS;
+            IF v_edited_ts > v_silent_ts THEN
+                SET v_silent_ts = v_edited_ts;
+            END IF;
+            IF v_silent_ts + (v_yield_after_seconds) SECOND <= v_now THEN
+                -- S3: the holder has had its time.
+                CALL appl_lock_move(
+                    v_object_type, v_object_id, v_old_operator_id, v_old_fence, v_operator_id, v_department_id, NULL,
+                    'YIELDED', v_operator_id, 'no answer for ' || CAST(v_yield_after_seconds AS VARCHAR(20)) || ' s', v_old_lock_ts, 60,
+                    v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+                );
+                IF v_outcome = 'YIELDED' THEN
+                    SET p_outcome = 'GIVEN';
+                    SET p_fence = v_fence;
+                    SET p_expires_ts = v_expires_ts;
+                    SET p_seconds_left = v_seconds_left;
+                    DELETE FROM appl_lock_ask
+                    WHERE object_type = v_object_type
+                        AND object_id = v_object_id
+                        AND operator_id = v_operator_id;
+                END IF;
+            END IF;
+            LEAVE main;
+        END IF;
+    END WHILE;
+    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'ask_appl_lock: the request changed; call again';
+END main
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE ask_appl_lock IS 'Ask whoever holds an object for it, with a message, or go on asking.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE ask_appl_lock_row (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_message VARCHAR(4000),
+    IN p_wait_seconds BIGINT
+)
+SPECIFIC ask_appl_lock_row
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_ok_fl CHAR(1);
+    DECLARE v_outcome VARCHAR(11);
+    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_seconds_left BIGINT;
+    CALL ask_appl_lock(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+    );
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                v_ok_fl AS p_ok_fl,
+                v_outcome AS p_outcome,
+                v_old_operator_id AS p_old_operator_id,
+                v_old_department_id AS p_old_department_id,
+                v_fence AS p_fence,
+                v_expires_ts AS p_expires_ts,
+                v_seconds_left AS p_seconds_left
+            FROM SYSIBM.SYSDUMMY1;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE ask_appl_lock_row IS 'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -757,8 +1314,8 @@ BEGIN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
-        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
         v_object_type || v_actor_id, ' ',
@@ -1294,12 +1851,12 @@ SPECIFIC inbox_appl_locks
 DYNAMIC RESULT SETS 1
 LANGUAGE SQL
 NOT DETERMINISTIC
-READS SQL DATA
+MODIFIES SQL DATA
 BEGIN
     DECLARE v_operator_id VARCHAR(4000);
     DECLARE v_after_event_id, v_safe_event_id, v_max_rows BIGINT;
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_limit INTEGER;
+    DECLARE v_limit, v_told INTEGER;
     DECLARE v_now, v_before TIMESTAMP;
 
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
@@ -1319,8 +1876,8 @@ BEGIN
         CALL appl_lock_check_text('inbox_appl_locks', 'p_operator_id', v_operator_id);
     END IF;
 
-    SET v_after_event_id = COALESCE(p_after_event_id, 0);
     SET v_limit = v_max_rows;
+    SET CURRENT LOCK TIMEOUT 1;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     SET v_before = v_now - (900) SECOND;
     -- S1: which event is behind all that may still come? The newest ones are read first, by the primary key.
@@ -1335,7 +1892,81 @@ BEGIN
         FETCH FIRST 1 ROWS ONLY
     ) AS o
     WITH CS;
-    -- S2: what is there to tell?
+    -- S2: which requests will this page be the first to show? The time of an answer begins then.
+    FOR request AS
+        SELECT
+            a.object_type AS c_object_type,
+            a.object_id AS c_object_id,
+            a.operator_id AS c_operator_id,
+            a.client_id AS c_client_id,
+            a.fence AS c_fence
+        FROM appl_lock_ask AS a
+        INNER JOIN appl_lock_policy AS p
+            ON p.object_type = a.object_type
+        INNER JOIN appl_lock AS l
+            ON l.object_type = a.object_type
+            AND l.object_id = a.object_id
+        WHERE a.holder_id = v_operator_id
+            AND a.shown_ts IS NULL
+            AND a.expires_ts > v_now
+            AND p.yield_after_seconds IS NOT NULL
+            AND l.operator_id = v_operator_id
+            AND l.fence = a.fence
+        WITH CS SKIP LOCKED DATA
+    DO
+        IF v_told IS NULL THEN
+            -- S2a: has the page room for all? The rows of S3, whoever holds the locks by now.
+            SELECT COUNT(*)
+            INTO v_told
+            FROM (
+                SELECT e.event_id
+                FROM appl_lock_event AS e
+                WHERE e.from_operator_id = v_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                    AND e.to_operator_id <> v_operator_id
+                UNION ALL
+                SELECT e.event_id
+                FROM appl_lock_event AS e
+                WHERE e.to_operator_id = v_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
+                UNION ALL
+                SELECT CAST(0 AS BIGINT) AS event_id
+                FROM appl_lock_waiter AS w
+                WHERE w.holder_id = v_operator_id
+                    AND w.operator_id <> v_operator_id
+                    AND w.expires_ts > v_now
+                UNION ALL
+                SELECT CAST(0 AS BIGINT) AS event_id
+                FROM appl_lock_ask AS a
+                WHERE a.holder_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> 'NO'
+                UNION ALL
+                SELECT CAST(0 AS BIGINT) AS event_id
+                FROM appl_lock_ask AS a
+                WHERE a.operator_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> ''
+            ) AS m
+            WITH CS;
+        END IF;
+        IF v_told < v_limit THEN
+            -- S2b: it is shown.
+            UPDATE appl_lock_ask AS a
+            SET shown_ts = v_now
+            WHERE a.object_type = c_object_type
+                AND a.object_id = c_object_id
+                AND a.operator_id = c_operator_id
+                AND a.client_id = c_client_id
+                AND a.fence = c_fence
+                AND a.shown_ts IS NULL;
+        END IF;
+    END FOR;
+    -- S3: what is there to tell?
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
@@ -1350,54 +1981,40 @@ BEGIN
                     + MIDNIGHT_SECONDS(m.expires_ts) - MIDNIGHT_SECONDS(v_now)
                     + CASE WHEN MICROSECOND(m.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left,
                 m.reason,
-                v_safe_event_id AS safe_event_id
+                v_safe_event_id AS safe_event_id,
+                m.message,
+                m.client_id,
+                m.fence
             FROM (
                 SELECT
-                    1 AS part,
-                    CAST(CASE WHEN e.event = 'RELEASED' THEN e.event ELSE 'TAKEN' END AS VARCHAR(8)) AS kind,
-                    e.event_id,
-                    e.object_type,
-                    e.object_id,
+                    1 AS part, CAST(CASE WHEN e.event = 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS VARCHAR(8)) AS kind, e.event_id,
+                    e.object_type, e.object_id,
                     CASE WHEN e.event = 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
-                    e.to_department_id AS other_department_id,
-                    e.event_ts,
-                    v_now AS expires_ts,
-                    e.reason
+                    e.to_department_id AS other_department_id, e.event_ts, v_now AS expires_ts, e.reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
                 FROM appl_lock_event AS e
                 WHERE e.from_operator_id = v_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                     AND e.to_operator_id <> v_operator_id
                 UNION ALL
                 SELECT
-                    1 AS part,
-                    CAST('HANDED' AS VARCHAR(8)) AS kind,
-                    e.event_id,
-                    e.object_type,
-                    e.object_id,
-                    e.from_operator_id AS other_operator_id,
-                    e.from_department_id AS other_department_id,
-                    e.event_ts,
-                    v_now AS expires_ts,
-                    e.reason
+                    1 AS part, CAST('HANDED' AS VARCHAR(8)) AS kind, e.event_id,
+                    e.object_type, e.object_id, e.from_operator_id AS other_operator_id,
+                    e.from_department_id AS other_department_id, e.event_ts, v_now AS expires_ts, e.reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
                 FROM appl_lock_event AS e
                 WHERE e.to_operator_id = v_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event = 'TRANSFERRED'
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
                 UNION ALL
                 SELECT
-                    2 AS part,
-                    CAST('AWAITED' AS VARCHAR(8)) AS kind,
-                    CAST(0 AS BIGINT) AS event_id,
-                    w.object_type,
-                    w.object_id,
-                    w.operator_id AS other_operator_id,
-                    w.department_id AS other_department_id,
-                    w.since_ts AS event_ts,
-                    l.expires_ts,
-                    '' AS reason
+                    2 AS part, CAST('AWAITED' AS VARCHAR(8)) AS kind, CAST(0 AS BIGINT) AS event_id,
+                    w.object_type, w.object_id, w.operator_id AS other_operator_id,
+                    w.department_id AS other_department_id, w.since_ts AS event_ts, l.expires_ts, '' AS reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
                 FROM appl_lock_waiter AS w
                 INNER JOIN appl_lock AS l
                     ON l.object_type = w.object_type
@@ -1408,6 +2025,33 @@ BEGIN
                     AND l.operator_id = v_operator_id
                     AND l.released_ts IS NULL
                     AND l.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    2 AS part, CAST('AWAITED' AS VARCHAR(8)) AS kind, CAST(0 AS BIGINT) AS event_id,
+                    a.object_type, a.object_id, a.operator_id AS other_operator_id,
+                    a.department_id AS other_department_id, a.since_ts AS event_ts, l.expires_ts, '' AS reason,
+                    a.message, a.client_id, l.fence
+                FROM appl_lock_ask AS a
+                INNER JOIN appl_lock AS l
+                    ON l.object_type = a.object_type
+                    AND l.object_id = a.object_id
+                WHERE a.holder_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> 'NO'
+                    AND l.operator_id = v_operator_id
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    2 AS part, CAST(CASE WHEN a.answer = 'NO' THEN 'DECLINED' ELSE 'LATER' END AS VARCHAR(8)) AS kind,
+                    CAST(0 AS BIGINT) AS event_id,
+                    a.object_type, a.object_id, a.holder_id AS other_operator_id,
+                    '' AS other_department_id, a.answered_ts AS event_ts, v_now AS expires_ts, a.answer_reason AS reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
+                FROM appl_lock_ask AS a
+                WHERE a.operator_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> ''
             ) AS m
             ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
             FETCH FIRST v_limit ROWS ONLY
@@ -1418,7 +2062,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, and who waits for them.'
+COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1973,6 +2617,50 @@ BEGIN
             AND expires_ts = c_waiter_expires;
     END FOR;
 
+    -- S5: which requests could go?
+    FOR request AS
+        SELECT
+            a.object_type AS c_request_type,
+            a.object_id AS c_request_id,
+            a.operator_id AS c_request_operator,
+            a.client_id AS c_request_client,
+            a.expires_ts AS c_request_expires
+        FROM appl_lock_ask AS a
+        WHERE a.expires_ts < v_before
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S6: remove it, if it is still so.
+        DELETE FROM appl_lock_ask
+        WHERE object_type = c_request_type
+            AND object_id = c_request_id
+            AND operator_id = c_request_operator
+            AND client_id = c_request_client
+            AND expires_ts = c_request_expires;
+    END FOR;
+
+    -- S7: which viewers could go?
+    FOR viewer AS
+        SELECT
+            v.object_type AS c_viewer_type,
+            v.object_id AS c_viewer_id,
+            v.operator_id AS c_viewer_operator,
+            v.client_id AS c_viewer_client,
+            v.expires_ts AS c_viewer_expires
+        FROM appl_lock_viewer AS v
+        WHERE v.expires_ts < v_before
+        FETCH FIRST v_limit ROWS ONLY
+        WITH CS
+    DO
+        -- S8: remove it, if it is still so.
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = c_viewer_type
+            AND object_id = c_viewer_id
+            AND operator_id = c_viewer_operator
+            AND client_id = c_viewer_client
+            AND expires_ts = c_viewer_expires;
+    END FOR;
+
     IF v_purged > 0 THEN
         CALL appl_lock_record(v_now, '', '', 'PURGED', '', '', '', '', '', 0, 0, CAST(v_purged AS VARCHAR(20)));
     END IF;
@@ -2234,7 +2922,7 @@ BEGIN
             -- S2: hand it over.
             CALL appl_lock_move(
                 c_object_type, c_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-                'TRANSFERRED', p_actor_id, p_reason,
+                'TRANSFERRED', p_actor_id, p_reason, NULL, NULL,
                 v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
             );
             SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;
@@ -2703,6 +3391,202 @@ COMMENT ON SPECIFIC PROCEDURE retract_appl_lock_waiter_row IS 'Say that an opera
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE see_appl_lock (
+    IN p_object_type VARCHAR(4000),
+    IN p_object_id VARCHAR(4000),
+    IN p_operator_id VARCHAR(4000),
+    IN p_department_id VARCHAR(4000),
+    IN p_client_id VARCHAR(4000),
+    IN p_state VARCHAR(4000),
+    IN p_ttl_seconds BIGINT
+)
+SPECIFIC see_appl_lock
+DYNAMIC RESULT SETS 1
+LANGUAGE SQL
+NOT DETERMINISTIC
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state VARCHAR(4000);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_round, v_changed, v_hidden, v_dead INTEGER DEFAULT 0;
+    DECLARE v_now, v_expires_ts, v_before TIMESTAMP;
+
+    SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
+    SET v_object_id = RTRIM(COALESCE(p_object_id, ''));
+    SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
+    SET v_department_id = RTRIM(COALESCE(p_department_id, ''));
+    SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
+    SET v_state = RTRIM(COALESCE(p_state, 'LEFT'));
+    SET v_ttl_seconds = COALESCE(p_ttl_seconds, 45);
+    IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
+    ELSEIF p_state IS NOT NULL AND v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 60 THEN
+        CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 60);
+    END IF;
+    IF LENGTH(RTRIM(TRANSLATE(
+        v_object_type || v_object_id || v_operator_id || v_department_id, ' ',
+        '0123456789abcdefghijklmnopqrstuvwxyz'
+        || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
+        CALL appl_lock_check_text('see_appl_lock', 'p_object_type', v_object_type);
+        CALL appl_lock_check_text('see_appl_lock', 'p_object_id', v_object_id);
+        CALL appl_lock_check_text('see_appl_lock', 'p_operator_id', v_operator_id);
+        CALL appl_lock_check_text('see_appl_lock', 'p_department_id', v_department_id);
+    END IF;
+
+    SET CURRENT LOCK TIMEOUT 1;
+    -- S1: is presence off?
+    SELECT COUNT(*)
+    INTO v_hidden
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = v_object_type
+        AND p.presence_fl = 'N'
+    WITH CS;
+    IF p_state IS NULL THEN
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = v_object_type
+            AND object_id = v_object_id
+            AND operator_id = v_operator_id
+            AND client_id = v_client_id;
+    ELSEIF v_hidden = 0 THEN
+        WHILE v_changed = 0 DO
+            IF v_round = 30 THEN
+                SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'see_appl_lock: the viewer changed; call again';
+            END IF;
+            SET v_round = v_round + 1;
+            SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+            SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+            -- S2: it still looks, or looks again.
+            UPDATE appl_lock_viewer AS v
+            SET department_id = v_department_id,
+                state = v_state,
+                since_ts = CASE WHEN v.expires_ts > v_now THEN v.since_ts ELSE v_now END,
+                seen_ts = v_now,
+                expires_ts = v_expires_ts
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_operator_id
+                AND v.client_id = v_client_id;
+            GET DIAGNOSTICS v_changed = ROW_COUNT;
+            IF v_changed = 0 THEN
+                -- S3: a new one.
+                BEGIN
+                    DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
+                    SET v_changed = 1;
+                    INSERT INTO appl_lock_viewer (
+                        object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+                    )
+                    VALUES (
+                        v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state, v_now, v_now, v_expires_ts
+                    );
+                END;
+            END IF;
+        END WHILE;
+    END IF;
+
+    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    SET v_before = v_now - (600) SECOND;
+    -- S4: what has been dead for long goes, if there is any.
+    SELECT COUNT(*)
+    INTO v_dead
+    FROM appl_lock_viewer AS v
+    WHERE v.object_type = v_object_type
+        AND v.object_id = v_object_id
+        AND v.expires_ts < v_before
+    WITH CS;
+    IF v_dead > 0 THEN
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = v_object_type
+            AND object_id = v_object_id
+            AND expires_ts < v_before;
+    END IF;
+
+    -- S5: who is there?
+    BEGIN
+        DECLARE answer CURSOR WITH RETURN FOR
+            SELECT
+                m.kind,
+                m.operator_id,
+                m.department_id,
+                m.client_id,
+                m.state,
+                m.since_ts,
+                CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
+                    + MIDNIGHT_SECONDS(m.expires_ts) - MIDNIGHT_SECONDS(v_now)
+                    + CASE WHEN MICROSECOND(m.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END AS seconds_left,
+                m.message
+            FROM (
+                SELECT
+                    1 AS part,
+                    CAST('HOLDER' AS VARCHAR(8)) AS kind,
+                    l.operator_id,
+                    l.department_id,
+                    '' AS client_id,
+                    CAST('' AS VARCHAR(8)) AS state,
+                    l.acquired_ts AS since_ts,
+                    l.expires_ts,
+                    '' AS message
+                FROM appl_lock AS l
+                WHERE l.object_type = v_object_type
+                    AND l.object_id = v_object_id
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    2 AS part,
+                    CAST('ASKER' AS VARCHAR(8)) AS kind,
+                    a.operator_id,
+                    a.department_id,
+                    a.client_id,
+                    CAST('' AS VARCHAR(8)) AS state,
+                    a.since_ts,
+                    a.expires_ts,
+                    a.message
+                FROM appl_lock_ask AS a
+                WHERE a.object_type = v_object_type
+                    AND a.object_id = v_object_id
+                    AND a.operator_id <> v_operator_id
+                    AND a.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    3 AS part,
+                    CAST('VIEWER' AS VARCHAR(8)) AS kind,
+                    v.operator_id,
+                    v.department_id,
+                    v.client_id,
+                    v.state,
+                    v.since_ts,
+                    v.expires_ts,
+                    '' AS message
+                FROM appl_lock_viewer AS v
+                WHERE v_hidden = 0
+                    AND v.object_type = v_object_type
+                    AND v.object_id = v_object_id
+                    AND v.operator_id <> v_operator_id
+                    AND v.expires_ts > v_now
+            ) AS m
+            ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
+            FETCH FIRST 200 ROWS ONLY
+            WITH CS;
+        OPEN answer;
+    END;
+END
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON SPECIFIC PROCEDURE see_appl_lock IS 'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE serialize_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000)
@@ -2781,6 +3665,8 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy (
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
     IN p_history_level VARCHAR(4000),
+    IN p_presence_fl VARCHAR(4000),
+    IN p_yield_after_seconds BIGINT,
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11)
 )
@@ -2789,7 +3675,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level VARCHAR(4000);
+    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level, v_presence_fl VARCHAR(4000);
     DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE v_told VARCHAR(1020);
     DECLARE v_round, v_changed INTEGER DEFAULT 0;
@@ -2803,6 +3689,7 @@ main: BEGIN
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
     SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET v_presence_fl = RTRIM(COALESCE(p_presence_fl, 'Y'));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -2815,10 +3702,14 @@ main: BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
+    ELSEIF v_presence_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
+    ELSEIF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds: 60 to 315360000';
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
         v_object_type || v_actor_id, ' ',
@@ -2830,7 +3721,9 @@ main: BEGIN
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
-        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level;
+        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level
+        || ', presence ' || v_presence_fl
+        || ', yield after ' || COALESCE(CAST(p_yield_after_seconds AS VARCHAR(20)), 'none');
     IF v_reason <> '' THEN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
@@ -2843,7 +3736,9 @@ main: BEGIN
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
             take_reason_fl = v_take_reason_fl,
-            history_level = v_history_level
+            history_level = v_history_level,
+            presence_fl = v_presence_fl,
+            yield_after_seconds = p_yield_after_seconds
         WHERE p.object_type = v_object_type;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 0 THEN
@@ -2851,8 +3746,14 @@ main: BEGIN
             BEGIN
                 DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
                 SET v_changed = 1;
-                INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-                VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level);
+                INSERT INTO appl_lock_policy (
+                    object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl,
+                    yield_after_seconds
+                )
+                VALUES (
+                    v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, v_presence_fl,
+                    p_yield_after_seconds
+                );
             END;
         END IF;
         IF v_changed = 1 THEN
@@ -2868,7 +3769,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2879,7 +3780,9 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy_row (
     IN p_take_reason_fl VARCHAR(4000),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
-    IN p_history_level VARCHAR(4000)
+    IN p_history_level VARCHAR(4000),
+    IN p_presence_fl VARCHAR(4000),
+    IN p_yield_after_seconds BIGINT
 )
 SPECIFIC set_appl_lock_policy_row
 DYNAMIC RESULT SETS 1
@@ -2891,7 +3794,7 @@ BEGIN
     DECLARE v_outcome VARCHAR(11);
     CALL set_appl_lock_policy(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level,
+        p_history_level, p_presence_fl, p_yield_after_seconds,
         v_ok_fl, v_outcome
     );
     BEGIN
@@ -2906,7 +3809,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2988,6 +3891,7 @@ main: BEGIN
     END IF;
     CALL appl_lock_move(
         v_object_type, v_object_id, NULL, p_expected_fence, v_operator_id, v_department_id, p_ttl_seconds, 'TAKEN', v_operator_id, v_reason,
+        NULL, NULL,
         v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;
@@ -3130,7 +4034,7 @@ main: BEGIN
 
     CALL appl_lock_move(
         v_object_type, v_object_id, v_from_operator_id, NULL, v_to_operator_id, v_to_department_id, p_ttl_seconds,
-        'TRANSFERRED', COALESCE(v_actor_id, ''), v_reason,
+        'TRANSFERRED', COALESCE(v_actor_id, ''), v_reason, NULL, NULL,
         v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;
@@ -3365,6 +4269,10 @@ DROP PROCEDURE serialize_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE see_appl_lock
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP PROCEDURE retract_appl_lock_waiter_row
 -- +goose StatementEnd
 
@@ -3461,7 +4369,23 @@ DROP PROCEDURE assert_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+DROP PROCEDURE ask_appl_lock_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE ask_appl_lock
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 DROP FUNCTION appl_lock_version
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE answer_appl_lock_row
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP PROCEDURE answer_appl_lock
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3486,6 +4410,14 @@ DROP VIEW appl_lock_policies
 
 -- +goose StatementBegin
 DROP VIEW appl_lock_history
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_viewers
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP VIEW appl_lock_asking
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -1,6 +1,6 @@
--- Creates appl_lock, the table of all locks, appl_lock_waiter, the table of those who wait for one, appl_lock_event, the
--- history, appl_lock_policy, what is laid down for a type, appl_lock_fence, the greatest fence that was purged, and
--- appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer, who
+-- looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence that
+-- was purged; appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock.
 
 -- +goose Up
 -- There are no transactions around CREATE: each statement also does after a migration that broke off.
@@ -92,6 +92,92 @@ DO EXISTS (
     WHERE FALSE
 );
 
+CREATE TABLE IF NOT EXISTS appl_lock_ask (
+    object_type VARCHAR(64) NOT NULL
+        COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
+    object_id VARCHAR(255) NOT NULL
+        COMMENT 'Which object of that kind.',
+    operator_id VARCHAR(64) NOT NULL
+        COMMENT 'Who asks for the lock.',
+    department_id VARCHAR(64) NOT NULL
+        COMMENT 'The department of the operator; may be empty.',
+    client_id VARCHAR(64) NOT NULL
+        COMMENT 'The program that asks, by a name that it has made up for itself.',
+    message VARCHAR(255) NOT NULL
+        COMMENT 'What the holder is to read; may be empty.',
+    since_ts DATETIME(6) NOT NULL
+        COMMENT 'Since when it asks, UTC.',
+    until_ts DATETIME(6)
+        COMMENT 'When it gives up; NULL = never.',
+    expires_ts DATETIME(6) NOT NULL
+        COMMENT 'When the row is dead, unless the program goes on asking.',
+    holder_id VARCHAR(64) NOT NULL
+        COMMENT 'Who held the object at the last call: the inbox of this one shows the request.',
+    fence BIGINT NOT NULL
+        COMMENT 'The grant that was met at the last call.',
+    shown_ts DATETIME(6)
+        COMMENT 'When the inbox of the holder first showed the request, where the policy of the type has a yield; NULL = not yet.',
+    answer VARCHAR(8) NOT NULL
+        COMMENT 'What the holder answered, LATER or NO; empty for nothing.',
+    answer_reason VARCHAR(255) NOT NULL
+        COMMENT 'What the holder said to that; may be empty.',
+    answered_ts DATETIME(6)
+        COMMENT 'When the holder answered; NULL = not yet.',
+    CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    INDEX appl_lock_ask_operator_ix (operator_id),
+    INDEX appl_lock_ask_holder_ix (holder_id)
+)
+ENGINE = InnoDB
+DEFAULT CHARACTER SET = utf8mb4
+COLLATE = utf8mb4_bin
+COMMENT = 'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+
+-- A table of that name that is not this one ends the migration here.
+DO EXISTS (
+    SELECT object_type, object_id, operator_id, department_id, client_id, message, since_ts, until_ts, expires_ts, holder_id, fence,
+        shown_ts, answer, answer_reason, answered_ts
+    FROM appl_lock_ask
+    WHERE FALSE
+);
+
+-- No second index: a heartbeat changes the one row of the primary key and nothing else.
+CREATE TABLE IF NOT EXISTS appl_lock_viewer (
+    object_type VARCHAR(64) NOT NULL
+        COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
+    object_id VARCHAR(255) NOT NULL
+        COMMENT 'Which object of that kind.',
+    operator_id VARCHAR(64) NOT NULL
+        COMMENT 'Who looks at the object: a person, a service or a process.',
+    department_id VARCHAR(64) NOT NULL
+        COMMENT 'The department of the operator; may be empty.',
+    client_id VARCHAR(64) NOT NULL
+        COMMENT 'The browser tab or program, by a name that it has made up for itself.',
+    state VARCHAR(8) NOT NULL
+        COMMENT 'What it does there: VIEWING, EDITING or IDLE.',
+    since_ts DATETIME(6) NOT NULL
+        COMMENT 'Since when it looks, UTC.',
+    seen_ts DATETIME(6) NOT NULL
+        COMMENT 'When it last said so, UTC.',
+    expires_ts DATETIME(6) NOT NULL
+        COMMENT 'When the row is dead, UTC, unless the program goes on saying that it looks.',
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+)
+ENGINE = InnoDB
+DEFAULT CHARACTER SET = utf8mb4
+COLLATE = utf8mb4_bin
+COMMENT = 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+
+-- A table of that name that is not this one ends the migration here.
+DO EXISTS (
+    SELECT object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+    FROM appl_lock_viewer
+    WHERE FALSE
+);
+
 -- No foreign key: an event outlives its object. What an operator did, lost and got is read by three indexes.
 CREATE TABLE IF NOT EXISTS appl_lock_event (
     event_id BIGINT NOT NULL AUTO_INCREMENT
@@ -103,7 +189,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind; empty for PURGED, HISTORY_PURGED and POLICY.',
     event VARCHAR(16) NOT NULL
-        COMMENT 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.',
+        COMMENT 'TRANSFERRED, TAKEN, GIVEN, YIELDED, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.',
     actor_id VARCHAR(64) NOT NULL
         COMMENT 'Who did it, as the call named it; empty when it named nobody.',
     db_user VARCHAR(255) NOT NULL
@@ -155,6 +241,10 @@ CREATE TABLE IF NOT EXISTS appl_lock_policy (
         COMMENT 'Whether who takes a lock away must say why, Y or N.',
     history_level VARCHAR(8) NOT NULL
         COMMENT 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.',
+    presence_fl CHAR(1) NOT NULL
+        COMMENT 'Whether see_appl_lock records who looks at objects of the type, Y or N.',
+    yield_after_seconds BIGINT
+        COMMENT 'How long a holder may leave a request without an answer before the lock goes to who asks; NULL = for ever.',
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 ENGINE = InnoDB
@@ -164,7 +254,7 @@ COMMENT = 'One row for each type of objects for which something is laid down. Ch
 
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
-    SELECT object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level
+    SELECT object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
     FROM appl_lock_policy
     WHERE FALSE
 );
@@ -213,5 +303,7 @@ DROP TABLE IF EXISTS appl_lock_serialize;
 DROP TABLE IF EXISTS appl_lock_fence;
 DROP TABLE IF EXISTS appl_lock_policy;
 DROP TABLE IF EXISTS appl_lock_event;
+DROP TABLE IF EXISTS appl_lock_viewer;
+DROP TABLE IF EXISTS appl_lock_ask;
 DROP TABLE IF EXISTS appl_lock_waiter;
 DROP TABLE IF EXISTS appl_lock;

@@ -140,13 +140,18 @@ END;
 
 DROP PROCEDURE IF EXISTS appl_lock_move;
 -- +goose StatementBegin
--- appl_lock_move: hand a held object to an operator, for take_appl_lock and transfer_appl_lock. Internal: nobody is granted it.
+-- appl_lock_move: hand a held object to an operator, for take, transfer, answer and ask. appl_lock_holder, appl_lock_unask: what answer
+-- and ask share besides. Internal: nobody is granted these.
 --
--- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED.
--- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever.
+-- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is that of the
+--            policy, and the grant ends after p_first_seconds at the latest, unless it is renewed.
+--            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for one.
+-- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever. p_unchanged_ts: the lock_ts of a grant that is
+--            moved only while nobody has renewed it. p_first_seconds: NULL = as long as the ttl says.
 -- Out        As the operations.
 -- Raises     As the operations.
--- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading.
+-- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. appl_lock_holder as it is told.
+--            appl_lock_unask locks the requests, and passes over those that another transaction has: it is called in a transaction.
 -- Race-free  S1 reads the row and locks it, S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes the fence
 --            greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is. S2 and the event are one transaction: the caller's, or one of
 --            the call's own. Only locking reads, so that a later get is not given an old snapshot.
@@ -163,6 +168,8 @@ CREATE PROCEDURE appl_lock_move(
     IN p_ttl_seconds BIGINT,
     IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_unchanged_ts DATETIME(6),
+    IN p_first_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -219,7 +226,7 @@ main: BEGIN
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         SET v_now = UTC_TIMESTAMP(6);
-        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence THEN
+        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_ok_fl = 'N';
             SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
@@ -231,7 +238,10 @@ main: BEGIN
 
         -- S2: a new grant, if it is still so.
         SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
+        SET v_ttl_seconds = LEAST(
+            IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
+        );
+        SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
         SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
         CALL appl_lock_begin(v_began);
         UPDATE appl_lock AS l
@@ -240,7 +250,7 @@ main: BEGIN
             l.fence = p_fence,
             l.acquired_ts = v_now,
             l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-            l.ttl_seconds = p_seconds_left,
+            l.ttl_seconds = v_ttl_seconds,
             l.expires_ts = p_expires_ts,
             l.note = ''
         WHERE l.object_type = p_object_type
@@ -264,7 +274,7 @@ main: BEGIN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_ok_fl = 'Y';
             -- A take tells whom it displaced.
-            IF p_event = 'TRANSFERRED' OR p_old_operator_id = p_to_operator_id THEN
+            IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
             END IF;
@@ -276,12 +286,86 @@ main: BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS appl_lock_holder;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_holder(
+    IN p_lock BOOLEAN,
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_lock_ts DATETIME(6),
+    OUT p_ttl_seconds BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: who holds an object, NULL for nobody, by a locking read if that is asked for.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    IF p_lock THEN
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+    ELSE
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > UTC_TIMESTAMP(6);
+    END IF;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_unask;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_unask(
+    IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: removes the requests of an operator for an object that no other transaction is changing.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE requests CURSOR FOR
+        SELECT a.client_id
+        FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id = p_operator_id
+        FOR UPDATE SKIP LOCKED;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    OPEN requests;
+    FETCH requests INTO v_client_id;
+    WHILE v_more DO
+        DELETE FROM appl_lock_ask
+        WHERE object_type = p_object_type
+            AND object_id = p_object_id
+            AND operator_id = p_operator_id
+            AND client_id = v_client_id;
+        FETCH requests INTO v_client_id;
+    END WHILE;
+    CLOSE requests;
+END;
+-- +goose StatementEnd
+
 DROP VIEW IF EXISTS appl_lock_live;
 -- +goose StatementBegin
--- The views: what locks, waiters, events, policies and numbers there are. internal/db/views.go has their columns.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are. internal/db/views.go has their columns.
 --
--- Contract   A row for each live lock, waiter that is listed, event, policy, and type with department. Page by a WHERE on the key behind the
---            last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
+-- Contract   A row for each live lock, waiter, request and viewer that is listed, event, policy, and type with department. Page
+--            by a WHERE on the key behind the last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
 -- In         None.
 -- Out        Their columns. Seconds that lie ahead are rounded up, those that lie behind are rounded down.
 -- Raises     Nothing.
@@ -332,6 +416,49 @@ LEFT JOIN appl_lock AS l
 WHERE w.expires_ts > UTC_TIMESTAMP(6);
 -- +goose StatementEnd
 
+DROP VIEW IF EXISTS appl_lock_asking;
+-- +goose StatementBegin
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    GREATEST(TIMESTAMPDIFF(SECOND, a.since_ts, UTC_TIMESTAMP(6)), 0) AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    COALESCE(l.operator_id, '') AS holder_id,
+    COALESCE(l.department_id, '') AS holder_department_id,
+    COALESCE((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left
+FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+LEFT JOIN appl_lock AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+    AND l.released_ts IS NULL
+    AND l.expires_ts > UTC_TIMESTAMP(6)
+WHERE a.expires_ts > UTC_TIMESTAMP(6);
+-- +goose StatementEnd
+
+DROP VIEW IF EXISTS appl_lock_viewers;
+-- +goose StatementBegin
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v.expires_ts) + 999999) DIV 1000000, 1) AS seconds_left
+FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+WHERE v.expires_ts > UTC_TIMESTAMP(6);
+-- +goose StatementEnd
+
 DROP VIEW IF EXISTS appl_lock_history;
 -- +goose StatementBegin
 CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_history AS
@@ -362,7 +489,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p;
 -- +goose StatementEnd
 
@@ -541,6 +670,243 @@ BEGIN
     );
     SELECT
         'Y' AS p_ok_fl;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS answer_appl_lock_core;
+-- +goose StatementBegin
+-- answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
+--
+-- Contract   Y GIVEN, to GIVE: the asker holds the object now: a new grant, a greater fence, an empty note, the ttl of the type's
+--            policy. It ends after 60 s, so that nobody who has gone locks it for long, unless the asker's get comes first, which
+--            tells it its fence and renews for the ttl. That is an event, of which the former holder is told, whoever made the call:
+--            a fence is in the view of all operators, so GIVE is as strong as a release is.
+--            Y TOLD, to LATER and NO: the asker finds it in its inbox.
+--            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
+--            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
+-- In         p_operator_id: the holder. p_fence: its grant. p_client_id: the asker's program, NULL = whichever. p_answer: GIVE, LATER or NO.
+--            p_reason: NULL = empty.
+-- Out        p_old_*: empty unless HELD. p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
+-- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
+--            another transaction. 1213 deadlock.
+-- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps beside them, S3 and S4 the
+--            object's row. All to the end of the caller's transaction, or of the call's own.
+-- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. An asker that takes its
+--            request back has its row before S2, which finds none, or after S4, when it holds the object. S4 names the grant, and
+--            judges the newest row. Of two answers one gives, the other finds HELD. A request that was not there at S2 is
+--            passed over by S4 while another transaction has it: its next call removes it.
+--            In a transaction only locking reads, so that a later get is not given an old snapshot.
+-- Differs    In a transaction each answer waits for one that is changing the lock, or the request, and locks the rows until the caller's
+--            ends. No 40001: InnoDB judges the newest row.
+
+CREATE PROCEDURE answer_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_asker_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_answer LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Internal to applock: the operation answer_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_open BOOLEAN DEFAULT TRUE;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_holder_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    SET p_answer = RTRIM(p_answer);
+    SET p_reason = COALESCE(p_reason, '');
+    CALL appl_lock_key('answer_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('answer_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_number('answer_appl_lock', 'p_fence', 9223372036854775807, COALESCE(p_fence, 0));
+    CALL appl_lock_text('answer_appl_lock', 'p_asker_id', 'Y', 1, 64, p_asker_id);
+    CALL appl_lock_text('answer_appl_lock', 'p_client_id', 'N', IF(p_client_id IS NULL, 0, 1), 64, p_client_id);
+    IF (p_answer IN ('GIVE', 'LATER', 'NO')) IS NOT TRUE THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'answer_appl_lock: p_answer must be GIVE, LATER or NO';
+    END IF;
+    CALL appl_lock_text('answer_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
+    CALL appl_lock_look(v_open);
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+
+    IF NOT v_open THEN
+        -- S1: does the operator hold it by that grant?
+        CALL appl_lock_holder(
+            FALSE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+        );
+    END IF;
+    IF v_open OR (v_holder_id = p_operator_id AND v_fence = p_fence) THEN
+        IF NOT v_open THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
+        -- S2: does the asker still ask? (The aggregate locks all of its rows, and makes it one row in any case.)
+        SELECT MIN(a.client_id)
+        INTO v_client_id
+        FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id = p_asker_id
+            AND a.client_id = COALESCE(p_client_id, a.client_id)
+            AND a.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+    END IF;
+    IF v_open THEN
+        -- S3: as S1, in a transaction, where the request's row comes first.
+        CALL appl_lock_holder(
+            TRUE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+        );
+    END IF;
+    SET p_ok_fl = 'N';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_expires_ts = v_expires_ts;
+    SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v_expires_ts) + 999999) DIV 1000000, 1), 0);
+    IF v_holder_id IS NULL THEN
+        SET p_outcome = 'FREE';
+    ELSEIF v_holder_id <> p_operator_id OR v_fence <> p_fence THEN
+        SET p_outcome = 'HELD';
+        SET p_old_operator_id = v_holder_id;
+        SET p_old_department_id = v_holder_department_id;
+    ELSEIF v_client_id IS NULL THEN
+        SET p_outcome = 'GONE';
+        SET p_expires_ts = NULL;
+        SET p_seconds_left = 0;
+    ELSEIF p_answer = 'GIVE' THEN
+        SELECT a.department_id
+        INTO v_department_id
+        FROM appl_lock_ask AS a
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id = p_asker_id
+            AND a.client_id = v_client_id
+        FOR UPDATE;
+        -- S4: the grant goes to the asker, whose requests have come true.
+        CALL appl_lock_move(
+            'GIVEN', p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, v_department_id, NULL,
+            p_operator_id, p_reason, NULL, 60,
+            p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, p_seconds_left
+        );
+        IF p_ok_fl = 'Y' THEN
+            CALL appl_lock_unask(p_object_type, p_object_id, p_asker_id);
+        END IF;
+    ELSE
+        -- S5: the asker is told.
+        UPDATE appl_lock_ask AS a FORCE INDEX (PRIMARY)
+        SET a.holder_id = p_operator_id,
+            a.fence = p_fence,
+            a.answer = p_answer,
+            a.answer_reason = p_reason,
+            a.answered_ts = UTC_TIMESTAMP(6)
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id = p_asker_id
+            AND a.client_id = COALESCE(p_client_id, a.client_id)
+            AND a.expires_ts > UTC_TIMESTAMP(6);
+        SET p_ok_fl = 'Y';
+        SET p_outcome = 'TOLD';
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS answer_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE answer_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_asker_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_answer LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Answer an operator who asks for a held object: give it, or say later or no.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'answer_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL answer_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS answer_appl_lock_row;
+-- +goose StatementBegin
+CREATE PROCEDURE answer_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_fence BIGINT,
+    IN p_asker_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_answer LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Answer an operator who asks for a held object: give it, or say later or no; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'answer_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL answer_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_expires_ts, v_seconds_left
+    );
+    SELECT
+        v_ok_fl AS p_ok_fl,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_expires_ts AS p_expires_ts,
+        v_seconds_left AS p_seconds_left;
 END;
 -- +goose StatementEnd
 
@@ -1034,7 +1400,7 @@ BEGIN
         ELSEIF v_outcome = '' THEN
             CALL appl_lock_move(
                 'TRANSFERRED', v_row_type, v_row_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-                COALESCE(p_actor_id, ''), p_reason,
+                COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
                 v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
             );
         END IF;
@@ -1429,6 +1795,289 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS ask_appl_lock_core;
+-- +goose StatementBegin
+-- ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+--
+-- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
+--            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
+--            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
+--            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
+--            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
+--            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
+-- In         p_department_id, p_message: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: 0 = takes the
+--            request back, NULL = never gives up.
+-- Out        p_old_*: empty unless ASKED or GIVEN. p_fence: 0 unless GIVEN. p_expires_ts: NULL when FREE or WITHDRAWN.
+-- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
+--            another transaction. 1213 deadlock.
+-- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the object is due to the caller,
+--            the holder's rows in appl_lock_viewer for reading, and its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
+--            Programs that wait never meet a request.
+-- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. The caller's other
+--            requests are passed over where another transaction has them: its next call removes them.
+--            Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and it judges
+--            that row anew. The time of an answer begins anew with each renewal: S7 names the lock_ts that S2 has read, so a
+--            renewal in between keeps the lock. Of two who ask one gets it.
+--            In a transaction only locking reads, so that a GIVEN, or a later get, is not given an old snapshot.
+-- Differs    In a transaction S2 waits for one that is changing the lock, and locks its row until the caller's ends; at REPEATABLE READ
+--            an object or a request without a row leaves its gap locked so long. No 40001: InnoDB judges the newest row.
+
+CREATE PROCEDURE ask_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_message LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Internal to applock: the operation ask_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_open BOOLEAN DEFAULT TRUE;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_until DATETIME(6);
+    DECLARE v_expires DATETIME(6);
+    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_lock_ts DATETIME(6);
+    DECLARE v_ttl_seconds BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_patience BIGINT;
+    DECLARE v_due BOOLEAN DEFAULT FALSE;
+    DECLARE v_edited_ts DATETIME(6);
+    DECLARE v_moved_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_seconds_left BIGINT;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger, which has a transaction.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        IF v_began THEN
+            CALL appl_lock_end(FALSE);
+        END IF;
+        RESIGNAL;
+    END;
+
+    SET p_department_id = COALESCE(p_department_id, '');
+    SET p_message = COALESCE(p_message, '');
+    CALL appl_lock_key('ask_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('ask_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('ask_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_text('ask_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
+    CALL appl_lock_text('ask_appl_lock', 'p_message', 'Y', 0, 255, p_message);
+    CALL appl_lock_number('ask_appl_lock', 'p_wait_seconds', 315360000, NULLIF(p_wait_seconds, 0));
+    CALL appl_lock_look(v_open);
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+
+    IF p_wait_seconds IS NULL OR p_wait_seconds > 0 THEN
+        IF v_open THEN
+            -- S1: the request's row comes first. A new one is dead until S4.
+            INSERT INTO appl_lock_ask (
+                object_type, object_id, operator_id, department_id, client_id, message, since_ts, expires_ts, holder_id, fence, answer,
+                answer_reason
+            )
+            VALUES (
+                p_object_type, p_object_id, p_operator_id, '', p_client_id, '', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '', 0, '', ''
+            )
+            ON DUPLICATE KEY UPDATE message = appl_lock_ask.message;
+        END IF;
+        -- S2: who holds it?
+        CALL appl_lock_holder(
+            v_open, p_object_type, p_object_id, v_holder_id, v_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+        );
+        -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+        IF v_holder_id <> p_operator_id AND v_ttl_seconds >= 3600 THEN
+            -- S3: how long may that one leave a request without an answer?
+            SELECT p.yield_after_seconds
+            INTO v_patience
+            FROM appl_lock_policy AS p
+            WHERE p.object_type = p_object_type
+            LOCK IN SHARE MODE;
+        END IF;
+    END IF;
+    SET v_now = UTC_TIMESTAMP(6);
+    SET p_ok_fl = 'N';
+    SET p_outcome = 'FREE';
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SET p_fence = 0;
+    SET p_expires_ts = v_expires_ts;
+    SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
+    IF NOT v_open THEN
+        CALL appl_lock_begin(v_began);
+    END IF;
+
+    IF v_holder_id <> p_operator_id THEN
+        SET p_ok_fl = 'Y';
+        SET p_outcome = 'ASKED';
+        SET p_old_operator_id = v_holder_id;
+        SET p_old_department_id = v_department_id;
+        SET v_until = v_now + INTERVAL p_wait_seconds SECOND;
+        SET v_expires = LEAST(v_now + INTERVAL 60 SECOND, COALESCE(v_until, v_now + INTERVAL 60 SECOND));
+        -- S4: a new request, or the one that goes on. It begins anew with another grant or message, or if it was dead.
+        -- The assignments are made in this order, each seeing the ones before.
+        INSERT INTO appl_lock_ask (
+            object_type, object_id, operator_id, department_id, client_id, message, since_ts, until_ts, expires_ts, holder_id, fence,
+            answer, answer_reason
+        )
+        VALUES (
+            p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, v_now, v_until, v_expires, v_holder_id,
+            v_fence, '', ''
+        )
+        ON DUPLICATE KEY UPDATE
+            since_ts = IF(expires_ts > v_now, since_ts, v_now),
+            shown_ts = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, shown_ts, NULL),
+            answer = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answer, ''),
+            answer_reason = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answer_reason, ''),
+            answered_ts = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answered_ts, NULL),
+            department_id = p_department_id,
+            message = p_message,
+            until_ts = v_until,
+            expires_ts = v_expires,
+            holder_id = v_holder_id,
+            fence = v_fence;
+        IF v_patience IS NOT NULL THEN
+            -- S5: has the holder had its time? NULL: its inbox has not shown the request.
+            SELECT GREATEST(a.shown_ts, COALESCE(a.answered_ts, a.shown_ts), v_lock_ts) + INTERVAL v_patience SECOND <= v_now
+            INTO v_due
+            FROM appl_lock_ask AS a
+            WHERE a.object_type = p_object_type
+                AND a.object_id = p_object_id
+                AND a.operator_id = p_operator_id
+                AND a.client_id = p_client_id
+            FOR UPDATE;
+        END IF;
+        IF v_due THEN
+            -- S6: when did the holder last say that it edits?
+            SELECT MAX(v.seen_ts)
+            INTO v_edited_ts
+            FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+            WHERE v.object_type = p_object_type
+                AND v.object_id = p_object_id
+                AND v.operator_id = v_holder_id
+                AND v.state = 'EDITING'
+            LOCK IN SHARE MODE;
+            SET v_due = v_edited_ts IS NULL OR v_edited_ts + INTERVAL v_patience SECOND <= v_now;
+        END IF;
+        IF v_due THEN
+            -- S7: the grant goes to the caller, whose requests have come true.
+            CALL appl_lock_move(
+                'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
+                p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
+                v_moved_fl, v_outcome, v_from_operator_id, v_from_department_id, p_fence, v_expires_ts, v_seconds_left
+            );
+        END IF;
+        IF v_moved_fl = 'Y' THEN
+            SET p_outcome = 'GIVEN';
+            SET p_expires_ts = v_expires_ts;
+            SET p_seconds_left = v_seconds_left;
+            CALL appl_lock_unask(p_object_type, p_object_id, p_operator_id);
+        END IF;
+    ELSE
+        -- S8: there is nothing to ask for.
+        DELETE FROM appl_lock_ask
+        WHERE object_type = p_object_type
+            AND object_id = p_object_id
+            AND operator_id = p_operator_id
+            AND client_id = p_client_id;
+        SET p_ok_fl = IF(p_wait_seconds = 0, 'Y', 'N');
+        SET p_outcome = CASE WHEN p_wait_seconds = 0 THEN 'WITHDRAWN' WHEN v_holder_id IS NULL THEN 'FREE' ELSE 'OWN' END;
+    END IF;
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS ask_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE ask_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_message LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT,
+    OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_fence BIGINT,
+    OUT p_expires_ts DATETIME(6),
+    OUT p_seconds_left BIGINT
+)
+COMMENT 'Ask whoever holds an object for it, with a message, or go on asking.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'ask_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL ask_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    );
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS ask_appl_lock_row;
+-- +goose StatementBegin
+CREATE PROCEDURE ask_appl_lock_row(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_message LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_wait_seconds BIGINT
+)
+COMMENT 'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_expires_ts DATETIME(6);
+    DECLARE v_seconds_left BIGINT;
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'ask_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL ask_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+    );
+    SELECT
+        v_ok_fl AS p_ok_fl,
+        v_outcome AS p_outcome,
+        v_old_operator_id AS p_old_operator_id,
+        v_old_department_id AS p_old_department_id,
+        v_fence AS p_fence,
+        v_expires_ts AS p_expires_ts,
+        v_seconds_left AS p_seconds_left;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 -- +goose StatementBegin
 -- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
@@ -1563,7 +2212,7 @@ DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
 --
 -- Contract   Y DROPPED: the type has no policy any more. POLICY is an event, with who did it and why. N NONE: it had none.
 --            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_reason: 0..180, NULL = empty.
+-- In         p_reason: 0..150, NULL = empty.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
@@ -1598,7 +2247,7 @@ BEGIN
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_text('drop_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
@@ -2359,21 +3008,26 @@ END;
 
 DROP PROCEDURE IF EXISTS inbox_appl_locks_core;
 -- +goose StatementBegin
--- inbox_appl_locks: what concerns an operator: what others did with its locks, and who waits for them. It is for one call in each
--- heartbeat.
+-- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own requests were
+-- answered. It is for one call in each heartbeat.
 --
 -- Contract   First the events after p_after_event_id in which another than the operator is the actor: TAKEN, another operator has taken
---            its lock, or has handed it on to a third; HANDED, one was transferred to it; RELEASED, its lock was ended. Then AWAITED:
---            another operator waits for what this one holds, who waits longest first. What had expired is lost, and not taken.
+--            its lock, or has handed it on to a third; HANDED, one was transferred to it; RELEASED, its lock was ended. GIVEN and
+--            YIELDED, its lock went to who asked for it, are told whoever the actor was. Then AWAITED, another operator waits or asks
+--            for what this one holds, and LATER and DECLINED, its own request was answered; oldest first. A request that was answered NO
+--            is not shown again. What had expired is lost, and not taken.
 -- In         p_after_event_id: NULL = no event has been seen. p_max_rows: 1..10000, NULL = 1000.
--- Out        event_id: 0 unless an event. other_*: who has it now, TAKEN; who had it, HANDED; who ended it, RELEASED; who waits. event_ts:
---            of the event; since when that one waits. seconds_left: of the operator's lock; 0 for events. safe_event_id: the next
---            p_after_event_id.
+-- Out        event_id: 0 unless an event. other_*: who has it now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, who
+--            answered, LATER and DECLINED; who waits. event_ts: of the event; since when that one waits. seconds_left: of the operator's
+--            lock; 0 unless AWAITED. safe_event_id: the next p_after_event_id. message, client_id and fence: of a request to answer.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes. It reads the operator's own events from p_after_event_id on, the waiters that are
---            listed with the operator as the holder, and the lock of each by key.
+-- Locks      Never waits. It reads the operator's own events from p_after_event_id on, the waiters and requests that are listed with the
+--            operator as the holder, its own requests, and the lock of each by key. S3 writes only where a type has a yield, once for
+--            each request that the page has shown, passes over rows that another transaction has, and writes nothing in a transaction or
+--            on a server that only reads.
 -- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible first.
 --            safe_event_id is the last of the operator's events that is older than 15 minutes: a later call reads again what is younger.
+--            S1 reads before the page, so S2 shows what S3 marks, which locks and changes it in one statement and names its grant.
 -- Differs    An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
 --            each node numbers for itself: an event of another node may have a lesser number than an earlier one.
 
@@ -2383,20 +3037,54 @@ CREATE PROCEDURE inbox_appl_locks_core(
     IN p_max_rows BIGINT
 )
 COMMENT 'Internal to applock: the operation inbox_appl_locks.'
-READS SQL DATA
+MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
     DECLARE v_after_event_id BIGINT DEFAULT COALESCE(p_after_event_id, 0);
     DECLARE v_now DATETIME(6);
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_asker_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_fence BIGINT;
+    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE shown CURSOR FOR
+        SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence
+        FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
+        STRAIGHT_JOIN appl_lock_policy AS p FORCE INDEX (PRIMARY)
+            ON p.object_type = q.object_type
+        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+            ON l.object_type = q.object_type
+            AND l.object_id = q.object_id
+        WHERE q.holder_id = p_operator_id
+            AND q.shown_ts IS NULL
+            AND q.answer <> 'NO'
+            AND q.expires_ts > v_now
+            AND p.yield_after_seconds IS NOT NULL
+            AND l.operator_id = p_operator_id
+            AND l.fence = q.fence
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- A server or a transaction that only reads.
+    DECLARE CONTINUE HANDLER FOR 1290, 1792, 1836 SET v_more = FALSE;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION sql_safe_updates = v_safe_updates;
+        RESIGNAL;
+    END;
 
     CALL appl_lock_text('inbox_appl_locks', 'p_operator_id', 'Y', 1, 64, p_operator_id);
     CALL appl_lock_number('inbox_appl_locks', 'p_after_event_id', 9223372036854775807, NULLIF(p_after_event_id, 0));
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
+    -- S1: which requests that can run out of time have not been shown? The cursor has them from now on.
+    OPEN shown;
 
-    -- By these indexes, whatever the statistics say: else each call could read the whole history.
+    -- S2: the page. By these indexes, whatever the statistics say: else each call could read the whole history.
     SELECT
         m.kind,
         m.event_id,
@@ -2416,8 +3104,8 @@ BEGIN
                     FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
                     WHERE e.from_operator_id = p_operator_id
                         AND e.event_id > v_after_event_id
-                        AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                        AND e.actor_id <> p_operator_id
+                        AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                        AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                         AND e.to_operator_id <> p_operator_id
                     ORDER BY e.event_id
                     LIMIT v_max_rows
@@ -2428,8 +3116,8 @@ BEGIN
                     FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
                     WHERE e.to_operator_id = p_operator_id
                         AND e.event_id > v_after_event_id
-                        AND e.event = 'TRANSFERRED'
-                        AND e.actor_id <> p_operator_id
+                        AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                        AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
                     ORDER BY e.event_id
                     LIMIT v_max_rows
                 )
@@ -2437,14 +3125,17 @@ BEGIN
                 LIMIT v_max_rows
             ) AS s
             WHERE s.event_ts < v_now - INTERVAL 900 SECOND
-        ), 0)) AS safe_event_id
+        ), 0)) AS safe_event_id,
+        m.message,
+        m.client_id,
+        m.fence
     FROM (
         SELECT a.*
         FROM (
             (
                 SELECT
                     1 AS part,
-                    IF(e.event = 'RELEASED', 'RELEASED', 'TAKEN') AS kind,
+                    IF(e.event = 'TRANSFERRED', 'TAKEN', e.event) AS kind,
                     e.event_id,
                     e.object_type,
                     e.object_id,
@@ -2452,12 +3143,15 @@ BEGIN
                     e.to_department_id AS other_department_id,
                     e.event_ts,
                     0 AS seconds_left,
-                    e.reason
+                    e.reason,
+                    '' AS message,
+                    '' AS client_id,
+                    0 AS fence
                 FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
                 WHERE e.from_operator_id = p_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                    AND e.actor_id <> p_operator_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                     AND e.to_operator_id <> p_operator_id
                 ORDER BY e.event_id
                 LIMIT v_max_rows
@@ -2465,19 +3159,20 @@ BEGIN
             UNION ALL
             (
                 SELECT
-                    1, 'HANDED', e.event_id, e.object_type, e.object_id, e.from_operator_id, e.from_department_id, e.event_ts, 0, e.reason
+                    1, 'HANDED', e.event_id, e.object_type, e.object_id, e.from_operator_id, e.from_department_id, e.event_ts, 0, e.reason,
+                    '', '', 0
                 FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
                 WHERE e.to_operator_id = p_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event = 'TRANSFERRED'
-                    AND e.actor_id <> p_operator_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
                 ORDER BY e.event_id
                 LIMIT v_max_rows
             )
             UNION ALL
             SELECT
                 2, 'AWAITED', 0, w.object_type, w.object_id, w.operator_id, w.department_id, w.since_ts,
-                (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, ''
+                (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, '', '', '', 0
             FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_holder_ix)
             STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
                 ON l.object_type = w.object_type
@@ -2488,11 +3183,63 @@ BEGIN
                 AND l.operator_id = p_operator_id
                 AND l.released_ts IS NULL
                 AND l.expires_ts > v_now
+            UNION ALL
+            SELECT
+                2, 'AWAITED', 0, q.object_type, q.object_id, q.operator_id, q.department_id, q.since_ts,
+                (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, '', q.message, q.client_id, l.fence
+            FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
+            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+                ON l.object_type = q.object_type
+                AND l.object_id = q.object_id
+            WHERE q.holder_id = p_operator_id
+                AND q.answer <> 'NO'
+                AND q.expires_ts > v_now
+                AND l.operator_id = p_operator_id
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
+            UNION ALL
+            SELECT
+                2, IF(q.answer = 'NO', 'DECLINED', 'LATER'), 0, q.object_type, q.object_id, q.holder_id, '', q.answered_ts, 0,
+                q.answer_reason, '', '', 0
+            FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_operator_ix)
+            WHERE q.operator_id = p_operator_id
+                AND q.answer <> ''
+                AND q.expires_ts > v_now
         ) AS a
         ORDER BY a.part, a.event_id, a.event_ts, a.object_type, a.object_id, a.other_operator_id
         LIMIT v_max_rows
     ) AS m
     ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
+
+    IF FOUND_ROWS() < v_max_rows AND LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
+        FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+        -- MariaDB's safe updates refuse S3, because it reads all that the inner SELECT has found.
+        SET SESSION sql_safe_updates = FALSE;
+        WHILE v_more DO
+            -- S3: the page has shown it, so the time of its answer begins.
+            UPDATE (
+                SELECT r.object_type, r.object_id, r.operator_id, r.client_id
+                FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
+                WHERE r.object_type = v_object_type
+                    AND r.object_id = v_object_id
+                    AND r.operator_id = v_asker_id
+                    AND r.client_id = v_client_id
+                    AND r.fence = v_fence
+                    AND r.shown_ts IS NULL
+                LIMIT 1
+                FOR UPDATE SKIP LOCKED
+            ) AS k
+            STRAIGHT_JOIN appl_lock_ask AS q FORCE INDEX (PRIMARY)
+                ON q.object_type = k.object_type
+                AND q.object_id = k.object_id
+                AND q.operator_id = k.operator_id
+                AND q.client_id = k.client_id
+            SET q.shown_ts = UTC_TIMESTAMP(6);
+            FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+        END WHILE;
+        SET SESSION sql_safe_updates = v_safe_updates;
+    END IF;
+    CLOSE shown;
 END;
 -- +goose StatementEnd
 
@@ -2503,8 +3250,8 @@ CREATE PROCEDURE inbox_appl_locks(
     IN p_after_event_id BIGINT,
     IN p_max_rows BIGINT
 )
-COMMENT 'What concerns an operator: what others did with its locks, and who waits for them.'
-READS SQL DATA
+COMMENT 'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.'
+MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE EXIT HANDLER FOR 1305
@@ -3077,15 +3824,16 @@ DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters
---            that have been dead for as long go as well, at most as many, and are not counted. No live lock and no event is touched.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters,
+--            requests and viewers that have been dead for as long go as well, at most as many of each, and are not counted. No live lock
+--            and no event is touched.
 --            PURGED is an event, if there is anything to count: its reason is the number.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
 --            new object, or for another purge. 1213 deadlock.
 -- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It passes over rows that another
---            transaction is changing (S3, S6).
+--            transaction is changing (S3, S6, S9, S12).
 -- Race-free  Get of a row being purged: S4 judges the newest row once it is locked; a get that waited inserts a new row.
 --            A fence never falls: S2 raises appl_lock_fence before the first row goes, and S4 removes no row of a greater fence; a new
 --            row's fence is greater than that. A row goes only when its fence lies in the past, so new fences stay near now.
@@ -3113,6 +3861,8 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
     DECLARE v_waiters BIGINT DEFAULT 0;
+    DECLARE v_requests BIGINT DEFAULT 0;
+    DECLARE v_viewers BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
@@ -3208,6 +3958,88 @@ BEGIN
                     AND client_id = v_client_id
                     AND expires_ts < v_before;
                 SET v_waiters = v_waiters + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+
+    SET v_object_type = '';
+    SET v_object_id = '';
+    SET v_operator_id = '';
+    SET v_client_id = '';
+    SET v_more = TRUE;
+    WHILE v_more AND v_requests < v_max_rows DO
+        -- S8: the next request that could go.
+        SELECT a.object_type, a.object_id, a.operator_id, a.client_id
+        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        FROM appl_lock_ask AS a
+        WHERE (a.object_type > v_object_type OR (a.object_type = v_object_type
+                AND (a.object_id > v_object_id OR (a.object_id = v_object_id
+                AND (a.operator_id > v_operator_id OR (a.operator_id = v_operator_id
+                AND a.client_id > v_client_id))))))
+            AND a.expires_ts < v_before
+        ORDER BY a.object_type, a.object_id, a.operator_id, a.client_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S9: is another transaction changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_ask AS a
+            WHERE a.object_type = v_object_type
+                AND a.object_id = v_object_id
+                AND a.operator_id = v_operator_id
+                AND a.client_id = v_client_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S10: remove it.
+                DELETE FROM appl_lock_ask
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND operator_id = v_operator_id
+                    AND client_id = v_client_id
+                    AND expires_ts < v_before;
+                SET v_requests = v_requests + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+
+    SET v_object_type = '';
+    SET v_object_id = '';
+    SET v_operator_id = '';
+    SET v_client_id = '';
+    SET v_more = TRUE;
+    WHILE v_more AND v_viewers < v_max_rows DO
+        -- S11: the next viewer that could go.
+        SELECT v.object_type, v.object_id, v.operator_id, v.client_id
+        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        FROM appl_lock_viewer AS v
+        WHERE (v.object_type > v_object_type OR (v.object_type = v_object_type
+                AND (v.object_id > v_object_id OR (v.object_id = v_object_id
+                AND (v.operator_id > v_operator_id OR (v.operator_id = v_operator_id
+                AND v.client_id > v_client_id))))))
+            AND v.expires_ts < v_before
+        ORDER BY v.object_type, v.object_id, v.operator_id, v.client_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S12: is another transaction changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_operator_id
+                AND v.client_id = v_client_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S13: remove it.
+                DELETE FROM appl_lock_viewer
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND operator_id = v_operator_id
+                    AND client_id = v_client_id
+                    AND expires_ts < v_before;
+                SET v_viewers = v_viewers + ROW_COUNT();
             END IF;
             SET v_more = TRUE;
         END IF;
@@ -4089,6 +4921,217 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS see_appl_lock_core;
+-- +goose StatementBegin
+-- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
+-- it. It is for one call in each heartbeat.
+--
+-- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds, since the first of such
+--            calls. Without a state the program's row goes. Then at most 200 rows: HOLDER, also where that is the operator itself; ASKER,
+--            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. Nothing of
+--            it is in the history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_state: VIEWING, EDITING or IDLE, NULL = it
+--            leaves. p_ttl_seconds: 1..60, NULL = 45.
+-- Out        client_id: empty for HOLDER. state: empty unless VIEWER. since_ts: start of the grant, HOLDER; since when it asks or looks.
+--            seconds_left: until the lock ends; until that one is not listed any more. message: empty unless ASKER.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another call for the same row.
+--            1213 deadlock.
+-- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. S4 the dead rows of the object, at most
+--            200, without waiting. To the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
+--            whether the row is live is judged on it. S4 judges a row once it is locked: a viewer that has come back stays.
+-- Differs    S1, S3 and S5 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
+--            may become a deadlock's victim (1213): call again. The dead go row by row: one statement would lock the live ones, too.
+
+CREATE PROCEDURE see_appl_lock_core(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Internal to applock: the operation see_appl_lock.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 45);
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_now DATETIME(6);
+    DECLARE v_expires DATETIME(6);
+    DECLARE v_presence_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE dead CURSOR FOR
+        SELECT v.operator_id, v.client_id
+        FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+        WHERE v.object_type = p_object_type
+            AND v.object_id = p_object_id
+            AND v.expires_ts <= v_now
+        LIMIT 200;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION sql_safe_updates = v_safe_updates;
+        RESIGNAL;
+    END;
+
+    SET p_department_id = COALESCE(p_department_id, '');
+    SET p_state = RTRIM(p_state);
+    CALL appl_lock_key('see_appl_lock', p_object_type, p_object_id);
+    CALL appl_lock_text('see_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('see_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_text('see_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
+    IF p_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';
+    END IF;
+    CALL appl_lock_number('see_appl_lock', 'p_ttl_seconds', 60, v_ttl_seconds);
+    CALL appl_lock_enter();
+
+    -- S1: is presence on?
+    SELECT p.presence_fl
+    INTO v_presence_fl
+    FROM appl_lock_policy AS p
+    WHERE p.object_type = p_object_type;
+    SET v_now = UTC_TIMESTAMP(6);
+    SET v_expires = v_now + INTERVAL v_ttl_seconds SECOND;
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    -- S2: it leaves, or it is listed. The assignments are made in this order, each seeing the ones before.
+    IF p_state IS NULL THEN
+        DELETE FROM appl_lock_viewer
+        WHERE object_type = p_object_type
+            AND object_id = p_object_id
+            AND operator_id = p_operator_id
+            AND client_id = p_client_id;
+    ELSEIF v_presence_fl = 'Y' THEN
+        INSERT INTO appl_lock_viewer (
+            object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+        )
+        VALUES (
+            p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_state, v_now, v_now, v_expires
+        )
+        ON DUPLICATE KEY UPDATE
+            department_id = p_department_id,
+            state = p_state,
+            since_ts = IF(expires_ts > v_now, since_ts, v_now),
+            seen_ts = v_now,
+            expires_ts = v_expires;
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+
+    -- S3: which rows of this object are dead?
+    OPEN dead;
+    SET v_more = TRUE;
+    FETCH dead INTO v_operator_id, v_client_id;
+    IF v_more THEN
+        -- MariaDB's safe updates refuse S4, because it reads all that the inner SELECT has found.
+        SET SESSION sql_safe_updates = FALSE;
+    END IF;
+    WHILE v_more DO
+        -- S4: remove it, unless another transaction is changing it.
+        DELETE v
+        FROM (
+            SELECT d.object_type, d.object_id, d.operator_id, d.client_id
+            FROM appl_lock_viewer AS d FORCE INDEX (PRIMARY)
+            WHERE d.object_type = p_object_type
+                AND d.object_id = p_object_id
+                AND d.operator_id = v_operator_id
+                AND d.client_id = v_client_id
+                AND d.expires_ts <= v_now
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+            ON v.object_type = k.object_type
+            AND v.object_id = k.object_id
+            AND v.operator_id = k.operator_id
+            AND v.client_id = k.client_id;
+        FETCH dead INTO v_operator_id, v_client_id;
+    END WHILE;
+    CLOSE dead;
+    SET SESSION sql_safe_updates = v_safe_updates;
+
+    -- S5: who is there?
+    SELECT
+        m.kind,
+        m.operator_id,
+        m.department_id,
+        m.client_id,
+        m.state,
+        m.since_ts,
+        m.seconds_left,
+        m.message
+    FROM (
+        SELECT
+            1 AS part,
+            'HOLDER' AS kind,
+            l.operator_id,
+            l.department_id,
+            '' AS client_id,
+            '' AS state,
+            l.acquired_ts AS since_ts,
+            (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000 AS seconds_left,
+            '' AS message
+        FROM appl_lock AS l FORCE INDEX (PRIMARY)
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        UNION ALL
+        SELECT
+            2, 'ASKER', a.operator_id, a.department_id, a.client_id, '', a.since_ts,
+            (TIMESTAMPDIFF(MICROSECOND, v_now, a.expires_ts) + 999999) DIV 1000000, a.message
+        FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id <> p_operator_id
+            AND a.expires_ts > v_now
+        UNION ALL
+        SELECT
+            3, 'VIEWER', v.operator_id, v.department_id, v.client_id, v.state, v.since_ts,
+            (TIMESTAMPDIFF(MICROSECOND, v_now, v.expires_ts) + 999999) DIV 1000000, ''
+        FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+        WHERE v_presence_fl = 'Y'
+            AND v.object_type = p_object_type
+            AND v.object_id = p_object_id
+            AND v.operator_id <> p_operator_id
+            AND v.expires_ts > v_now
+    ) AS m
+    ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
+    LIMIT 200;
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS see_appl_lock;
+-- +goose StatementBegin
+CREATE PROCEDURE see_appl_lock(
+    IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_ttl_seconds BIGINT
+)
+COMMENT 'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'see_appl_lock: is being replaced; call again, or install it again if that lasts';
+    CALL see_appl_lock_core(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_state, p_ttl_seconds
+    );
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
 -- +goose StatementBegin
 -- serialize_appl_lock: let one transaction at a time work on an object.
@@ -4204,13 +5247,15 @@ END;
 
 DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
+-- is told, and who sees whom.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had. POLICY is an event, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then. Under ALL
 --            the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the holder's next get on.
 -- In         p_default_ttl_seconds: NULL = 604800; not above p_longest_ttl_seconds, NULL = 315360000. p_take_reason_fl: NULL = Y.
---            p_reason: 0..180, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
+--            p_reason: 0..150, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
+--            p_presence_fl: NULL = Y. p_yield_after_seconds: 60 or more, NULL = for ever.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
@@ -4227,6 +5272,8 @@ CREATE PROCEDURE set_appl_lock_policy_core(
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_presence_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_yield_after_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
@@ -4250,6 +5297,7 @@ BEGIN
 
     SET p_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     SET p_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET p_presence_fl = RTRIM(COALESCE(p_presence_fl, 'Y'));
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_text('set_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000, v_longest_ttl_seconds);
@@ -4258,27 +5306,41 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     END IF;
     CALL appl_lock_text('set_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     IF p_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
+    END IF;
+    IF p_presence_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
+    END IF;
+    IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds must be 60 to 315360000';
     END IF;
 
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-    VALUES (p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level)
+    INSERT INTO appl_lock_policy (
+        object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
+    )
+    VALUES (
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level, p_presence_fl,
+        p_yield_after_seconds
+    )
     ON DUPLICATE KEY UPDATE
         default_ttl_seconds = p_default_ttl_seconds,
         longest_ttl_seconds = p_longest_ttl_seconds,
         take_reason_fl = p_take_reason_fl,
-        history_level = p_history_level;
+        history_level = p_history_level,
+        presence_fl = p_presence_fl,
+        yield_after_seconds = p_yield_after_seconds;
     CALL appl_lock_record(
         'POLICY', p_object_type, '', p_actor_id, '', '', 0, '', '', 0,
         CONCAT(
             'default ', COALESCE(p_default_ttl_seconds, 'none'), ', longest ', COALESCE(p_longest_ttl_seconds, 'none'),
-            ', take reason ', p_take_reason_fl, ', history ', p_history_level, IF(p_reason = '', '', ': '), p_reason
+            ', take reason ', p_take_reason_fl, ', history ', p_history_level, ', presence ', p_presence_fl,
+            ', yield after ', COALESCE(p_yield_after_seconds, 'none'), IF(p_reason = '', '', ': '), p_reason
         )
     );
     IF v_began THEN
@@ -4300,10 +5362,12 @@ CREATE PROCEDURE set_appl_lock_policy(
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_presence_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_yield_after_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.'
+COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -4312,7 +5376,7 @@ BEGIN
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level,
+        p_history_level, p_presence_fl, p_yield_after_seconds,
         p_ok_fl, p_outcome
     );
 END;
@@ -4327,9 +5391,11 @@ CREATE PROCEDURE set_appl_lock_policy_row(
     IN p_take_reason_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    IN p_history_level LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_presence_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_yield_after_seconds BIGINT
 )
-COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.'
+COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -4340,7 +5406,7 @@ BEGIN
             MESSAGE_TEXT = 'set_appl_lock_policy: is being replaced; call again, or install it again if that lasts';
     CALL set_appl_lock_policy_core(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level,
+        p_history_level, p_presence_fl, p_yield_after_seconds,
         v_ok_fl, v_outcome
     );
     SELECT
@@ -4399,7 +5465,8 @@ BEGIN
     CALL appl_lock_number('take_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
     CALL appl_lock_enter();
     CALL appl_lock_move(
-        'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds, p_operator_id, p_reason,
+        'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds,
+        p_operator_id, p_reason, NULL, NULL,
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END;
@@ -4529,7 +5596,7 @@ BEGIN
     CALL appl_lock_enter();
     CALL appl_lock_move(
         'TRANSFERRED', p_object_type, p_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-        COALESCE(p_actor_id, ''), p_reason,
+        COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END;
@@ -4702,6 +5769,8 @@ DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 DROP PROCEDURE IF EXISTS serialize_appl_lock_row;
 DROP PROCEDURE IF EXISTS serialize_appl_lock;
 DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
+DROP PROCEDURE IF EXISTS see_appl_lock;
+DROP PROCEDURE IF EXISTS see_appl_lock_core;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_core;
@@ -4743,6 +5812,9 @@ DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
 DROP PROCEDURE IF EXISTS assert_appl_lock_row;
 DROP PROCEDURE IF EXISTS assert_appl_lock;
 DROP PROCEDURE IF EXISTS assert_appl_lock_core;
+DROP PROCEDURE IF EXISTS ask_appl_lock_row;
+DROP PROCEDURE IF EXISTS ask_appl_lock;
+DROP PROCEDURE IF EXISTS ask_appl_lock_core;
 DROP PROCEDURE IF EXISTS appl_lock_version;
 DROP PROCEDURE IF EXISTS appl_lock_version_core;
 DROP PROCEDURE IF EXISTS appl_lock_end;
@@ -4761,14 +5833,21 @@ DROP PROCEDURE IF EXISTS get_appl_lock_tell;
 DROP PROCEDURE IF EXISTS get_appl_lock_insert;
 DROP PROCEDURE IF EXISTS appl_lock_policy;
 DROP PROCEDURE IF EXISTS get_appl_lock_check;
+DROP PROCEDURE IF EXISTS answer_appl_lock_row;
+DROP PROCEDURE IF EXISTS answer_appl_lock;
+DROP PROCEDURE IF EXISTS answer_appl_lock_core;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_row;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
 DROP VIEW IF EXISTS appl_lock_stats;
 DROP VIEW IF EXISTS appl_lock_policies;
 DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_viewers;
+DROP VIEW IF EXISTS appl_lock_asking;
 DROP VIEW IF EXISTS appl_lock_waiting;
 DROP VIEW IF EXISTS appl_lock_live;
+DROP PROCEDURE IF EXISTS appl_lock_unask;
+DROP PROCEDURE IF EXISTS appl_lock_holder;
 DROP PROCEDURE IF EXISTS appl_lock_move;
 DROP PROCEDURE IF EXISTS appl_lock_record;
 DROP PROCEDURE IF EXISTS appl_lock_number;

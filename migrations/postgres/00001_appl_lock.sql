@@ -1,5 +1,6 @@
--- Creates the tables: appl_lock has the locks, appl_lock_waiter who waits for one, appl_lock_event the history, appl_lock_policy
--- the policies of types, and appl_lock_fence the greatest fence that was purged.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer, who
+-- looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence that
+-- was purged.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -85,6 +86,78 @@ COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up; NULL = never.'
 COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits.';
 COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the object at the last announcement or poll; empty for nobody. A hint for the inbox, which verifies it.';
 
+-- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
+CREATE TABLE appl_lock_ask (
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    object_id varchar(255) COLLATE "C" NOT NULL,
+    operator_id varchar(64) COLLATE "C" NOT NULL,
+    department_id varchar(64) COLLATE "C" NOT NULL,
+    client_id varchar(64) COLLATE "C" NOT NULL,
+    message varchar(255) COLLATE "C" NOT NULL,
+    since_ts timestamptz NOT NULL,
+    until_ts timestamptz,
+    expires_ts timestamptz NOT NULL,
+    holder_id varchar(64) COLLATE "C" NOT NULL,
+    fence bigint NOT NULL,
+    shown_ts timestamptz,
+    answer varchar(8) COLLATE "C" NOT NULL,
+    answer_reason varchar(255) COLLATE "C" NOT NULL,
+    answered_ts timestamptz,
+    CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id)
+) WITH (fillfactor = 70);
+
+CREATE INDEX appl_lock_ask_operator_ix ON appl_lock_ask (operator_id);
+CREATE INDEX appl_lock_ask_holder_ix ON appl_lock_ask (holder_id);
+
+COMMENT ON TABLE appl_lock_ask IS
+    'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT ON COLUMN appl_lock_ask.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
+COMMENT ON COLUMN appl_lock_ask.object_id IS 'Which object of that kind.';
+COMMENT ON COLUMN appl_lock_ask.operator_id IS 'Who asks for the lock.';
+COMMENT ON COLUMN appl_lock_ask.department_id IS 'The department of the operator; may be empty.';
+COMMENT ON COLUMN appl_lock_ask.client_id IS 'The program that asks, by a name that it has made up for itself.';
+COMMENT ON COLUMN appl_lock_ask.message IS 'What the holder is to read; may be empty.';
+COMMENT ON COLUMN appl_lock_ask.since_ts IS 'Since when it asks.';
+COMMENT ON COLUMN appl_lock_ask.until_ts IS 'When it gives up; NULL = never.';
+COMMENT ON COLUMN appl_lock_ask.expires_ts IS 'When the row is dead, unless the program goes on asking.';
+COMMENT ON COLUMN appl_lock_ask.holder_id IS 'Who held the object at the last call: the inbox of this one shows the request.';
+COMMENT ON COLUMN appl_lock_ask.fence IS 'The grant that was met at the last call.';
+COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the inbox of the holder first showed the request, where the policy of the type has a yield; NULL = not yet.';
+COMMENT ON COLUMN appl_lock_ask.answer IS 'What the holder answered, LATER or NO; empty for nothing.';
+COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; may be empty.';
+COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL = not yet.';
+
+-- Unlogged: presence is worth no write-ahead log. A crash empties the table, and a standby cannot read it.
+-- Fillfactor: a heartbeat rewrites its row on its own page (a HOT update): the primary key is the only index.
+CREATE UNLOGGED TABLE appl_lock_viewer (
+    object_type varchar(64) COLLATE "C" NOT NULL,
+    object_id varchar(255) COLLATE "C" NOT NULL,
+    operator_id varchar(64) COLLATE "C" NOT NULL,
+    department_id varchar(64) COLLATE "C" NOT NULL,
+    client_id varchar(64) COLLATE "C" NOT NULL,
+    state varchar(8) COLLATE "C" NOT NULL,
+    since_ts timestamptz NOT NULL,
+    seen_ts timestamptz NOT NULL,
+    expires_ts timestamptz NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+) WITH (fillfactor = 70);
+
+COMMENT ON TABLE appl_lock_viewer IS
+    'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT ON COLUMN appl_lock_viewer.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
+COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.';
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the operator; may be empty.';
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.';
+COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.';
+COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks.';
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so.';
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks.';
+
 -- No foreign key: an event outlives its object. An index for each way to look for events, in the order of event_id: an object's,
 -- and what an operator did, lost and got.
 CREATE TABLE appl_lock_event (
@@ -118,7 +191,7 @@ COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.';
 COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened.';
 COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED and HISTORY_PURGED.';
 COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED, HISTORY_PURGED and POLICY.';
-COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.';
+COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, GIVEN, YIELDED, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.';
 COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named it; empty when the call named nobody.';
 COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.';
 COMMENT ON COLUMN appl_lock_event.program IS 'The application_name of the session.';
@@ -137,6 +210,8 @@ CREATE TABLE appl_lock_policy (
     longest_ttl_seconds bigint,
     take_reason_fl character(1) COLLATE "C" NOT NULL,
     history_level varchar(8) COLLATE "C" NOT NULL,
+    presence_fl character(1) COLLATE "C" NOT NULL,
+    yield_after_seconds bigint,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 );
 
@@ -147,6 +222,8 @@ COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant fo
 COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.';
 COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
 COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.';
+COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Whether see_appl_lock records who looks at objects of the type, Y or N.';
+COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'How long a holder may leave a request without an answer before the lock goes to who asks; NULL = for ever.';
 
 CREATE TABLE appl_lock_fence (
     id smallint NOT NULL,
@@ -216,6 +293,8 @@ BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_fence', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_policy', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_event', v_schema);
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_viewer', v_schema);
+    EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_ask', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock_waiter', v_schema);
     EXECUTE format('DROP TABLE IF EXISTS %I.appl_lock', v_schema);
 END

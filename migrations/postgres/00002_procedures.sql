@@ -213,13 +213,15 @@ REVOKE ALL ON FUNCTION appl_lock_record(text, text, text, text, text, text, bigi
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- appl_lock_move: begin a new grant in place of a live one, for transfer_appl_lock and take_appl_lock. Internal.
+-- appl_lock_move: begin a new grant in place of a live one, for transfer, take, answer and ask. Internal.
 --
 -- Contract   Y and p_event: p_from_operator_id held it (NULL: whoever), by the grant p_expected_fence (NULL: whichever);
 --            p_to_operator_id holds it now: a new grant, a greater fence, an empty note. That is an event, p_event.
---            p_old_* tell from whom it went. The longest ttl of the type's policy is that of the new grant, too.
+--            p_old_* tell from whom it went. The longest ttl of the type's policy is that of the new grant, too. With
+--            p_first_seconds its ttl is the policy's, and it ends after that many seconds at the latest, unless it is renewed.
 --            N HELD: another operator or grant holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody.
--- In         p_routine, for messages. The others as in transfer_appl_lock and take_appl_lock, checked.
+-- In         p_routine, for messages; p_unchanged_ts, the lock_ts of a grant that is moved only while nobody has renewed it.
+--            The others as in transfer_appl_lock and take_appl_lock, checked.
 -- Out        As transfer_appl_lock, but for p_old_*.
 -- Raises     LK003 when the object changed thirty times during the call.
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's row, to the end of the caller's transaction.
@@ -239,6 +241,8 @@ CREATE OR REPLACE FUNCTION appl_lock_move(
     p_ttl_seconds bigint,
     p_actor_id text,
     p_reason text,
+    p_unchanged_ts timestamptz,
+    p_first_seconds bigint,
     OUT p_ok_fl character(1),
     OUT p_outcome text,
     OUT p_old_operator_id text,
@@ -253,11 +257,18 @@ DECLARE
     v_fence bigint;
     v_lock_ts timestamptz;
     v_ttl_seconds bigint;
+    v_first_seconds bigint;
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: the row and the policy.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
-            least(coalesce(p_ttl_seconds, l.ttl_seconds), p.longest_ttl_seconds)
+            least(
+                CASE
+                    WHEN p_first_seconds IS NULL THEN coalesce(p_ttl_seconds, l.ttl_seconds)
+                    ELSE coalesce(p.default_ttl_seconds, 604800)
+                END,
+                p.longest_ttl_seconds
+            )
         INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
         FROM appl_lock AS l
         LEFT JOIN appl_lock_policy AS p
@@ -275,10 +286,11 @@ BEGIN
             p_seconds_left := 0;
             RETURN;
         END IF;
-        IF p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence THEN
+        IF p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
             p_outcome := 'HELD';
             RETURN;
         END IF;
+        v_first_seconds := least(v_ttl_seconds, p_first_seconds);
 
         -- S2: the compare and set.
         UPDATE appl_lock AS l
@@ -291,7 +303,7 @@ BEGIN
                     appl_lock_next_fence(l.fence, t.now_ts),
                     t.now_ts,
                     greatest(t.now_ts, l.lock_ts + interval '1 microsecond'),
-                    t.now_ts + make_interval(secs => v_ttl_seconds)
+                    t.now_ts + make_interval(secs => v_first_seconds)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
         WHERE l.object_type = p_object_type
@@ -310,7 +322,7 @@ BEGIN
             );
             p_ok_fl := 'Y';
             p_outcome := p_event;
-            p_seconds_left := v_ttl_seconds;
+            p_seconds_left := v_first_seconds;
             RETURN;
         END IF;
     END LOOP;
@@ -320,22 +332,23 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text) IS
+COMMENT ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text, timestamptz, bigint) IS
     'Internal to applock: begins a new grant in place of a live one.';
 
-REVOKE ALL ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- appl_lock_live, appl_lock_waiting, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for everybody who reads.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for everybody who reads.
 --
--- Contract   A row for each live lock, waiter, event, type with a policy, and type and department. A page is a WHERE on the key behind
+-- Contract   A row for each live lock, waiter, request and viewer, event, type with a policy, and type and department. A page is a WHERE on the key behind
 --            the last row, ORDER BY and LIMIT. The columns are in the contract.
 -- Rights     They read with their owner's rights; a reader needs SELECT on the view, and nothing on the tables.
 -- Locks      Nothing; they never wait and never write.
 -- Race-free  One snapshot; now is the start of the reader's statement.
 -- Differs    The clock is statement_timestamp(): with a volatile one a join could not use the key. Whether a lock is live is one
---            expression, for which the planner has no statistics that could be old.
+--            expression, for which the planner has no statistics that could be old. A standby has no
+--            appl_lock_viewers: its table is unlogged.
 
 CREATE OR REPLACE VIEW appl_lock_live AS
 SELECT
@@ -387,6 +400,56 @@ REVOKE ALL ON appl_lock_waiting FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    greatest(floor(extract(epoch FROM statement_timestamp() - a.since_ts)), 0)::bigint AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    coalesce(l.operator_id, '') AS holder_id,
+    coalesce(l.department_id, '') AS holder_department_id,
+    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+FROM appl_lock_ask AS a
+LEFT JOIN appl_lock AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+    AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
+WHERE a.expires_ts > statement_timestamp();
+
+COMMENT ON VIEW appl_lock_asking IS
+    'A row for each operator that asks for an object, in each program.';
+
+REVOKE ALL ON appl_lock_asking FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    ceil(extract(epoch FROM v.expires_ts - statement_timestamp()))::bigint AS seconds_left
+FROM appl_lock_viewer AS v
+WHERE v.expires_ts > statement_timestamp();
+
+COMMENT ON VIEW appl_lock_viewers IS
+    'A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.';
+
+REVOKE ALL ON appl_lock_viewers FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -419,7 +482,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p;
 
 COMMENT ON VIEW appl_lock_policies IS
@@ -606,6 +671,197 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
+--
+-- Contract   Y GIVEN, to GIVE: the asker holds the object now: a new grant, a greater fence, an empty note, the ttl of the type's
+--            policy. It ends after 60 s, so that nobody who has gone locks it for long, unless the asker's get comes first, which
+--            tells it its fence and renews for the ttl. That is an event, of which the former holder is told, whoever made the call:
+--            a fence is in the view of all operators, so GIVE is as strong as a release is.
+--            Y TOLD, to LATER and NO: the asker finds it in its inbox.
+--            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
+--            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64, the holder; p_fence 1 or greater,
+--            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = whichever; p_answer GIVE, LATER or NO;
+--            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (of the lock as it is now;
+--            NULL when FREE or GONE), p_seconds_left (0 then).
+-- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
+--            as the engine has them.
+-- Locks      S1 reads without a lock. S2 locks the asker's rows, S3 the object's row as appl_lock_move; to the end of the caller's
+--            transaction.
+-- Race-free  An asker that takes its request back has its row before S2, which finds none, or after S3, when it holds the object.
+--            Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds HELD.
+--            An answer and an ask have the request's row first and the lock's row second; the asker's other requests that another
+--            transaction has are passed over, and go with their next call.
+--            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION answer_appl_lock_row(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_fence bigint,
+    p_asker_id text,
+    p_client_id text,
+    p_answer text,
+    p_reason text DEFAULT NULL,
+    OUT p_ok_fl character(1),
+    OUT p_outcome text,
+    OUT p_old_operator_id text,
+    OUT p_old_department_id text,
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('answer_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
+    v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
+    v_client_id text := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
+    v_answer text := rtrim(p_answer, ' ');
+    v_reason text;
+    v_department_id text;
+    v_moved record;
+BEGIN
+    IF v_answer IN ('GIVE', 'LATER', 'NO') IS NOT TRUE THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'answer_appl_lock: p_answer must be GIVE, LATER or NO',
+            COLUMN = 'p_answer';
+    END IF;
+    v_reason := appl_lock_text('answer_appl_lock', 'p_reason', p_reason, 255, false);
+
+    -- S1: does the operator hold it by that grant?
+    SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
+        CASE WHEN l.operator_id = v_operator_id AND l.fence = v_fence THEN 'GONE' ELSE 'HELD' END
+    INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left, p_outcome
+    FROM appl_lock AS l
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > clock_timestamp();
+    p_ok_fl := 'N';
+    IF p_outcome = 'HELD' THEN
+        RETURN;
+    END IF;
+    p_old_operator_id := '';
+    p_old_department_id := '';
+    IF p_outcome IS NULL THEN
+        p_outcome := 'FREE';
+        p_seconds_left := 0;
+        RETURN;
+    END IF;
+
+    -- S2: does the asker still ask?
+    SELECT a.department_id
+    INTO v_department_id
+    FROM appl_lock_ask AS a
+    WHERE a.object_type = v_object_type
+        AND a.object_id = v_object_id
+        AND a.operator_id = v_asker_id
+        AND a.client_id = coalesce(v_client_id, a.client_id)
+        AND a.expires_ts > clock_timestamp()
+    ORDER BY a.client_id
+    LIMIT 1
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        p_expires_ts := NULL;
+        p_seconds_left := 0;
+        RETURN;
+    END IF;
+
+    IF v_answer = 'GIVE' THEN
+        -- S3: the grant goes to the asker, whose requests have come true.
+        v_moved := appl_lock_move(
+            'answer_appl_lock', 'GIVEN', v_object_type, v_object_id, v_operator_id, v_fence,
+            v_asker_id, v_department_id, NULL, v_operator_id, v_reason, NULL, 60
+        );
+        p_ok_fl := v_moved.p_ok_fl;
+        p_outcome := v_moved.p_outcome;
+        p_expires_ts := v_moved.p_expires_ts;
+        p_seconds_left := v_moved.p_seconds_left;
+        IF p_ok_fl = 'N' THEN
+            p_old_operator_id := v_moved.p_old_operator_id;
+            p_old_department_id := v_moved.p_old_department_id;
+            RETURN;
+        END IF;
+        DELETE FROM appl_lock_ask AS a
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                WHERE s.object_type = v_object_type
+                    AND s.object_id = v_object_id
+                    AND s.operator_id = v_asker_id
+                FOR UPDATE SKIP LOCKED
+            ));
+        RETURN;
+    END IF;
+
+    -- S4: the asker is told.
+    UPDATE appl_lock_ask AS a
+    SET holder_id = v_operator_id,
+        fence = v_fence,
+        answer = v_answer,
+        answer_reason = v_reason,
+        answered_ts = clock_timestamp()
+    WHERE a.object_type = v_object_type
+        AND a.object_id = v_object_id
+        AND a.operator_id = v_asker_id
+        AND a.client_id = coalesce(v_client_id, a.client_id);
+    p_ok_fl := 'Y';
+    p_outcome := 'TOLD';
+END
+$$;
+
+COMMENT ON FUNCTION answer_appl_lock_row(text, text, text, bigint, text, text, text, text) IS
+    'Answer an operator who asks for a held object: give it, or say later or no; the answer is one row.';
+
+REVOKE ALL ON FUNCTION answer_appl_lock_row(text, text, text, bigint, text, text, text, text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE answer_appl_lock(
+    IN p_object_type text,
+    IN p_object_id text,
+    IN p_operator_id text,
+    IN p_fence bigint,
+    IN p_asker_id text,
+    IN p_client_id text,
+    IN p_answer text,
+    IN p_reason text DEFAULT NULL,
+    INOUT p_ok_fl character(1) DEFAULT NULL,
+    INOUT p_outcome text DEFAULT NULL,
+    INOUT p_old_operator_id text DEFAULT NULL,
+    INOUT p_old_department_id text DEFAULT NULL,
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT
+        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_expires_ts, r.p_seconds_left
+    INTO
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+    FROM answer_appl_lock_row(
+        p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason
+    ) AS r;
+END
+$$;
+
+COMMENT ON PROCEDURE answer_appl_lock(text, text, text, bigint, text, text, text, text, character, text, text, text, timestamptz, bigint) IS
+    'Answer an operator who asks for a held object: give it, or say later or no.';
+
+REVOKE ALL ON PROCEDURE answer_appl_lock(text, text, text, bigint, text, text, text, text, character, text, text, text, timestamptz, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- appl_lock_move_page: a page of what an operator holds, released or handed over, for release_appl_locks and transfer_appl_locks.
 -- Internal.
 --
@@ -783,6 +1039,249 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+--
+-- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
+--            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
+--            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
+--            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
+--            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
+--            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+--            empty; p_client_id 1..64, the asking program, by a name that no other one has; p_message 0..255, NULL = empty;
+--            p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
+--            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
+-- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
+--            as the engine has them.
+-- Locks      S2 or S5 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S4, if
+--            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
+-- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
+--            anew with each renewal: S4 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
+--            one gets it. An answer and an ask have the request's row first and the lock's row second; other
+--            requests of the operator that another transaction has are passed over, and go with their next call.
+--            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference.
+
+CREATE OR REPLACE FUNCTION ask_appl_lock_row(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_department_id text,
+    p_client_id text,
+    p_message text DEFAULT NULL,
+    p_wait_seconds bigint DEFAULT NULL,
+    OUT p_ok_fl character(1),
+    OUT p_outcome text,
+    OUT p_old_operator_id text,
+    OUT p_old_department_id text,
+    OUT p_fence bigint,
+    OUT p_expires_ts timestamptz,
+    OUT p_seconds_left bigint
+)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('ask_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('ask_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('ask_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text := appl_lock_text('ask_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_client_id text := appl_lock_text('ask_appl_lock', 'p_client_id', p_client_id, 64, true);
+    v_message text := appl_lock_text('ask_appl_lock', 'p_message', p_message, 255, false);
+    v_wait_seconds bigint := CASE
+        WHEN p_wait_seconds <> 0 THEN appl_lock_number('ask_appl_lock', 'p_wait_seconds', p_wait_seconds, NULL, 315360000)
+        ELSE p_wait_seconds
+    END;
+    v_now timestamptz := clock_timestamp();
+    v_until timestamptz := v_now + make_interval(secs => v_wait_seconds);
+    v_lock record;
+    v_asked record;
+    v_edited_ts timestamptz;
+    v_moved record;
+BEGIN
+    p_ok_fl := 'N';
+    p_outcome := 'FREE';
+    p_old_operator_id := '';
+    p_old_department_id := '';
+    p_fence := 0;
+    p_seconds_left := 0;
+    -- S1: who holds it, and how long may that one leave a request without an answer?
+    SELECT
+        l.operator_id,
+        l.department_id,
+        l.fence,
+        l.lock_ts,
+        l.expires_ts,
+        -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+        CASE WHEN l.ttl_seconds >= 3600 THEN make_interval(secs => p.yield_after_seconds) END AS patience
+    INTO v_lock
+    FROM appl_lock AS l
+    LEFT JOIN appl_lock_policy AS p
+        ON p.object_type = l.object_type
+    WHERE l.object_type = v_object_type
+        AND l.object_id = v_object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > v_now;
+
+    IF coalesce(v_wait_seconds, 1) > 0 AND v_lock.operator_id <> v_operator_id THEN
+        -- S2: a new request, or the one that goes on. It begins anew with another holder, grant or message.
+        INSERT INTO appl_lock_ask AS a (
+            object_type,
+            object_id,
+            operator_id,
+            department_id,
+            client_id,
+            message,
+            since_ts,
+            until_ts,
+            expires_ts,
+            holder_id,
+            fence,
+            answer,
+            answer_reason
+        )
+        VALUES (
+            v_object_type,
+            v_object_id,
+            v_operator_id,
+            v_department_id,
+            v_client_id,
+            v_message,
+            v_now,
+            v_until,
+            least(v_now + interval '60 seconds', v_until),
+            v_lock.operator_id,
+            v_lock.fence,
+            '',
+            ''
+        )
+        ON CONFLICT ON CONSTRAINT appl_lock_ask_pk DO UPDATE
+        SET department_id = excluded.department_id,
+            message = excluded.message,
+            until_ts = excluded.until_ts,
+            expires_ts = excluded.expires_ts,
+            holder_id = excluded.holder_id,
+            fence = excluded.fence,
+            since_ts = CASE WHEN a.expires_ts > clock_timestamp() THEN a.since_ts ELSE excluded.since_ts END,
+            (shown_ts, answer, answer_reason, answered_ts) = (
+                SELECT
+                    CASE WHEN s.same THEN a.shown_ts END,
+                    CASE WHEN s.same THEN a.answer ELSE '' END,
+                    CASE WHEN s.same THEN a.answer_reason ELSE '' END,
+                    CASE WHEN s.same THEN a.answered_ts END
+                FROM (
+                    SELECT a.expires_ts > clock_timestamp() AND a.fence = excluded.fence AND a.message = excluded.message AS same
+                ) AS s
+            )
+        RETURNING a.shown_ts, a.answered_ts
+        INTO v_asked;
+        p_ok_fl := 'Y';
+        p_outcome := 'ASKED';
+        p_old_operator_id := v_lock.operator_id;
+        p_old_department_id := v_lock.department_id;
+        p_expires_ts := v_lock.expires_ts;
+        p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
+        IF v_asked.shown_ts + v_lock.patience <= v_now THEN
+            -- S3: when did the holder last say that it edits?
+            SELECT max(v.seen_ts)
+            INTO v_edited_ts
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_lock.operator_id
+                AND v.state = 'EDITING';
+        END IF;
+        IF v_asked.shown_ts IS NOT NULL
+            AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_lock.lock_ts, v_edited_ts) + v_lock.patience <= v_now
+        THEN
+            -- S4: the holder has had its time.
+            v_moved := appl_lock_move(
+                'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
+                v_operator_id, v_department_id, NULL, v_operator_id,
+                format('no answer for %s s', extract(epoch FROM v_lock.patience)::bigint), v_lock.lock_ts, 60
+            );
+            IF v_moved.p_ok_fl = 'Y' THEN
+                p_outcome := 'GIVEN';
+                p_fence := v_moved.p_fence;
+                p_expires_ts := v_moved.p_expires_ts;
+                p_seconds_left := v_moved.p_seconds_left;
+                DELETE FROM appl_lock_ask AS a
+                WHERE a.ctid = ANY (ARRAY(
+                        SELECT s.ctid
+                        FROM appl_lock_ask AS s
+                        WHERE s.object_type = v_object_type
+                            AND s.object_id = v_object_id
+                            AND s.operator_id = v_operator_id
+                        FOR UPDATE SKIP LOCKED
+                    ));
+            END IF;
+        END IF;
+        RETURN;
+    END IF;
+
+    -- S5: there is nothing to ask for.
+    DELETE FROM appl_lock_ask AS a
+    WHERE a.object_type = v_object_type
+        AND a.object_id = v_object_id
+        AND a.operator_id = v_operator_id
+        AND a.client_id = v_client_id;
+    IF v_wait_seconds = 0 THEN
+        p_ok_fl := 'Y';
+        p_outcome := 'WITHDRAWN';
+    ELSIF v_lock.operator_id = v_operator_id THEN
+        p_outcome := 'OWN';
+        p_expires_ts := v_lock.expires_ts;
+        p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION ask_appl_lock_row(text, text, text, text, text, text, bigint) IS
+    'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.';
+
+REVOKE ALL ON FUNCTION ask_appl_lock_row(text, text, text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE OR REPLACE PROCEDURE ask_appl_lock(
+    IN p_object_type text,
+    IN p_object_id text,
+    IN p_operator_id text,
+    IN p_department_id text,
+    IN p_client_id text,
+    IN p_message text DEFAULT NULL,
+    IN p_wait_seconds bigint DEFAULT NULL,
+    INOUT p_ok_fl character(1) DEFAULT NULL,
+    INOUT p_outcome text DEFAULT NULL,
+    INOUT p_old_operator_id text DEFAULT NULL,
+    INOUT p_old_department_id text DEFAULT NULL,
+    INOUT p_fence bigint DEFAULT NULL,
+    INOUT p_expires_ts timestamptz DEFAULT NULL,
+    INOUT p_seconds_left bigint DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT
+        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+    INTO
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+    FROM ask_appl_lock_row(
+        p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds
+    ) AS r;
+END
+$$;
+
+COMMENT ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+    'Ask whoever holds an object for it, with a message, or go on asking.';
+
+REVOKE ALL ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
 --
 -- Contract   Returns when p_operator_id holds the object under p_fence; then nobody releases, transfers or takes over that
@@ -898,7 +1397,7 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
 --            N NONE: it had none; nothing changed.
 --            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
+-- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..150, NULL = empty. Trailing
 --            blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
@@ -921,7 +1420,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('drop_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
     v_actor_id text := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
-    v_reason text := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 180, false);
+    v_reason text := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 150, false);
 BEGIN
     -- S1: there is none from now on.
     DELETE FROM appl_lock_policy AS p
@@ -1402,25 +1901,29 @@ REVOKE ALL ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigi
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- inbox_appl_locks: what concerns an operator: what others did with its locks, and who waits for them. It is for one call in each
--- heartbeat.
+-- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own
+-- requests were answered. It is for one call in each heartbeat.
 --
 -- Contract   At most p_max_rows rows. First the events after p_after_event_id in which somebody else is the actor, in their order:
 --            TAKEN, another operator has taken it from this one, or has handed it on to a third; HANDED, it was transferred to
---            this one; RELEASED, this one's lock was ended. Then AWAITED, another operator waits for what this one holds, who
---            waits longest first. A lock that had expired when another operator got it was lost, and not taken.
+--            this one; RELEASED, this one's lock was ended. GIVEN and YIELDED, this one's lock went to who asked for it, are told
+--            whoever the actor was. Then AWAITED, another operator waits or asks for what this one holds, and LATER and DECLINED,
+--            this one's own request was answered; oldest first. A request that was answered NO is not shown again.
+--            A lock that had expired when another operator got it was lost, and not taken.
 --            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed; one
 --            above it comes again. When the page is full of events, it is at most the last one of them.
 -- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
 -- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN; who had it, HANDED; who ended it, RELEASED, without department; who waits, AWAITED);
---            event_ts (of the event; since when that one waits); seconds_left (from now to the end of
---            this one's lock; 0 for events); reason; safe_event_id (the same in each row).
--- Raises     LK001 invalid argument. Nothing else on purpose.
--- Locks      Nothing; never waits and never writes. It reads by index only: the operator's own events from p_after_event_id on,
---            the waiters for what it holds, and their locks by key. S1 reads an event for each doubling of the distance.
--- Race-free  The answer is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
+--            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, and who answered, LATER and DECLINED, all
+--            three without department; who waits, AWAITED); event_ts (of the event; since when that one waits); seconds_left (to
+--            the end of this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this
+--            one is to answer message, client_id and the fence of the grant that it is about, else empty and 0.
+-- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
+-- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
+--            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
+--            S3 writes only where a type has a yield, once for each request, and not in a transaction that only reads.
+-- Race-free  The page is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
 --            next_xid of an event is not above xmin, such a transaction got its id, and so its numbers, after that event
 --            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's: its
 --            events were numbered before all that come now, so each that counts is safe.
@@ -1439,9 +1942,12 @@ CREATE OR REPLACE FUNCTION inbox_appl_locks(
     OUT event_ts timestamptz,
     OUT seconds_left bigint,
     OUT reason text,
-    OUT safe_event_id bigint
+    OUT safe_event_id bigint,
+    OUT message text,
+    OUT client_id text,
+    OUT fence bigint
 ) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- By an index, in its order, whatever the statistics say and whenever the plans were made.
 SET enable_seqscan = 'off'
@@ -1462,6 +1968,7 @@ DECLARE
     v_event_id bigint := 9223372036854775807;
     v_step bigint := 1;
     v_next_xid xid8;
+    v_rows bigint;
 BEGIN
     -- S1: a late event that no open transaction can come before.
     LOOP
@@ -1473,10 +1980,8 @@ BEGIN
         ORDER BY e.event_id DESC
         LIMIT 1;
         EXIT WHEN NOT FOUND;
-        IF v_next_xid <= v_xmin THEN
-            v_safe_event_id := v_event_id;
-            EXIT;
-        END IF;
+        v_safe_event_id := CASE WHEN v_next_xid <= v_xmin THEN v_event_id ELSE v_after_event_id END;
+        EXIT WHEN v_next_xid <= v_xmin;
         v_event_id := v_event_id - v_step;
         v_step := v_step * 2;
     END LOOP;
@@ -1484,7 +1989,7 @@ BEGIN
     -- S2: the page.
     RETURN QUERY
     SELECT
-        m.kind,
+        m.kind::text,
         m.event_id,
         m.object_type::text,
         m.object_id::text,
@@ -1496,7 +2001,10 @@ BEGIN
         CASE
             WHEN count(*) FILTER (WHERE m.part = 1) OVER () < v_max_rows THEN v_safe_event_id
             ELSE least(v_safe_event_id, max(m.event_id) OVER ())
-        END
+        END,
+        m.message::text,
+        m.client_id::text,
+        m.fence
     FROM (
         SELECT p.*
         FROM (
@@ -1504,7 +2012,7 @@ BEGIN
             (
                 SELECT
                     1 AS part,
-                    CASE e.event WHEN 'RELEASED' THEN 'RELEASED' ELSE 'TAKEN' END AS kind,
+                    CASE e.event WHEN 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS kind,
                     e.event_id,
                     e.object_type,
                     e.object_id,
@@ -1512,12 +2020,15 @@ BEGIN
                     e.to_department_id AS other_department_id,
                     e.event_ts,
                     0::bigint AS seconds_left,
-                    e.reason
+                    e.reason,
+                    '' AS message,
+                    '' AS client_id,
+                    0::bigint AS fence
                 FROM appl_lock_event AS e
                 WHERE (e.from_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.from_operator_id <= v_operator_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                     AND e.to_operator_id <> v_operator_id
                 ORDER BY e.from_operator_id, e.event_id
                 LIMIT v_max_rows
@@ -1534,12 +2045,15 @@ BEGIN
                     e.from_department_id,
                     e.event_ts,
                     0,
-                    e.reason
+                    e.reason,
+                    '',
+                    '',
+                    0
                 FROM appl_lock_event AS e
                 WHERE (e.to_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.to_operator_id <= v_operator_id
-                    AND e.event = 'TRANSFERRED'
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
                 ORDER BY e.to_operator_id, e.event_id
                 LIMIT v_max_rows
             )
@@ -1554,7 +2068,10 @@ BEGIN
                 w.department_id,
                 w.since_ts,
                 appl_lock_seconds_left(l.expires_ts),
-                ''
+                '',
+                '',
+                '',
+                0
             FROM appl_lock_waiter AS w
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts
@@ -1569,16 +2086,90 @@ BEGIN
             WHERE w.holder_id = v_operator_id
                 AND w.operator_id <> v_operator_id
                 AND w.expires_ts > v_now
+            UNION ALL
+            SELECT
+                2,
+                'AWAITED',
+                0,
+                a.object_type,
+                a.object_id,
+                a.operator_id,
+                a.department_id,
+                a.since_ts,
+                appl_lock_seconds_left(l.expires_ts),
+                '',
+                a.message,
+                a.client_id,
+                l.fence
+            FROM appl_lock_ask AS a
+            CROSS JOIN LATERAL (
+                SELECT h.expires_ts, h.fence
+                FROM appl_lock AS h
+                WHERE h.object_type = a.object_type
+                    AND h.object_id = a.object_id
+                    AND h.operator_id = v_operator_id
+                    AND h.released_ts IS NULL
+                    AND h.expires_ts > v_now
+                LIMIT 1
+            ) AS l
+            WHERE a.holder_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> 'NO'
+            UNION ALL
+            SELECT
+                2,
+                CASE a.answer WHEN 'NO' THEN 'DECLINED' ELSE 'LATER' END,
+                0,
+                a.object_type,
+                a.object_id,
+                a.holder_id,
+                '',
+                a.answered_ts,
+                0,
+                a.answer_reason,
+                '',
+                '',
+                0
+            FROM appl_lock_ask AS a
+            WHERE a.operator_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> ''
         ) AS p
         ORDER BY p.part, p.event_id, p.event_ts, p.object_type, p.object_id, p.other_operator_id
         LIMIT v_max_rows
     ) AS m
     ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
+
+    -- S3: the time of an answer begins when the page has shown the request.
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    IF v_rows < v_max_rows AND current_setting('transaction_read_only') = 'off' THEN
+        UPDATE appl_lock_ask AS a
+        SET shown_ts = clock_timestamp()
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                INNER JOIN appl_lock_policy AS p
+                    ON p.object_type = s.object_type
+                INNER JOIN appl_lock AS l
+                    ON l.object_type = s.object_type
+                    AND l.object_id = s.object_id
+                    AND l.operator_id = s.holder_id
+                    AND l.fence = s.fence
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                WHERE s.holder_id = v_operator_id
+                    AND s.shown_ts IS NULL
+                    AND s.answer <> 'NO'
+                    AND s.expires_ts > v_now
+                    AND p.yield_after_seconds IS NOT NULL
+                FOR NO KEY UPDATE OF s SKIP LOCKED
+            ));
+    END IF;
 END
 $$;
 
 COMMENT ON FUNCTION inbox_appl_locks(text, bigint, bigint) IS
-    'What concerns an operator: what others did with its locks, and who waits for them.';
+    'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.';
 
 REVOKE ALL ON FUNCTION inbox_appl_locks(text, bigint, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -2017,17 +2608,17 @@ REVOKE ALL ON PROCEDURE purge_appl_lock_history(bigint, bigint, bigint) FROM PUB
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. A number below
---            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters that have been dead
---            for as long go as well, at most p_max_rows of them, and are not counted.
+--            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and viewers that
+--            have been dead for as long go as well, at most p_max_rows of each, and are not counted.
 --            The number, if it is not 0, is an event, PURGED: its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that another transaction is changing are passed
---            over, never waited for. S3 waits for another purge.
+--            over, never waited for. S5 waits for another purge.
 -- Race-free  Get of a row being purged: FOR UPDATE decides which of them has the row; purge judges the
 --            row again once it is locked, and a get that waited inserts a new row.
---            Fences never fall: S3 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
+--            Fences never fall: S5 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
 --            it. A row whose fence lies in the future, because the clock was set back, stays.
 -- Differs    Nothing: this is the reference.
 
@@ -2059,6 +2650,18 @@ DECLARE
         WHERE w.expires_ts < v_before
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
+    v_unasked CURSOR FOR
+        SELECT
+        FROM appl_lock_ask AS a
+        WHERE a.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
+    v_gone CURSOR FOR
+        SELECT
+        FROM appl_lock_viewer AS v
+        WHERE v.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
 BEGIN
     p_purged := 0;
     -- S1: the rows.
@@ -2071,8 +2674,16 @@ BEGIN
     FOR v_row IN v_dead LOOP
         DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
     END LOOP;
+    -- S3: the requests.
+    FOR v_row IN v_unasked LOOP
+        DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
+    END LOOP;
+    -- S4: the viewers.
+    FOR v_row IN v_gone LOOP
+        DELETE FROM appl_lock_viewer WHERE CURRENT OF v_gone;
+    END LOOP;
     IF p_purged > 0 THEN
-        -- S3: the greatest fence.
+        -- S5: the greatest fence.
         UPDATE appl_lock_fence AS f
         SET fence = v_fence
         WHERE f.fence < v_fence;
@@ -2654,6 +3265,187 @@ REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PU
 -- +goose StatementEnd
 
 -- +goose StatementBegin
+-- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
+-- it. It is for one call in each heartbeat.
+--
+-- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds: called again
+--            it stays listed, since its first call; once it is not listed any more, a call begins anew. Without a state the
+--            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself; ASKER,
+--            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. No
+--            row: the object is free, and nobody else is there. It locks and promises nothing, and nothing of it is in the
+--            history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+--            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
+--            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+-- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (of a VIEWER; else empty); since_ts (start of the grant,
+--            HOLDER; since when it asks or looks); seconds_left (until the lock ends, until that one is not listed any more); message
+--            (of an ASKER; else empty).
+-- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another call for the same row, 40001 and 40P01 as the engine has
+--            them. 0A000 on a standby: its table is unlogged.
+-- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the dead rows of the object that no
+--            other transaction is changing, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row, and whether
+--            it is live is judged on it. S3 judges a row again once it is locked: a viewer that has come back stays.
+--            REPEATABLE READ and SERIALIZABLE: S2 or S3 on a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION see_appl_lock(
+    p_object_type text,
+    p_object_id text,
+    p_operator_id text,
+    p_department_id text,
+    p_client_id text,
+    p_state text DEFAULT NULL,
+    p_ttl_seconds bigint DEFAULT NULL,
+    OUT kind text,
+    OUT operator_id text,
+    OUT department_id text,
+    OUT client_id text,
+    OUT state text,
+    OUT since_ts timestamptz,
+    OUT seconds_left bigint,
+    OUT message text
+) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+-- By the primary key, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('see_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('see_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_client_id text := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
+    v_state text := rtrim(p_state, ' ');
+    v_ttl_seconds bigint := appl_lock_number('see_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 45, 60);
+    v_now timestamptz := clock_timestamp();
+    v_presence boolean;
+BEGIN
+    IF v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL',
+            COLUMN = 'p_state';
+    END IF;
+    -- S1: is presence on?
+    v_presence := NOT EXISTS (
+        SELECT
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+            AND p.presence_fl = 'N'
+    );
+
+    -- S2: it leaves, or it is listed.
+    IF v_state IS NULL THEN
+        DELETE FROM appl_lock_viewer AS v
+        WHERE v.object_type = v_object_type
+            AND v.object_id = v_object_id
+            AND v.operator_id = v_operator_id
+            AND v.client_id = v_client_id;
+    ELSIF v_presence THEN
+        INSERT INTO appl_lock_viewer AS v (
+            object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+        )
+        VALUES (
+            v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state, v_now, v_now,
+            v_now + make_interval(secs => v_ttl_seconds)
+        )
+        ON CONFLICT ON CONSTRAINT appl_lock_viewer_pk DO UPDATE
+        SET department_id = excluded.department_id,
+            state = excluded.state,
+            since_ts = CASE WHEN v.expires_ts > clock_timestamp() THEN v.since_ts ELSE excluded.since_ts END,
+            seen_ts = excluded.seen_ts,
+            expires_ts = excluded.expires_ts;
+    END IF;
+
+    -- S3: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
+    DELETE FROM appl_lock_viewer AS v
+    WHERE v.ctid = ANY (ARRAY(
+            SELECT d.ctid
+            FROM appl_lock_viewer AS d
+            WHERE d.object_type = v_object_type
+                AND d.object_id = v_object_id
+                AND d.expires_ts <= v_now
+            LIMIT 200
+            FOR UPDATE SKIP LOCKED
+        ));
+
+    -- S4: who is there?
+    RETURN QUERY
+    SELECT
+        m.kind,
+        m.operator_id::text,
+        m.department_id::text,
+        m.client_id::text,
+        m.state::text,
+        m.since_ts,
+        m.seconds_left,
+        m.message::text
+    FROM (
+        SELECT
+            1 AS part,
+            'HOLDER' AS kind,
+            l.operator_id,
+            l.department_id,
+            '' AS client_id,
+            '' AS state,
+            l.acquired_ts AS since_ts,
+            appl_lock_seconds_left(l.expires_ts) AS seconds_left,
+            '' AS message
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        UNION ALL
+        SELECT
+            2,
+            'ASKER',
+            a.operator_id,
+            a.department_id,
+            a.client_id,
+            '',
+            a.since_ts,
+            appl_lock_seconds_left(a.expires_ts),
+            a.message
+        FROM appl_lock_ask AS a
+        WHERE a.object_type = v_object_type
+            AND a.object_id = v_object_id
+            AND a.operator_id <> v_operator_id
+            AND a.expires_ts > v_now
+        UNION ALL
+        SELECT
+            3,
+            'VIEWER',
+            v.operator_id,
+            v.department_id,
+            v.client_id,
+            v.state,
+            v.since_ts,
+            appl_lock_seconds_left(v.expires_ts),
+            ''
+        FROM appl_lock_viewer AS v
+        WHERE v_presence
+            AND v.object_type = v_object_type
+            AND v.object_id = v_object_id
+            AND v.operator_id <> v_operator_id
+            AND v.expires_ts > v_now
+    ) AS m
+    ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
+    LIMIT 200;
+END
+$$;
+
+COMMENT ON FUNCTION see_appl_lock(text, text, text, text, text, text, bigint) IS
+    'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.';
+
+REVOKE ALL ON FUNCTION see_appl_lock(text, text, text, text, text, text, bigint) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 -- serialize_appl_lock: let one transaction at a time work on an object.
 --
 -- Contract   Returns when no other open transaction is inside for this object, and keeps the others
@@ -2753,7 +3545,8 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
+-- is told, and who sees whom.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
@@ -2763,8 +3556,8 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
---            NULL = CHANGES. Trailing blanks are trimmed first.
+--            p_reason 0..150, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
@@ -2783,6 +3576,8 @@ CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
     p_actor_id text,
     p_reason text DEFAULT NULL,
     p_history_level text DEFAULT NULL,
+    p_presence_fl text DEFAULT NULL,
+    p_yield_after_seconds bigint DEFAULT NULL,
     OUT p_ok_fl character(1),
     OUT p_outcome text
 )
@@ -2797,6 +3592,7 @@ DECLARE
     );
     v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
     v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
+    v_presence_fl text := coalesce(rtrim(p_presence_fl, ' '), 'Y');
     v_actor_id text;
     v_reason text;
 BEGIN
@@ -2810,28 +3606,47 @@ BEGIN
             COLUMN = 'p_take_reason_fl';
     END IF;
     v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
-    v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 180, false);
+    v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 150, false);
     IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
             MESSAGE = 'set_appl_lock_policy: p_history_level is ALL or CHANGES',
             COLUMN = 'p_history_level';
     END IF;
+    IF v_presence_fl NOT IN ('Y', 'N') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'set_appl_lock_policy: p_presence_fl must be Y or N',
+            COLUMN = 'p_presence_fl';
+    END IF;
+    IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = format('set_appl_lock_policy: p_yield_after_seconds is %s, not 60 to 315360000', p_yield_after_seconds),
+            COLUMN = 'p_yield_after_seconds';
+    END IF;
 
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level)
+    INSERT INTO appl_lock_policy (
+        object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
+    )
+    VALUES (
+        v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, v_presence_fl,
+        p_yield_after_seconds
+    )
     ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
     SET default_ttl_seconds = excluded.default_ttl_seconds,
         longest_ttl_seconds = excluded.longest_ttl_seconds,
         take_reason_fl = excluded.take_reason_fl,
-        history_level = excluded.history_level;
+        history_level = excluded.history_level,
+        presence_fl = excluded.presence_fl,
+        yield_after_seconds = excluded.yield_after_seconds;
     PERFORM appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         format(
-            'default %s, longest %s, take reason %s, history %s',
+            'default %s, longest %s, take reason %s, history %s, presence %s, yield after %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
-            v_take_reason_fl, v_history_level
+            v_take_reason_fl, v_history_level, v_presence_fl, coalesce(p_yield_after_seconds::text, 'none')
         ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_ok_fl := 'Y';
@@ -2839,10 +3654,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told; the answer is one row.';
+COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text, text, bigint) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.';
 
-REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2854,6 +3669,8 @@ CREATE OR REPLACE PROCEDURE set_appl_lock_policy(
     IN p_actor_id text,
     IN p_reason text DEFAULT NULL,
     IN p_history_level text DEFAULT NULL,
+    IN p_presence_fl text DEFAULT NULL,
+    IN p_yield_after_seconds bigint DEFAULT NULL,
     INOUT p_ok_fl character(1) DEFAULT NULL,
     INOUT p_outcome text DEFAULT NULL
 )
@@ -2867,15 +3684,15 @@ BEGIN
         p_ok_fl, p_outcome
     FROM set_appl_lock_policy_row(
         p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_actor_id, p_reason,
-        p_history_level
+        p_history_level, p_presence_fl, p_yield_after_seconds
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.';
+COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, text, bigint, character, text) IS
+    'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.';
 
-REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, character, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, text, bigint, character, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2943,7 +3760,7 @@ BEGIN
     END IF;
     v_moved := appl_lock_move(
         'take_appl_lock', 'TAKEN', v_object_type, v_object_id, NULL, p_expected_fence,
-        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason
+        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason, NULL, NULL
     );
     v_own := v_moved.p_ok_fl = 'Y' AND v_moved.p_old_operator_id = v_operator_id;
     p_ok_fl := v_moved.p_ok_fl;
@@ -3054,7 +3871,7 @@ DECLARE
 BEGIN
     v_moved := appl_lock_move(
         'transfer_appl_lock', 'TRANSFERRED', v_object_type, v_object_id, v_from_operator_id, NULL,
-        v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason
+        v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason, NULL, NULL
     );
     p_ok_fl := v_moved.p_ok_fl;
     p_outcome := v_moved.p_outcome;
@@ -3213,6 +4030,7 @@ DROP PROCEDURE IF EXISTS set_appl_lock_policy;
 DROP FUNCTION IF EXISTS set_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS serialize_appl_lock;
 DROP FUNCTION IF EXISTS serialize_appl_lock_row;
+DROP FUNCTION IF EXISTS see_appl_lock;
 DROP PROCEDURE IF EXISTS retract_appl_lock_waiter;
 DROP FUNCTION IF EXISTS retract_appl_lock_waiter_row;
 DROP FUNCTION IF EXISTS renew_appl_locks;
@@ -3236,15 +4054,21 @@ DROP PROCEDURE IF EXISTS drop_appl_lock_policy;
 DROP FUNCTION IF EXISTS drop_appl_lock_policy_row;
 DROP PROCEDURE IF EXISTS assert_appl_lock;
 DROP FUNCTION IF EXISTS assert_appl_lock_row;
+DROP PROCEDURE IF EXISTS ask_appl_lock;
+DROP FUNCTION IF EXISTS ask_appl_lock_row;
 DROP FUNCTION IF EXISTS appl_lock_version;
 DROP FUNCTION IF EXISTS appl_lock_next_fence;
 DROP FUNCTION IF EXISTS appl_lock_seconds_left;
 DROP FUNCTION IF EXISTS appl_lock_move_page;
+DROP PROCEDURE IF EXISTS answer_appl_lock;
+DROP FUNCTION IF EXISTS answer_appl_lock_row;
 DROP PROCEDURE IF EXISTS announce_appl_lock_waiter;
 DROP FUNCTION IF EXISTS announce_appl_lock_waiter_row;
 DROP VIEW IF EXISTS appl_lock_stats;
 DROP VIEW IF EXISTS appl_lock_policies;
 DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_viewers;
+DROP VIEW IF EXISTS appl_lock_asking;
 DROP VIEW IF EXISTS appl_lock_waiting;
 DROP VIEW IF EXISTS appl_lock_live;
 DROP FUNCTION IF EXISTS appl_lock_move;

@@ -1,6 +1,6 @@
--- Creates the tables: appl_lock, the locks; appl_lock_fence, the greatest fence that was purged; appl_lock_waiter, the
--- operators that wait; appl_lock_event, the history; appl_lock_policy, the policies of the types. Timestamps are microseconds
--- since 1970-01-01 UTC.
+-- Creates the tables: appl_lock, the locks; appl_lock_fence, the greatest fence that was purged; appl_lock_waiter, who waits for one;
+-- appl_lock_ask, who asks for one; appl_lock_viewer, who looks at an object; appl_lock_event, the history; appl_lock_policy, the
+-- policies of types. Timestamps are microseconds since 1970-01-01 UTC.
 
 -- +goose Up
 -- A lock is live while released_ts IS NULL and expires_ts lies in the future. No name has a control character.
@@ -65,6 +65,56 @@ CREATE TABLE appl_lock_waiter (
 CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
 CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id);
 
+CREATE TABLE appl_lock_ask (
+    object_type TEXT NOT NULL,
+    object_id TEXT NOT NULL,
+    operator_id TEXT NOT NULL,
+    department_id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    message TEXT NOT NULL,
+    since_ts INTEGER NOT NULL,
+    until_ts INTEGER,
+    expires_ts INTEGER NOT NULL,
+    holder_id TEXT NOT NULL,
+    fence INTEGER NOT NULL,
+    shown_ts INTEGER,
+    answer TEXT NOT NULL,
+    answer_reason TEXT NOT NULL,
+    answered_ts INTEGER,
+    CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_ask_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
+    CONSTRAINT appl_lock_ask_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
+    CONSTRAINT appl_lock_ask_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_ask_message_ck CHECK (length(message) <= 255),
+    CONSTRAINT appl_lock_ask_answer_ck CHECK (answer IN ('', 'LATER', 'NO'))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX appl_lock_ask_operator_ix ON appl_lock_ask (operator_id);
+CREATE INDEX appl_lock_ask_holder_ix ON appl_lock_ask (holder_id);
+
+CREATE TABLE appl_lock_viewer (
+    object_type TEXT NOT NULL,
+    object_id TEXT NOT NULL,
+    operator_id TEXT NOT NULL,
+    department_id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    since_ts INTEGER NOT NULL,
+    seen_ts INTEGER NOT NULL,
+    expires_ts INTEGER NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_viewer_department_ck CHECK (length(department_id) <= 64),
+    CONSTRAINT appl_lock_viewer_control_ck CHECK (
+        (object_type || object_id || operator_id || department_id) NOT GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'
+        AND instr(object_type || object_id || operator_id || department_id, char(0)) = 0
+    ),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (length(client_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_viewer_state_ck CHECK (state IN ('VIEWING', 'EDITING', 'IDLE'))
+) STRICT, WITHOUT ROWID;
+
 -- AUTOINCREMENT: the number of an event that has been purged is not given again.
 CREATE TABLE appl_lock_event (
     event_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -96,16 +146,21 @@ CREATE TABLE appl_lock_policy (
     longest_ttl_seconds INTEGER,
     take_reason_fl TEXT NOT NULL,
     history_level TEXT NOT NULL,
+    presence_fl TEXT NOT NULL,
+    yield_after_seconds INTEGER,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type),
     CONSTRAINT appl_lock_policy_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_policy_reason_ck CHECK (take_reason_fl IN ('Y', 'N')),
-    CONSTRAINT appl_lock_policy_history_ck CHECK (history_level IN ('CHANGES', 'ALL'))
+    CONSTRAINT appl_lock_policy_history_ck CHECK (history_level IN ('CHANGES', 'ALL')),
+    CONSTRAINT appl_lock_policy_presence_ck CHECK (presence_fl IN ('Y', 'N'))
 ) STRICT, WITHOUT ROWID;
 
 -- +goose Down
 -- All locks are lost.
 DROP TABLE IF EXISTS appl_lock_policy;
 DROP TABLE IF EXISTS appl_lock_event;
+DROP TABLE IF EXISTS appl_lock_viewer;
+DROP TABLE IF EXISTS appl_lock_ask;
 DROP TABLE IF EXISTS appl_lock_waiter;
 DROP TABLE IF EXISTS appl_lock_fence;
 DROP TABLE IF EXISTS appl_lock;

@@ -44,6 +44,43 @@ LEFT JOIN appl_lock_live AS l
     AND l.object_id = w.object_id
 WHERE w.expires_ts > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000;
 
+DROP VIEW IF EXISTS appl_lock_asking;
+CREATE VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    CAST(max(0, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 - a.since_ts) / 1000000 AS INTEGER) AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    CAST(coalesce(l.operator_id, '') AS TEXT) AS holder_id,
+    CAST(coalesce(l.department_id, '') AS TEXT) AS holder_department_id,
+    CAST(coalesce(l.seconds_left, 0) AS INTEGER) AS seconds_left
+FROM appl_lock_ask AS a
+LEFT JOIN appl_lock_live AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+WHERE a.expires_ts > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000;
+
+DROP VIEW IF EXISTS appl_lock_viewers;
+CREATE VIEW appl_lock_viewers AS
+SELECT
+    object_type,
+    object_id,
+    operator_id,
+    department_id,
+    client_id,
+    state,
+    since_ts,
+    (expires_ts - CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 + 999999) / 1000000 AS seconds_left
+FROM appl_lock_viewer
+WHERE expires_ts > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000;
+
 DROP VIEW IF EXISTS appl_lock_history;
 CREATE VIEW appl_lock_history AS
 SELECT
@@ -71,7 +108,9 @@ SELECT
     default_ttl_seconds,
     longest_ttl_seconds,
     take_reason_fl,
-    history_level
+    history_level,
+    presence_fl,
+    yield_after_seconds
 FROM appl_lock_policy;
 
 -- It reads the tables from end to end.
@@ -112,5 +151,7 @@ GROUP BY s.object_type, s.department_id;
 DROP VIEW IF EXISTS appl_lock_stats;
 DROP VIEW IF EXISTS appl_lock_policies;
 DROP VIEW IF EXISTS appl_lock_history;
+DROP VIEW IF EXISTS appl_lock_viewers;
+DROP VIEW IF EXISTS appl_lock_asking;
 DROP VIEW IF EXISTS appl_lock_waiting;
 DROP VIEW IF EXISTS appl_lock_live;

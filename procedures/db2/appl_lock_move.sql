@@ -1,10 +1,12 @@
 -- appl_lock_move: give a held object to an operator. Internal to applock: nobody is granted it; take_appl_lock,
--- transfer_appl_lock and the transfer of a page call it with checked and trimmed arguments.
+-- transfer_appl_lock, the transfer of a page, answer_appl_lock and ask_appl_lock call it with checked and trimmed arguments.
 --
--- Contract   p_event, TAKEN or TRANSFERRED: somebody held it (p_from_operator_id by the grant p_expected_fence, NULL = whoever, by
+-- Contract   p_event, such as TAKEN: somebody held it (p_from_operator_id by the grant p_expected_fence, NULL = whoever, by
 --            whichever); p_to_operator_id holds it now: a new grant, a greater fence, an empty note. That is an event.
---            HELD: it is held, and not so. FREE: nobody holds it. p_old_* tell who holds or held it.
---            A ttl that is NULL is the grant's; it is cut to the greatest one of the type's policy.
+--            HELD: it is held, and not so, or p_unchanged_ts is not its lock_ts any more. FREE: nobody holds it. p_old_* tell who
+--            holds or held it.
+--            A ttl that is NULL is the grant's; it is cut to the greatest one of the type's policy. With p_first_seconds it is the
+--            policy's, and the grant ends after that many seconds at the latest, unless it is renewed.
 -- Raises     LK003 when the object changed hands thirty times during the call. -911 and -913 as get_appl_lock.
 -- Locks      S1 and S1b read what is committed, without waiting (cur_commit, the default). S2 locks the object's one row; held
 --            to the end of the caller's transaction.
@@ -23,6 +25,8 @@ CREATE OR REPLACE PROCEDURE appl_lock_move (
     IN p_event VARCHAR(16),
     IN p_actor_id VARCHAR(4000),
     IN p_reason VARCHAR(4000),
+    IN p_unchanged_ts TIMESTAMP,
+    IN p_first_seconds BIGINT,
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
@@ -38,7 +42,7 @@ main: BEGIN
     DECLARE v_round, v_rows, v_policies, v_changed INTEGER DEFAULT 0;
     DECLARE v_begun, v_now, v_lock_ts, v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
-    DECLARE v_fence, v_old_fence, v_ttl_seconds, v_old_ttl_seconds, v_longest_ttl_seconds BIGINT;
+    DECLARE v_fence, v_old_fence, v_ttl_seconds, v_old_ttl_seconds, v_default_ttl_seconds, v_longest_ttl_seconds, v_first_seconds BIGINT;
 
     SET p_outcome = 'FREE';
     SET p_old_operator_id = '';
@@ -67,6 +71,7 @@ main: BEGIN
         END IF;
         IF v_old_operator_id <> COALESCE(p_from_operator_id, v_old_operator_id)
             OR v_old_fence <> COALESCE(p_expected_fence, v_old_fence)
+            OR v_old_lock_ts <> COALESCE(p_unchanged_ts, v_old_lock_ts)
         THEN
             SET p_outcome = 'HELD';
             SET p_old_operator_id = v_old_operator_id;
@@ -77,16 +82,23 @@ main: BEGIN
         END IF;
 
         -- S1b: how long may it last?
-        SELECT COUNT(*), MAX(p.longest_ttl_seconds)
-        INTO v_policies, v_longest_ttl_seconds
+        SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
+        INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
         FROM appl_lock_policy AS p
         WHERE p.object_type = p_object_type
         WITH CS;
         SET v_ttl_seconds = COALESCE(p_ttl_seconds, v_old_ttl_seconds);
+        IF p_first_seconds IS NOT NULL THEN
+            SET v_ttl_seconds = COALESCE(v_default_ttl_seconds, 604800);
+        END IF;
         IF v_ttl_seconds > v_longest_ttl_seconds THEN
             SET v_ttl_seconds = v_longest_ttl_seconds;
         END IF;
-        SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+        SET v_first_seconds = v_ttl_seconds;
+        IF p_first_seconds < v_ttl_seconds THEN
+            SET v_first_seconds = p_first_seconds;
+        END IF;
+        SET v_expires_ts = v_now + (v_first_seconds) SECOND;
         SET v_lock_ts = v_now;
         IF v_old_lock_ts >= v_now THEN
             SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
@@ -118,7 +130,7 @@ main: BEGIN
             SET v_begun = v_now;
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
             IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN
-                SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
+                SET v_expires_ts = v_now + (v_first_seconds) SECOND;
                 IF v_lock_ts < v_now THEN
                     SET v_lock_ts = v_now;
                 END IF;
@@ -142,7 +154,7 @@ main: BEGIN
             SET p_old_department_id = v_old_department_id;
             SET p_fence = v_fence;
             SET p_expires_ts = v_expires_ts;
-            SET p_seconds_left = v_ttl_seconds;
+            SET p_seconds_left = v_first_seconds;
             LEAVE main;
         END IF;
     END WHILE;

@@ -3,7 +3,7 @@
 -- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
 --            N NONE: it had none; nothing changed.
 --            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..180, NULL = empty. Trailing
+-- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..150, NULL = empty. Trailing
 --            blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
@@ -33,8 +33,8 @@ BEGIN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
-        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     END IF;
     IF NOT_PLAIN(v_object_type || v_actor_id) THEN
         CALL appl_lock_check_text('drop_appl_lock_policy', 'p_object_type', v_object_type);

@@ -1,22 +1,29 @@
--- inbox_appl_locks: what concerns an operator: what others did with its locks, and who waits for them. It is for one call in
--- each heartbeat.
+-- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own
+-- requests were answered. It is for one call in each heartbeat.
 --
 -- Contract   At most p_max_rows rows. First the events after p_after_event_id in which somebody else is the actor: TAKEN, another
 --            operator has taken it from this one, or has handed it on; HANDED, it was transferred to this one; RELEASED, this one's
---            lock was ended. Then AWAITED: another operator waits for what this one holds, who waits longest first.
+--            lock was ended. GIVEN and YIELDED, this one's lock went to who asked for it, are told whoever the actor was. Then
+--            AWAITED, another operator waits or asks for what this one holds, and LATER and DECLINED, this one's own request was
+--            answered; oldest first. A request that was answered NO is not shown again.
 --            The next call names safe_event_id of this one; then an event may come twice.
 -- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = no event has been seen; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
 -- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN; who had it, HANDED; who ended it, RELEASED, without department; who waits, AWAITED);
---            event_ts (of the event; since when that one waits); seconds_left (to the end of this one's lock; 0 for
---            events); reason; safe_event_id (of the newest event that is 15 minutes old, p_after_event_id at least).
--- Raises     LK001 invalid argument. Nothing else on purpose.
--- Locks      Nothing that lasts: what is committed is read (cur_commit, the default), by indexes: the operator's own events, the
---            events of the last 15 minutes, and who waits for it, whose locks are read by their keys.
+--            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, who answered, LATER and DECLINED, both
+--            without department; who waits, AWAITED); event_ts (of the event or answer; since when that one waits);
+--            seconds_left (to the end of this one's lock; 0 unless AWAITED); reason; safe_event_id (of the newest event that is 15
+--            minutes old, p_after_event_id at least); of a request that this one is to answer message, client_id and the fence of
+--            the grant that it is about, else empty and 0.
+-- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
+-- Locks      What is committed is read (cur_commit, the default), by indexes: the operator's own events, the events of the last 15
+--            minutes, who waits or asks for it, whose locks are read by their keys, and its own requests. S2b locks new requests, to
+--            the end of the caller's transaction, where a type has a yield, once for each.
 -- Race-free  An event is numbered before its transaction commits. One that commits within 15 minutes of that is told; one whose
 --            transaction stays open longer may be missed.
+--            S2b changes a request only while it is for the grant that S2 has read. One that came later is for the next call.
 -- Differs    Db2 has no way to tell what is open that all of its platforms share: hence the 15 minutes.
+--            S2 passes over a row that is locked; in the moment between it and S2b a wait of up to 1 s is possible.
 
 --#SET TERMINATOR @
 
@@ -25,12 +32,12 @@ SPECIFIC inbox_appl_locks
 DYNAMIC RESULT SETS 1
 LANGUAGE SQL
 NOT DETERMINISTIC
-READS SQL DATA
+MODIFIES SQL DATA
 BEGIN
     DECLARE v_operator_id VARCHAR(4000);
     DECLARE v_after_event_id, v_safe_event_id, v_max_rows BIGINT;
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_limit INTEGER;
+    DECLARE v_limit, v_told INTEGER;
     DECLARE v_now, v_before TIMESTAMP;
 
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
@@ -47,8 +54,8 @@ BEGIN
         CALL appl_lock_check_text('inbox_appl_locks', 'p_operator_id', v_operator_id);
     END IF;
 
-    SET v_after_event_id = COALESCE(p_after_event_id, 0);
     SET v_limit = v_max_rows;
+    SET CURRENT LOCK TIMEOUT 1;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     SET v_before = v_now - (900) SECOND;
     -- S1: which event is behind all that may still come? The newest ones are read first, by the primary key.
@@ -63,7 +70,81 @@ BEGIN
         FETCH FIRST 1 ROWS ONLY
     ) AS o
     WITH CS;
-    -- S2: what is there to tell?
+    -- S2: which requests will this page be the first to show? The time of an answer begins then.
+    FOR request AS
+        SELECT
+            a.object_type AS c_object_type,
+            a.object_id AS c_object_id,
+            a.operator_id AS c_operator_id,
+            a.client_id AS c_client_id,
+            a.fence AS c_fence
+        FROM appl_lock_ask AS a
+        INNER JOIN appl_lock_policy AS p
+            ON p.object_type = a.object_type
+        INNER JOIN appl_lock AS l
+            ON l.object_type = a.object_type
+            AND l.object_id = a.object_id
+        WHERE a.holder_id = v_operator_id
+            AND a.shown_ts IS NULL
+            AND a.expires_ts > v_now
+            AND p.yield_after_seconds IS NOT NULL
+            AND l.operator_id = v_operator_id
+            AND l.fence = a.fence
+        WITH CS SKIP LOCKED DATA
+    DO
+        IF v_told IS NULL THEN
+            -- S2a: has the page room for all? The rows of S3, whoever holds the locks by now.
+            SELECT COUNT(*)
+            INTO v_told
+            FROM (
+                SELECT e.event_id
+                FROM appl_lock_event AS e
+                WHERE e.from_operator_id = v_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                    AND e.to_operator_id <> v_operator_id
+                UNION ALL
+                SELECT e.event_id
+                FROM appl_lock_event AS e
+                WHERE e.to_operator_id = v_operator_id
+                    AND e.event_id > v_after_event_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
+                UNION ALL
+                SELECT CAST(0 AS BIGINT) AS event_id
+                FROM appl_lock_waiter AS w
+                WHERE w.holder_id = v_operator_id
+                    AND w.operator_id <> v_operator_id
+                    AND w.expires_ts > v_now
+                UNION ALL
+                SELECT CAST(0 AS BIGINT) AS event_id
+                FROM appl_lock_ask AS a
+                WHERE a.holder_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> 'NO'
+                UNION ALL
+                SELECT CAST(0 AS BIGINT) AS event_id
+                FROM appl_lock_ask AS a
+                WHERE a.operator_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> ''
+            ) AS m
+            WITH CS;
+        END IF;
+        IF v_told < v_limit THEN
+            -- S2b: it is shown.
+            UPDATE appl_lock_ask AS a
+            SET shown_ts = v_now
+            WHERE a.object_type = c_object_type
+                AND a.object_id = c_object_id
+                AND a.operator_id = c_operator_id
+                AND a.client_id = c_client_id
+                AND a.fence = c_fence
+                AND a.shown_ts IS NULL;
+        END IF;
+    END FOR;
+    -- S3: what is there to tell?
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
@@ -76,54 +157,40 @@ BEGIN
                 m.event_ts,
                 CASE WHEN m.expires_ts > v_now THEN SECONDS_UP(v_now, m.expires_ts) ELSE 0 END AS seconds_left,
                 m.reason,
-                v_safe_event_id AS safe_event_id
+                v_safe_event_id AS safe_event_id,
+                m.message,
+                m.client_id,
+                m.fence
             FROM (
                 SELECT
-                    1 AS part,
-                    CAST(CASE WHEN e.event = 'RELEASED' THEN e.event ELSE 'TAKEN' END AS VARCHAR(8)) AS kind,
-                    e.event_id,
-                    e.object_type,
-                    e.object_id,
+                    1 AS part, CAST(CASE WHEN e.event = 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS VARCHAR(8)) AS kind, e.event_id,
+                    e.object_type, e.object_id,
                     CASE WHEN e.event = 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
-                    e.to_department_id AS other_department_id,
-                    e.event_ts,
-                    v_now AS expires_ts,
-                    e.reason
+                    e.to_department_id AS other_department_id, e.event_ts, v_now AS expires_ts, e.reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
                 FROM appl_lock_event AS e
                 WHERE e.from_operator_id = v_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                     AND e.to_operator_id <> v_operator_id
                 UNION ALL
                 SELECT
-                    1 AS part,
-                    CAST('HANDED' AS VARCHAR(8)) AS kind,
-                    e.event_id,
-                    e.object_type,
-                    e.object_id,
-                    e.from_operator_id AS other_operator_id,
-                    e.from_department_id AS other_department_id,
-                    e.event_ts,
-                    v_now AS expires_ts,
-                    e.reason
+                    1 AS part, CAST('HANDED' AS VARCHAR(8)) AS kind, e.event_id,
+                    e.object_type, e.object_id, e.from_operator_id AS other_operator_id,
+                    e.from_department_id AS other_department_id, e.event_ts, v_now AS expires_ts, e.reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
                 FROM appl_lock_event AS e
                 WHERE e.to_operator_id = v_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event = 'TRANSFERRED'
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
                 UNION ALL
                 SELECT
-                    2 AS part,
-                    CAST('AWAITED' AS VARCHAR(8)) AS kind,
-                    CAST(0 AS BIGINT) AS event_id,
-                    w.object_type,
-                    w.object_id,
-                    w.operator_id AS other_operator_id,
-                    w.department_id AS other_department_id,
-                    w.since_ts AS event_ts,
-                    l.expires_ts,
-                    '' AS reason
+                    2 AS part, CAST('AWAITED' AS VARCHAR(8)) AS kind, CAST(0 AS BIGINT) AS event_id,
+                    w.object_type, w.object_id, w.operator_id AS other_operator_id,
+                    w.department_id AS other_department_id, w.since_ts AS event_ts, l.expires_ts, '' AS reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
                 FROM appl_lock_waiter AS w
                 INNER JOIN appl_lock AS l
                     ON l.object_type = w.object_type
@@ -134,6 +201,33 @@ BEGIN
                     AND l.operator_id = v_operator_id
                     AND l.released_ts IS NULL
                     AND l.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    2 AS part, CAST('AWAITED' AS VARCHAR(8)) AS kind, CAST(0 AS BIGINT) AS event_id,
+                    a.object_type, a.object_id, a.operator_id AS other_operator_id,
+                    a.department_id AS other_department_id, a.since_ts AS event_ts, l.expires_ts, '' AS reason,
+                    a.message, a.client_id, l.fence
+                FROM appl_lock_ask AS a
+                INNER JOIN appl_lock AS l
+                    ON l.object_type = a.object_type
+                    AND l.object_id = a.object_id
+                WHERE a.holder_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> 'NO'
+                    AND l.operator_id = v_operator_id
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                UNION ALL
+                SELECT
+                    2 AS part, CAST(CASE WHEN a.answer = 'NO' THEN 'DECLINED' ELSE 'LATER' END AS VARCHAR(8)) AS kind,
+                    CAST(0 AS BIGINT) AS event_id,
+                    a.object_type, a.object_id, a.holder_id AS other_operator_id,
+                    '' AS other_department_id, a.answered_ts AS event_ts, v_now AS expires_ts, a.answer_reason AS reason,
+                    '' AS message, '' AS client_id, CAST(0 AS BIGINT) AS fence
+                FROM appl_lock_ask AS a
+                WHERE a.operator_id = v_operator_id
+                    AND a.expires_ts > v_now
+                    AND a.answer <> ''
             ) AS m
             ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
             FETCH FIRST v_limit ROWS ONLY

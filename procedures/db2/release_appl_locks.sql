@@ -81,7 +81,7 @@ BEGIN
             -- S2: hand it over.
             CALL appl_lock_move(
                 c_object_type, c_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-                'TRANSFERRED', p_actor_id, p_reason,
+                'TRANSFERRED', p_actor_id, p_reason, NULL, NULL,
                 v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
             );
             SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;

@@ -1,4 +1,5 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
+-- is told, and who sees whom.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
@@ -8,8 +9,8 @@
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
---            NULL = CHANGES. Trailing blanks are trimmed first.
+--            p_reason 0..150, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 when the policy changed thirty times during the call. -911 and -913 as
 --            get_appl_lock.
@@ -28,7 +29,7 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
-    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level VARCHAR(4000);
+    DECLARE v_object_type, v_take_reason_fl, v_actor_id, v_reason, v_history_level, v_presence_fl VARCHAR(4000);
     DECLARE v_longest_ttl_seconds BIGINT;
     DECLARE v_told VARCHAR(1020);
     DECLARE v_round, v_changed INTEGER DEFAULT 0;
@@ -42,6 +43,7 @@ main: BEGIN
     SET v_actor_id = RTRIM(COALESCE(p_actor_id, ''));
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
     SET v_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET v_presence_fl = RTRIM(COALESCE(p_presence_fl, 'Y'));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF v_longest_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -54,10 +56,14 @@ main: BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 180 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 180);
+    ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
+    ELSEIF v_presence_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
+    ELSEIF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds: 60 to 315360000';
     END IF;
     IF NOT_PLAIN(v_object_type || v_actor_id) THEN
         CALL appl_lock_check_text('set_appl_lock_policy', 'p_object_type', v_object_type);
@@ -66,7 +72,9 @@ main: BEGIN
 
     SET v_told = 'default ' || COALESCE(CAST(p_default_ttl_seconds AS VARCHAR(20)), 'none')
         || ', longest ' || COALESCE(CAST(p_longest_ttl_seconds AS VARCHAR(20)), 'none')
-        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level;
+        || ', take reason ' || v_take_reason_fl || ', history ' || v_history_level
+        || ', presence ' || v_presence_fl
+        || ', yield after ' || COALESCE(CAST(p_yield_after_seconds AS VARCHAR(20)), 'none');
     IF v_reason <> '' THEN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
@@ -79,7 +87,9 @@ main: BEGIN
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
             take_reason_fl = v_take_reason_fl,
-            history_level = v_history_level
+            history_level = v_history_level,
+            presence_fl = v_presence_fl,
+            yield_after_seconds = p_yield_after_seconds
         WHERE p.object_type = v_object_type;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 0 THEN
@@ -87,8 +97,14 @@ main: BEGIN
             BEGIN
                 DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;
                 SET v_changed = 1;
-                INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-                VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level);
+                INSERT INTO appl_lock_policy (
+                    object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl,
+                    yield_after_seconds
+                )
+                VALUES (
+                    v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, v_presence_fl,
+                    p_yield_after_seconds
+                );
             END;
         END IF;
         IF v_changed = 1 THEN

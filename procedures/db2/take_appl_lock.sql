@@ -80,6 +80,7 @@ main: BEGIN
     END IF;
     CALL appl_lock_move(
         v_object_type, v_object_id, NULL, p_expected_fence, v_operator_id, v_department_id, p_ttl_seconds, 'TAKEN', v_operator_id, v_reason,
+        NULL, NULL,
         v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;

@@ -73,7 +73,7 @@ main: BEGIN
 
     CALL appl_lock_move(
         v_object_type, v_object_id, v_from_operator_id, NULL, v_to_operator_id, v_to_department_id, p_ttl_seconds,
-        'TRANSFERRED', COALESCE(v_actor_id, ''), v_reason,
+        'TRANSFERRED', COALESCE(v_actor_id, ''), v_reason, NULL, NULL,
         v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;

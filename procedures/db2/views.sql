@@ -1,4 +1,4 @@
--- appl_lock_live, appl_lock_waiting, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for SELECT.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for SELECT.
 -- appl_lock_number is internal: the numbers 0 to 9999, of which thousand is the first digit.
 --
 -- Contract   The columns and their meaning are those of procedures/README.md. A view is read with its owner's rights: callers
@@ -51,6 +51,47 @@ LEFT OUTER JOIN appl_lock AS l
     AND l.expires_ts > t.now_ts
 @
 
+CREATE OR REPLACE VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    CASE WHEN a.since_ts < t.now_ts THEN SECONDS_DOWN(a.since_ts, t.now_ts) ELSE 0 END AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    COALESCE(l.operator_id, '') AS holder_id,
+    COALESCE(l.department_id, '') AS holder_department_id,
+    CASE WHEN l.expires_ts IS NOT NULL THEN SECONDS_UP(t.now_ts, l.expires_ts) ELSE 0 END AS seconds_left
+FROM appl_lock_ask AS a
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON a.expires_ts > t.now_ts
+LEFT OUTER JOIN appl_lock AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+    AND l.released_ts IS NULL
+    AND l.expires_ts > t.now_ts
+@
+
+CREATE OR REPLACE VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    SECONDS_UP(t.now_ts, v.expires_ts) AS seconds_left
+FROM appl_lock_viewer AS v
+INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SYSDUMMY1) AS t
+    ON v.expires_ts > t.now_ts
+@
+
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -77,7 +118,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p
 @
 

@@ -1,10 +1,15 @@
--- appl_lock_move: hand a held object to an operator, for take_appl_lock and transfer_appl_lock. Internal: nobody is granted it.
+-- appl_lock_move: hand a held object to an operator, for take, transfer, answer and ask. appl_lock_holder, appl_lock_unask: what answer
+-- and ask share besides. Internal: nobody is granted these.
 --
--- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED.
--- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever.
+-- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is that of the
+--            policy, and the grant ends after p_first_seconds at the latest, unless it is renewed.
+--            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for one.
+-- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever. p_unchanged_ts: the lock_ts of a grant that is
+--            moved only while nobody has renewed it. p_first_seconds: NULL = as long as the ttl says.
 -- Out        As the operations.
 -- Raises     As the operations.
--- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading.
+-- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. appl_lock_holder as it is told.
+--            appl_lock_unask locks the requests, and passes over those that another transaction has: it is called in a transaction.
 -- Race-free  S1 reads the row and locks it, S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes the fence
 --            greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is. S2 and the event are one transaction: the caller's, or one of
 --            the call's own. Only locking reads, so that a later get is not given an old snapshot.
@@ -23,6 +28,8 @@ CREATE PROCEDURE appl_lock_move(
     IN p_ttl_seconds BIGINT,
     IN p_actor_id VARCHAR(64),
     IN p_reason VARCHAR(255),
+    IN p_unchanged_ts DATETIME(6),
+    IN p_first_seconds BIGINT,
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(64),
@@ -79,7 +86,7 @@ main: BEGIN
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
         SET v_now = UTC_TIMESTAMP(6);
-        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence THEN
+        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_ok_fl = 'N';
             SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
@@ -91,7 +98,10 @@ main: BEGIN
 
         -- S2: a new grant, if it is still so.
         SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
+        SET v_ttl_seconds = LEAST(
+            IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
+        );
+        SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
         SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
         CALL appl_lock_begin(v_began);
         UPDATE appl_lock AS l
@@ -100,7 +110,7 @@ main: BEGIN
             l.fence = p_fence,
             l.acquired_ts = v_now,
             l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-            l.ttl_seconds = p_seconds_left,
+            l.ttl_seconds = v_ttl_seconds,
             l.expires_ts = p_expires_ts,
             l.note = ''
         WHERE l.object_type = p_object_type
@@ -124,7 +134,7 @@ main: BEGIN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_ok_fl = 'Y';
             -- A take tells whom it displaced.
-            IF p_event = 'TRANSFERRED' OR p_old_operator_id = p_to_operator_id THEN
+            IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
             END IF;
@@ -133,6 +143,74 @@ main: BEGIN
         SET v_round = v_round + 1;
     UNTIL v_round >= 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'applock: the object changed hands during the call; call again';
+END$$
+
+CREATE PROCEDURE appl_lock_holder(
+    IN p_lock BOOLEAN,
+    IN p_object_type VARCHAR(64),
+    IN p_object_id VARCHAR(255),
+    OUT p_holder_id VARCHAR(64),
+    OUT p_department_id VARCHAR(64),
+    OUT p_fence BIGINT,
+    OUT p_lock_ts DATETIME(6),
+    OUT p_ttl_seconds BIGINT,
+    OUT p_expires_ts DATETIME(6)
+)
+COMMENT 'Internal to applock: who holds an object, NULL for nobody, by a locking read if that is asked for.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    IF p_lock THEN
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > UTC_TIMESTAMP(6)
+        FOR UPDATE;
+    ELSE
+        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        FROM appl_lock AS l
+        WHERE l.object_type = p_object_type
+            AND l.object_id = p_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > UTC_TIMESTAMP(6);
+    END IF;
+END$$
+
+CREATE PROCEDURE appl_lock_unask(
+    IN p_object_type VARCHAR(64),
+    IN p_object_id VARCHAR(255),
+    IN p_operator_id VARCHAR(64)
+)
+COMMENT 'Internal to applock: removes the requests of an operator for an object that no other transaction is changing.'
+MODIFIES SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_client_id VARCHAR(64);
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE requests CURSOR FOR
+        SELECT a.client_id
+        FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+        WHERE a.object_type = p_object_type
+            AND a.object_id = p_object_id
+            AND a.operator_id = p_operator_id
+        FOR UPDATE SKIP LOCKED;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    OPEN requests;
+    FETCH requests INTO v_client_id;
+    WHILE v_more DO
+        DELETE FROM appl_lock_ask
+        WHERE object_type = p_object_type
+            AND object_id = p_object_id
+            AND operator_id = p_operator_id
+            AND client_id = v_client_id;
+        FETCH requests INTO v_client_id;
+    END WHILE;
+    CLOSE requests;
 END$$
 
 DELIMITER ;

@@ -135,7 +135,7 @@ BEGIN
         ELSEIF v_outcome = '' THEN
             CALL appl_lock_move(
                 'TRANSFERRED', v_row_type, v_row_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-                COALESCE(p_actor_id, ''), p_reason,
+                COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
                 v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
             );
         END IF;

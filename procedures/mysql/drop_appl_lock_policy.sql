@@ -2,7 +2,7 @@
 --
 -- Contract   Y DROPPED: the type has no policy any more. POLICY is an event, with who did it and why. N NONE: it had none.
 --            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_reason: 0..180, NULL = empty.
+-- In         p_reason: 0..150, NULL = empty.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
@@ -32,7 +32,7 @@ BEGIN
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_text('drop_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);

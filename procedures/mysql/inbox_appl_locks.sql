@@ -1,38 +1,77 @@
--- inbox_appl_locks: what concerns an operator: what others did with its locks, and who waits for them. It is for one call in each
--- heartbeat.
+-- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own requests were
+-- answered. It is for one call in each heartbeat.
 --
 -- Contract   First the events after p_after_event_id in which another than the operator is the actor: TAKEN, another operator has taken
---            its lock, or has handed it on to a third; HANDED, one was transferred to it; RELEASED, its lock was ended. Then AWAITED:
---            another operator waits for what this one holds, who waits longest first. What had expired is lost, and not taken.
+--            its lock, or has handed it on to a third; HANDED, one was transferred to it; RELEASED, its lock was ended. GIVEN and
+--            YIELDED, its lock went to who asked for it, are told whoever the actor was. Then AWAITED, another operator waits or asks
+--            for what this one holds, and LATER and DECLINED, its own request was answered; oldest first. A request that was answered NO
+--            is not shown again. What had expired is lost, and not taken.
 -- In         p_after_event_id: NULL = no event has been seen. p_max_rows: 1..10000, NULL = 1000.
--- Out        event_id: 0 unless an event. other_*: who has it now, TAKEN; who had it, HANDED; who ended it, RELEASED; who waits. event_ts:
---            of the event; since when that one waits. seconds_left: of the operator's lock; 0 for events. safe_event_id: the next
---            p_after_event_id.
+-- Out        event_id: 0 unless an event. other_*: who has it now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, who
+--            answered, LATER and DECLINED; who waits. event_ts: of the event; since when that one waits. seconds_left: of the operator's
+--            lock; 0 unless AWAITED. safe_event_id: the next p_after_event_id. message, client_id and fence: of a request to answer.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes. It reads the operator's own events from p_after_event_id on, the waiters that are
---            listed with the operator as the holder, and the lock of each by key.
+-- Locks      Never waits. It reads the operator's own events from p_after_event_id on, the waiters and requests that are listed with the
+--            operator as the holder, its own requests, and the lock of each by key. S3 writes only where a type has a yield, once for
+--            each request that the page has shown, passes over rows that another transaction has, and writes nothing in a transaction or
+--            on a server that only reads.
 -- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible first.
 --            safe_event_id is the last of the operator's events that is older than 15 minutes: a later call reads again what is younger.
+--            S1 reads before the page, so S2 shows what S3 marks, which locks and changes it in one statement and names its grant.
 -- Differs    An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
 --            each node numbers for itself: an event of another node may have a lesser number than an earlier one.
 
 DELIMITER $$
 
 CREATE PROCEDURE inbox_appl_locks_core(...)
-READS SQL DATA
+MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
     DECLARE v_after_event_id BIGINT DEFAULT COALESCE(p_after_event_id, 0);
     DECLARE v_now DATETIME(6);
+    DECLARE v_more BOOLEAN DEFAULT TRUE;
+    DECLARE v_object_type VARCHAR(64);
+    DECLARE v_object_id VARCHAR(255);
+    DECLARE v_asker_id VARCHAR(64);
+    DECLARE v_client_id VARCHAR(64);
+    DECLARE v_fence BIGINT;
+    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE shown CURSOR FOR
+        SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence
+        FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
+        STRAIGHT_JOIN appl_lock_policy AS p FORCE INDEX (PRIMARY)
+            ON p.object_type = q.object_type
+        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+            ON l.object_type = q.object_type
+            AND l.object_id = q.object_id
+        WHERE q.holder_id = p_operator_id
+            AND q.shown_ts IS NULL
+            AND q.answer <> 'NO'
+            AND q.expires_ts > v_now
+            AND p.yield_after_seconds IS NOT NULL
+            AND l.operator_id = p_operator_id
+            AND l.fence = q.fence
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    -- A server or a transaction that only reads.
+    DECLARE CONTINUE HANDLER FOR 1290, 1792, 1836 SET v_more = FALSE;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        SET SESSION sql_safe_updates = v_safe_updates;
+        RESIGNAL;
+    END;
 
     CALL appl_lock_text('inbox_appl_locks', 'p_operator_id', 'Y', 1, 64, p_operator_id);
     CALL appl_lock_number('inbox_appl_locks', 'p_after_event_id', 9223372036854775807, NULLIF(p_after_event_id, 0));
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
+    -- S1: which requests that can run out of time have not been shown? The cursor has them from now on.
+    OPEN shown;
 
-    -- By these indexes, whatever the statistics say: else each call could read the whole history.
+    -- S2: the page. By these indexes, whatever the statistics say: else each call could read the whole history.
     SELECT
         m.kind,
         m.event_id,
@@ -52,8 +91,8 @@ BEGIN
                     FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
                     WHERE e.from_operator_id = p_operator_id
                         AND e.event_id > v_after_event_id
-                        AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                        AND e.actor_id <> p_operator_id
+                        AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                        AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                         AND e.to_operator_id <> p_operator_id
                     ORDER BY e.event_id
                     LIMIT v_max_rows
@@ -64,8 +103,8 @@ BEGIN
                     FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
                     WHERE e.to_operator_id = p_operator_id
                         AND e.event_id > v_after_event_id
-                        AND e.event = 'TRANSFERRED'
-                        AND e.actor_id <> p_operator_id
+                        AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                        AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
                     ORDER BY e.event_id
                     LIMIT v_max_rows
                 )
@@ -73,14 +112,17 @@ BEGIN
                 LIMIT v_max_rows
             ) AS s
             WHERE s.event_ts < v_now - INTERVAL 900 SECOND
-        ), 0)) AS safe_event_id
+        ), 0)) AS safe_event_id,
+        m.message,
+        m.client_id,
+        m.fence
     FROM (
         SELECT a.*
         FROM (
             (
                 SELECT
                     1 AS part,
-                    IF(e.event = 'RELEASED', 'RELEASED', 'TAKEN') AS kind,
+                    IF(e.event = 'TRANSFERRED', 'TAKEN', e.event) AS kind,
                     e.event_id,
                     e.object_type,
                     e.object_id,
@@ -88,12 +130,15 @@ BEGIN
                     e.to_department_id AS other_department_id,
                     e.event_ts,
                     0 AS seconds_left,
-                    e.reason
+                    e.reason,
+                    '' AS message,
+                    '' AS client_id,
+                    0 AS fence
                 FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
                 WHERE e.from_operator_id = p_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                    AND e.actor_id <> p_operator_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                     AND e.to_operator_id <> p_operator_id
                 ORDER BY e.event_id
                 LIMIT v_max_rows
@@ -101,19 +146,20 @@ BEGIN
             UNION ALL
             (
                 SELECT
-                    1, 'HANDED', e.event_id, e.object_type, e.object_id, e.from_operator_id, e.from_department_id, e.event_ts, 0, e.reason
+                    1, 'HANDED', e.event_id, e.object_type, e.object_id, e.from_operator_id, e.from_department_id, e.event_ts, 0, e.reason,
+                    '', '', 0
                 FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
                 WHERE e.to_operator_id = p_operator_id
                     AND e.event_id > v_after_event_id
-                    AND e.event = 'TRANSFERRED'
-                    AND e.actor_id <> p_operator_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
                 ORDER BY e.event_id
                 LIMIT v_max_rows
             )
             UNION ALL
             SELECT
                 2, 'AWAITED', 0, w.object_type, w.object_id, w.operator_id, w.department_id, w.since_ts,
-                (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, ''
+                (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, '', '', '', 0
             FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_holder_ix)
             STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
                 ON l.object_type = w.object_type
@@ -124,11 +170,63 @@ BEGIN
                 AND l.operator_id = p_operator_id
                 AND l.released_ts IS NULL
                 AND l.expires_ts > v_now
+            UNION ALL
+            SELECT
+                2, 'AWAITED', 0, q.object_type, q.object_id, q.operator_id, q.department_id, q.since_ts,
+                (TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, '', q.message, q.client_id, l.fence
+            FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
+            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+                ON l.object_type = q.object_type
+                AND l.object_id = q.object_id
+            WHERE q.holder_id = p_operator_id
+                AND q.answer <> 'NO'
+                AND q.expires_ts > v_now
+                AND l.operator_id = p_operator_id
+                AND l.released_ts IS NULL
+                AND l.expires_ts > v_now
+            UNION ALL
+            SELECT
+                2, IF(q.answer = 'NO', 'DECLINED', 'LATER'), 0, q.object_type, q.object_id, q.holder_id, '', q.answered_ts, 0,
+                q.answer_reason, '', '', 0
+            FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_operator_ix)
+            WHERE q.operator_id = p_operator_id
+                AND q.answer <> ''
+                AND q.expires_ts > v_now
         ) AS a
         ORDER BY a.part, a.event_id, a.event_ts, a.object_type, a.object_id, a.other_operator_id
         LIMIT v_max_rows
     ) AS m
     ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
+
+    IF FOUND_ROWS() < v_max_rows AND LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
+        FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+        -- MariaDB's safe updates refuse S3, because it reads all that the inner SELECT has found.
+        SET SESSION sql_safe_updates = FALSE;
+        WHILE v_more DO
+            -- S3: the page has shown it, so the time of its answer begins.
+            UPDATE (
+                SELECT r.object_type, r.object_id, r.operator_id, r.client_id
+                FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
+                WHERE r.object_type = v_object_type
+                    AND r.object_id = v_object_id
+                    AND r.operator_id = v_asker_id
+                    AND r.client_id = v_client_id
+                    AND r.fence = v_fence
+                    AND r.shown_ts IS NULL
+                LIMIT 1
+                FOR UPDATE SKIP LOCKED
+            ) AS k
+            STRAIGHT_JOIN appl_lock_ask AS q FORCE INDEX (PRIMARY)
+                ON q.object_type = k.object_type
+                AND q.object_id = k.object_id
+                AND q.operator_id = k.operator_id
+                AND q.client_id = k.client_id
+            SET q.shown_ts = UTC_TIMESTAMP(6);
+            FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+        END WHILE;
+        SET SESSION sql_safe_updates = v_safe_updates;
+    END IF;
+    CLOSE shown;
 END$$
 
 DELIMITER ;

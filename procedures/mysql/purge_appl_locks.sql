@@ -1,14 +1,15 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters
---            that have been dead for as long go as well, at most as many, and are not counted. No live lock and no event is touched.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters,
+--            requests and viewers that have been dead for as long go as well, at most as many of each, and are not counted. No live lock
+--            and no event is touched.
 --            PURGED is an event, if there is anything to count: its reason is the number.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
 --            new object, or for another purge. 1213 deadlock.
 -- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It passes over rows that another
---            transaction is changing (S3, S6).
+--            transaction is changing (S3, S6, S9, S12).
 -- Race-free  Get of a row being purged: S4 judges the newest row once it is locked; a get that waited inserts a new row.
 --            A fence never falls: S2 raises appl_lock_fence before the first row goes, and S4 removes no row of a greater fence; a new
 --            row's fence is greater than that. A row goes only when its fence lies in the past, so new fences stay near now.
@@ -33,6 +34,8 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
     DECLARE v_waiters BIGINT DEFAULT 0;
+    DECLARE v_requests BIGINT DEFAULT 0;
+    DECLARE v_viewers BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
@@ -128,6 +131,88 @@ BEGIN
                     AND client_id = v_client_id
                     AND expires_ts < v_before;
                 SET v_waiters = v_waiters + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+
+    SET v_object_type = '';
+    SET v_object_id = '';
+    SET v_operator_id = '';
+    SET v_client_id = '';
+    SET v_more = TRUE;
+    WHILE v_more AND v_requests < v_max_rows DO
+        -- S8: the next request that could go.
+        SELECT a.object_type, a.object_id, a.operator_id, a.client_id
+        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        FROM appl_lock_ask AS a
+        WHERE (a.object_type > v_object_type OR (a.object_type = v_object_type
+                AND (a.object_id > v_object_id OR (a.object_id = v_object_id
+                AND (a.operator_id > v_operator_id OR (a.operator_id = v_operator_id
+                AND a.client_id > v_client_id))))))
+            AND a.expires_ts < v_before
+        ORDER BY a.object_type, a.object_id, a.operator_id, a.client_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S9: is another transaction changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_ask AS a
+            WHERE a.object_type = v_object_type
+                AND a.object_id = v_object_id
+                AND a.operator_id = v_operator_id
+                AND a.client_id = v_client_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S10: remove it.
+                DELETE FROM appl_lock_ask
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND operator_id = v_operator_id
+                    AND client_id = v_client_id
+                    AND expires_ts < v_before;
+                SET v_requests = v_requests + ROW_COUNT();
+            END IF;
+            SET v_more = TRUE;
+        END IF;
+    END WHILE;
+
+    SET v_object_type = '';
+    SET v_object_id = '';
+    SET v_operator_id = '';
+    SET v_client_id = '';
+    SET v_more = TRUE;
+    WHILE v_more AND v_viewers < v_max_rows DO
+        -- S11: the next viewer that could go.
+        SELECT v.object_type, v.object_id, v.operator_id, v.client_id
+        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        FROM appl_lock_viewer AS v
+        WHERE (v.object_type > v_object_type OR (v.object_type = v_object_type
+                AND (v.object_id > v_object_id OR (v.object_id = v_object_id
+                AND (v.operator_id > v_operator_id OR (v.operator_id = v_operator_id
+                AND v.client_id > v_client_id))))))
+            AND v.expires_ts < v_before
+        ORDER BY v.object_type, v.object_id, v.operator_id, v.client_id
+        LIMIT 1;
+        IF v_more THEN
+            -- S12: is another transaction changing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_viewer AS v
+            WHERE v.object_type = v_object_type
+                AND v.object_id = v_object_id
+                AND v.operator_id = v_operator_id
+                AND v.client_id = v_client_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_more THEN
+                -- S13: remove it.
+                DELETE FROM appl_lock_viewer
+                WHERE object_type = v_object_type
+                    AND object_id = v_object_id
+                    AND operator_id = v_operator_id
+                    AND client_id = v_client_id
+                    AND expires_ts < v_before;
+                SET v_viewers = v_viewers + ROW_COUNT();
             END IF;
             SET v_more = TRUE;
         END IF;

@@ -1,10 +1,12 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
+-- is told, and who sees whom.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had. POLICY is an event, with what it says now, who did it and why.
 --            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then. Under ALL
 --            the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the holder's next get on.
 -- In         p_default_ttl_seconds: NULL = 604800; not above p_longest_ttl_seconds, NULL = 315360000. p_take_reason_fl: NULL = Y.
---            p_reason: 0..180, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
+--            p_reason: 0..150, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
+--            p_presence_fl: NULL = Y. p_yield_after_seconds: 60 or more, NULL = for ever.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
@@ -35,6 +37,7 @@ BEGIN
 
     SET p_take_reason_fl = RTRIM(COALESCE(p_take_reason_fl, 'Y'));
     SET p_history_level = RTRIM(COALESCE(p_history_level, 'CHANGES'));
+    SET p_presence_fl = RTRIM(COALESCE(p_presence_fl, 'Y'));
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_text('set_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('set_appl_lock_policy', 'p_longest_ttl_seconds', 315360000, v_longest_ttl_seconds);
@@ -43,27 +46,41 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     END IF;
     CALL appl_lock_text('set_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
-    CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 180, p_reason);
+    CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     IF p_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
+    END IF;
+    IF p_presence_fl NOT IN ('Y', 'N') THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
+    END IF;
+    IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds must be 60 to 315360000';
     END IF;
 
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-    VALUES (p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level)
+    INSERT INTO appl_lock_policy (
+        object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
+    )
+    VALUES (
+        p_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, p_take_reason_fl, p_history_level, p_presence_fl,
+        p_yield_after_seconds
+    )
     ON DUPLICATE KEY UPDATE
         default_ttl_seconds = p_default_ttl_seconds,
         longest_ttl_seconds = p_longest_ttl_seconds,
         take_reason_fl = p_take_reason_fl,
-        history_level = p_history_level;
+        history_level = p_history_level,
+        presence_fl = p_presence_fl,
+        yield_after_seconds = p_yield_after_seconds;
     CALL appl_lock_record(
         'POLICY', p_object_type, '', p_actor_id, '', '', 0, '', '', 0,
         CONCAT(
             'default ', COALESCE(p_default_ttl_seconds, 'none'), ', longest ', COALESCE(p_longest_ttl_seconds, 'none'),
-            ', take reason ', p_take_reason_fl, ', history ', p_history_level, IF(p_reason = '', '', ': '), p_reason
+            ', take reason ', p_take_reason_fl, ', history ', p_history_level, ', presence ', p_presence_fl,
+            ', yield after ', COALESCE(p_yield_after_seconds, 'none'), IF(p_reason = '', '', ': '), p_reason
         )
     );
     IF v_began THEN

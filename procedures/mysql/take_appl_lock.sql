@@ -32,7 +32,8 @@ BEGIN
     CALL appl_lock_number('take_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
     CALL appl_lock_enter();
     CALL appl_lock_move(
-        'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds, p_operator_id, p_reason,
+        'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds,
+        p_operator_id, p_reason, NULL, NULL,
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END$$

@@ -33,7 +33,7 @@ BEGIN
     CALL appl_lock_enter();
     CALL appl_lock_move(
         'TRANSFERRED', p_object_type, p_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
-        COALESCE(p_actor_id, ''), p_reason,
+        COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
         p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
     );
 END$$

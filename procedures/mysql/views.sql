@@ -1,7 +1,7 @@
--- The views: what locks, waiters, events, policies and numbers there are. internal/db/views.go has their columns.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are. internal/db/views.go has their columns.
 --
--- Contract   A row for each live lock, waiter that is listed, event, policy, and type with department. Page by a WHERE on the key behind the
---            last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
+-- Contract   A row for each live lock, waiter, request and viewer that is listed, event, policy, and type with department. Page
+--            by a WHERE on the key behind the last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
 -- In         None.
 -- Out        Their columns. Seconds that lie ahead are rounded up, those that lie behind are rounded down.
 -- Raises     Nothing.
@@ -48,6 +48,43 @@ LEFT JOIN appl_lock AS l
     AND l.expires_ts > UTC_TIMESTAMP(6)
 WHERE w.expires_ts > UTC_TIMESTAMP(6);
 
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    GREATEST(TIMESTAMPDIFF(SECOND, a.since_ts, UTC_TIMESTAMP(6)), 0) AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    COALESCE(l.operator_id, '') AS holder_id,
+    COALESCE(l.department_id, '') AS holder_department_id,
+    COALESCE((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left
+FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
+LEFT JOIN appl_lock AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+    AND l.released_ts IS NULL
+    AND l.expires_ts > UTC_TIMESTAMP(6)
+WHERE a.expires_ts > UTC_TIMESTAMP(6);
+
+CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v.expires_ts) + 999999) DIV 1000000, 1) AS seconds_left
+FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
+WHERE v.expires_ts > UTC_TIMESTAMP(6);
+
 CREATE ALGORITHM = MERGE SQL SECURITY DEFINER VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -73,7 +110,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p;
 
 CREATE ALGORITHM = TEMPTABLE SQL SECURITY DEFINER VIEW appl_lock_stats AS

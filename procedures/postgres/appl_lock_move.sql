@@ -1,10 +1,12 @@
--- appl_lock_move: begin a new grant in place of a live one, for transfer_appl_lock and take_appl_lock. Internal.
+-- appl_lock_move: begin a new grant in place of a live one, for transfer, take, answer and ask. Internal.
 --
 -- Contract   Y and p_event: p_from_operator_id held it (NULL: whoever), by the grant p_expected_fence (NULL: whichever);
 --            p_to_operator_id holds it now: a new grant, a greater fence, an empty note. That is an event, p_event.
---            p_old_* tell from whom it went. The longest ttl of the type's policy is that of the new grant, too.
+--            p_old_* tell from whom it went. The longest ttl of the type's policy is that of the new grant, too. With
+--            p_first_seconds its ttl is the policy's, and it ends after that many seconds at the latest, unless it is renewed.
 --            N HELD: another operator or grant holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody.
--- In         p_routine, for messages. The others as in transfer_appl_lock and take_appl_lock, checked.
+-- In         p_routine, for messages; p_unchanged_ts, the lock_ts of a grant that is moved only while nobody has renewed it.
+--            The others as in transfer_appl_lock and take_appl_lock, checked.
 -- Out        As transfer_appl_lock, but for p_old_*.
 -- Raises     LK003 when the object changed thirty times during the call.
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's row, to the end of the caller's transaction.
@@ -24,6 +26,8 @@ CREATE OR REPLACE FUNCTION appl_lock_move(
     p_ttl_seconds bigint,
     p_actor_id text,
     p_reason text,
+    p_unchanged_ts timestamptz,
+    p_first_seconds bigint,
     OUT p_ok_fl character(1),
     OUT p_outcome text,
     OUT p_old_operator_id text,
@@ -38,11 +42,18 @@ DECLARE
     v_fence bigint;
     v_lock_ts timestamptz;
     v_ttl_seconds bigint;
+    v_first_seconds bigint;
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: the row and the policy.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
-            least(coalesce(p_ttl_seconds, l.ttl_seconds), p.longest_ttl_seconds)
+            least(
+                CASE
+                    WHEN p_first_seconds IS NULL THEN coalesce(p_ttl_seconds, l.ttl_seconds)
+                    ELSE coalesce(p.default_ttl_seconds, 604800)
+                END,
+                p.longest_ttl_seconds
+            )
         INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
         FROM appl_lock AS l
         LEFT JOIN appl_lock_policy AS p
@@ -60,10 +71,11 @@ BEGIN
             p_seconds_left := 0;
             RETURN;
         END IF;
-        IF p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence THEN
+        IF p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
             p_outcome := 'HELD';
             RETURN;
         END IF;
+        v_first_seconds := least(v_ttl_seconds, p_first_seconds);
 
         -- S2: the compare and set.
         UPDATE appl_lock AS l
@@ -76,7 +88,7 @@ BEGIN
                     appl_lock_next_fence(l.fence, t.now_ts),
                     t.now_ts,
                     greatest(t.now_ts, l.lock_ts + interval '1 microsecond'),
-                    t.now_ts + make_interval(secs => v_ttl_seconds)
+                    t.now_ts + make_interval(secs => v_first_seconds)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
         WHERE l.object_type = p_object_type
@@ -95,7 +107,7 @@ BEGIN
             );
             p_ok_fl := 'Y';
             p_outcome := p_event;
-            p_seconds_left := v_ttl_seconds;
+            p_seconds_left := v_first_seconds;
             RETURN;
         END IF;
     END LOOP;
@@ -105,5 +117,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text) IS
+COMMENT ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text, timestamptz, bigint) IS
     'Internal to applock: begins a new grant in place of a live one.';

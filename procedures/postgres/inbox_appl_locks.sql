@@ -1,29 +1,33 @@
--- inbox_appl_locks: what concerns an operator: what others did with its locks, and who waits for them. It is for one call in each
--- heartbeat.
+-- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own
+-- requests were answered. It is for one call in each heartbeat.
 --
 -- Contract   At most p_max_rows rows. First the events after p_after_event_id in which somebody else is the actor, in their order:
 --            TAKEN, another operator has taken it from this one, or has handed it on to a third; HANDED, it was transferred to
---            this one; RELEASED, this one's lock was ended. Then AWAITED, another operator waits for what this one holds, who
---            waits longest first. A lock that had expired when another operator got it was lost, and not taken.
+--            this one; RELEASED, this one's lock was ended. GIVEN and YIELDED, this one's lock went to who asked for it, are told
+--            whoever the actor was. Then AWAITED, another operator waits or asks for what this one holds, and LATER and DECLINED,
+--            this one's own request was answered; oldest first. A request that was answered NO is not shown again.
+--            A lock that had expired when another operator got it was lost, and not taken.
 --            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed; one
 --            above it comes again. When the page is full of events, it is at most the last one of them.
 -- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
 -- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN; who had it, HANDED; who ended it, RELEASED, without department; who waits, AWAITED);
---            event_ts (of the event; since when that one waits); seconds_left (from now to the end of
---            this one's lock; 0 for events); reason; safe_event_id (the same in each row).
--- Raises     LK001 invalid argument. Nothing else on purpose.
--- Locks      Nothing; never waits and never writes. It reads by index only: the operator's own events from p_after_event_id on,
---            the waiters for what it holds, and their locks by key. S1 reads an event for each doubling of the distance.
--- Race-free  The answer is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
+--            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, and who answered, LATER and DECLINED, all
+--            three without department; who waits, AWAITED); event_ts (of the event; since when that one waits); seconds_left (to
+--            the end of this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this
+--            one is to answer message, client_id and the fence of the grant that it is about, else empty and 0.
+-- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
+-- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
+--            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
+--            S3 writes only where a type has a yield, once for each request, and not in a transaction that only reads.
+-- Race-free  The page is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
 --            next_xid of an event is not above xmin, such a transaction got its id, and so its numbers, after that event
 --            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's: its
 --            events were numbered before all that come now, so each that counts is safe.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
 CREATE OR REPLACE FUNCTION inbox_appl_locks(...) RETURNS SETOF record
-LANGUAGE plpgsql STABLE SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 -- By an index, in its order, whatever the statistics say and whenever the plans were made.
 SET enable_seqscan = 'off'
@@ -44,6 +48,7 @@ DECLARE
     v_event_id bigint := 9223372036854775807;
     v_step bigint := 1;
     v_next_xid xid8;
+    v_rows bigint;
 BEGIN
     -- S1: a late event that no open transaction can come before.
     LOOP
@@ -55,10 +60,8 @@ BEGIN
         ORDER BY e.event_id DESC
         LIMIT 1;
         EXIT WHEN NOT FOUND;
-        IF v_next_xid <= v_xmin THEN
-            v_safe_event_id := v_event_id;
-            EXIT;
-        END IF;
+        v_safe_event_id := CASE WHEN v_next_xid <= v_xmin THEN v_event_id ELSE v_after_event_id END;
+        EXIT WHEN v_next_xid <= v_xmin;
         v_event_id := v_event_id - v_step;
         v_step := v_step * 2;
     END LOOP;
@@ -66,7 +69,7 @@ BEGIN
     -- S2: the page.
     RETURN QUERY
     SELECT
-        m.kind,
+        m.kind::text,
         m.event_id,
         m.object_type::text,
         m.object_id::text,
@@ -78,7 +81,10 @@ BEGIN
         CASE
             WHEN count(*) FILTER (WHERE m.part = 1) OVER () < v_max_rows THEN v_safe_event_id
             ELSE least(v_safe_event_id, max(m.event_id) OVER ())
-        END
+        END,
+        m.message::text,
+        m.client_id::text,
+        m.fence
     FROM (
         SELECT p.*
         FROM (
@@ -86,7 +92,7 @@ BEGIN
             (
                 SELECT
                     1 AS part,
-                    CASE e.event WHEN 'RELEASED' THEN 'RELEASED' ELSE 'TAKEN' END AS kind,
+                    CASE e.event WHEN 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS kind,
                     e.event_id,
                     e.object_type,
                     e.object_id,
@@ -94,12 +100,15 @@ BEGIN
                     e.to_department_id AS other_department_id,
                     e.event_ts,
                     0::bigint AS seconds_left,
-                    e.reason
+                    e.reason,
+                    '' AS message,
+                    '' AS client_id,
+                    0::bigint AS fence
                 FROM appl_lock_event AS e
                 WHERE (e.from_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.from_operator_id <= v_operator_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                     AND e.to_operator_id <> v_operator_id
                 ORDER BY e.from_operator_id, e.event_id
                 LIMIT v_max_rows
@@ -116,12 +125,15 @@ BEGIN
                     e.from_department_id,
                     e.event_ts,
                     0,
-                    e.reason
+                    e.reason,
+                    '',
+                    '',
+                    0
                 FROM appl_lock_event AS e
                 WHERE (e.to_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.to_operator_id <= v_operator_id
-                    AND e.event = 'TRANSFERRED'
-                    AND e.actor_id <> v_operator_id
+                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
                 ORDER BY e.to_operator_id, e.event_id
                 LIMIT v_max_rows
             )
@@ -136,7 +148,10 @@ BEGIN
                 w.department_id,
                 w.since_ts,
                 appl_lock_seconds_left(l.expires_ts),
-                ''
+                '',
+                '',
+                '',
+                0
             FROM appl_lock_waiter AS w
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts
@@ -151,10 +166,84 @@ BEGIN
             WHERE w.holder_id = v_operator_id
                 AND w.operator_id <> v_operator_id
                 AND w.expires_ts > v_now
+            UNION ALL
+            SELECT
+                2,
+                'AWAITED',
+                0,
+                a.object_type,
+                a.object_id,
+                a.operator_id,
+                a.department_id,
+                a.since_ts,
+                appl_lock_seconds_left(l.expires_ts),
+                '',
+                a.message,
+                a.client_id,
+                l.fence
+            FROM appl_lock_ask AS a
+            CROSS JOIN LATERAL (
+                SELECT h.expires_ts, h.fence
+                FROM appl_lock AS h
+                WHERE h.object_type = a.object_type
+                    AND h.object_id = a.object_id
+                    AND h.operator_id = v_operator_id
+                    AND h.released_ts IS NULL
+                    AND h.expires_ts > v_now
+                LIMIT 1
+            ) AS l
+            WHERE a.holder_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> 'NO'
+            UNION ALL
+            SELECT
+                2,
+                CASE a.answer WHEN 'NO' THEN 'DECLINED' ELSE 'LATER' END,
+                0,
+                a.object_type,
+                a.object_id,
+                a.holder_id,
+                '',
+                a.answered_ts,
+                0,
+                a.answer_reason,
+                '',
+                '',
+                0
+            FROM appl_lock_ask AS a
+            WHERE a.operator_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> ''
         ) AS p
         ORDER BY p.part, p.event_id, p.event_ts, p.object_type, p.object_id, p.other_operator_id
         LIMIT v_max_rows
     ) AS m
     ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
+
+    -- S3: the time of an answer begins when the page has shown the request.
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    IF v_rows < v_max_rows AND current_setting('transaction_read_only') = 'off' THEN
+        UPDATE appl_lock_ask AS a
+        SET shown_ts = clock_timestamp()
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                INNER JOIN appl_lock_policy AS p
+                    ON p.object_type = s.object_type
+                INNER JOIN appl_lock AS l
+                    ON l.object_type = s.object_type
+                    AND l.object_id = s.object_id
+                    AND l.operator_id = s.holder_id
+                    AND l.fence = s.fence
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > v_now
+                WHERE s.holder_id = v_operator_id
+                    AND s.shown_ts IS NULL
+                    AND s.answer <> 'NO'
+                    AND s.expires_ts > v_now
+                    AND p.yield_after_seconds IS NOT NULL
+                FOR NO KEY UPDATE OF s SKIP LOCKED
+            ));
+    END IF;
 END
 $$;

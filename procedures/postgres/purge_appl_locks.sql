@@ -1,17 +1,17 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. A number below
---            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters that have been dead
---            for as long go as well, at most p_max_rows of them, and are not counted.
+--            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and viewers that
+--            have been dead for as long go as well, at most p_max_rows of each, and are not counted.
 --            The number, if it is not 0, is an event, PURGED: its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      The rows it removes, to the end of the caller's transaction. Rows that another transaction is changing are passed
---            over, never waited for. S3 waits for another purge.
+--            over, never waited for. S5 waits for another purge.
 -- Race-free  Get of a row being purged: FOR UPDATE decides which of them has the row; purge judges the
 --            row again once it is locked, and a get that waited inserts a new row.
---            Fences never fall: S3 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
+--            Fences never fall: S5 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
 --            it. A row whose fence lies in the future, because the clock was set back, stays.
 -- Differs    Nothing: this is the reference.
 
@@ -39,6 +39,18 @@ DECLARE
         WHERE w.expires_ts < v_before
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
+    v_unasked CURSOR FOR
+        SELECT
+        FROM appl_lock_ask AS a
+        WHERE a.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
+    v_gone CURSOR FOR
+        SELECT
+        FROM appl_lock_viewer AS v
+        WHERE v.expires_ts < v_before
+        LIMIT v_max_rows
+        FOR UPDATE SKIP LOCKED;
 BEGIN
     p_purged := 0;
     -- S1: the rows.
@@ -51,8 +63,16 @@ BEGIN
     FOR v_row IN v_dead LOOP
         DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
     END LOOP;
+    -- S3: the requests.
+    FOR v_row IN v_unasked LOOP
+        DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
+    END LOOP;
+    -- S4: the viewers.
+    FOR v_row IN v_gone LOOP
+        DELETE FROM appl_lock_viewer WHERE CURRENT OF v_gone;
+    END LOOP;
     IF p_purged > 0 THEN
-        -- S3: the greatest fence.
+        -- S5: the greatest fence.
         UPDATE appl_lock_fence AS f
         SET fence = v_fence
         WHERE f.fence < v_fence;

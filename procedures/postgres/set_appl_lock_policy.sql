@@ -1,4 +1,5 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
+-- is told, and who sees whom.
 --
 -- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
 --            of the history: POLICY, with what it says now, who did it and why.
@@ -8,8 +9,8 @@
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..180, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
---            NULL = CHANGES. Trailing blanks are trimmed first.
+--            p_reason 0..150, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
+--            NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
@@ -32,6 +33,7 @@ DECLARE
     );
     v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
     v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
+    v_presence_fl text := coalesce(rtrim(p_presence_fl, ' '), 'Y');
     v_actor_id text;
     v_reason text;
 BEGIN
@@ -45,28 +47,47 @@ BEGIN
             COLUMN = 'p_take_reason_fl';
     END IF;
     v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
-    v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 180, false);
+    v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 150, false);
     IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
             MESSAGE = 'set_appl_lock_policy: p_history_level is ALL or CHANGES',
             COLUMN = 'p_history_level';
     END IF;
+    IF v_presence_fl NOT IN ('Y', 'N') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'set_appl_lock_policy: p_presence_fl must be Y or N',
+            COLUMN = 'p_presence_fl';
+    END IF;
+    IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = format('set_appl_lock_policy: p_yield_after_seconds is %s, not 60 to 315360000', p_yield_after_seconds),
+            COLUMN = 'p_yield_after_seconds';
+    END IF;
 
     -- S1: this is the policy from now on.
-    INSERT INTO appl_lock_policy (object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level)
-    VALUES (v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level)
+    INSERT INTO appl_lock_policy (
+        object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
+    )
+    VALUES (
+        v_object_type, p_default_ttl_seconds, p_longest_ttl_seconds, v_take_reason_fl, v_history_level, v_presence_fl,
+        p_yield_after_seconds
+    )
     ON CONFLICT ON CONSTRAINT appl_lock_policy_pk DO UPDATE
     SET default_ttl_seconds = excluded.default_ttl_seconds,
         longest_ttl_seconds = excluded.longest_ttl_seconds,
         take_reason_fl = excluded.take_reason_fl,
-        history_level = excluded.history_level;
+        history_level = excluded.history_level,
+        presence_fl = excluded.presence_fl,
+        yield_after_seconds = excluded.yield_after_seconds;
     PERFORM appl_lock_record(
         'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
         format(
-            'default %s, longest %s, take reason %s, history %s',
+            'default %s, longest %s, take reason %s, history %s, presence %s, yield after %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
-            v_take_reason_fl, v_history_level
+            v_take_reason_fl, v_history_level, v_presence_fl, coalesce(p_yield_after_seconds::text, 'none')
         ) || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_ok_fl := 'Y';

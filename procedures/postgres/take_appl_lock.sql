@@ -47,7 +47,7 @@ BEGIN
     END IF;
     v_moved := appl_lock_move(
         'take_appl_lock', 'TAKEN', v_object_type, v_object_id, NULL, p_expected_fence,
-        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason
+        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason, NULL, NULL
     );
     v_own := v_moved.p_ok_fl = 'Y' AND v_moved.p_old_operator_id = v_operator_id;
     p_ok_fl := v_moved.p_ok_fl;

@@ -1,12 +1,13 @@
--- appl_lock_live, appl_lock_waiting, appl_lock_history, appl_lock_policies, appl_lock_stats: what there is, for everybody who reads.
+-- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for everybody who reads.
 --
--- Contract   A row for each live lock, waiter, event, type with a policy, and type and department. A page is a WHERE on the key behind
+-- Contract   A row for each live lock, waiter, request and viewer, event, type with a policy, and type and department. A page is a WHERE on the key behind
 --            the last row, ORDER BY and LIMIT. The columns are in the contract.
 -- Rights     They read with their owner's rights; a reader needs SELECT on the view, and nothing on the tables.
 -- Locks      Nothing; they never wait and never write.
 -- Race-free  One snapshot; now is the start of the reader's statement.
 -- Differs    The clock is statement_timestamp(): with a volatile one a join could not use the key. Whether a lock is live is one
---            expression, for which the planner has no statistics that could be old.
+--            expression, for which the planner has no statistics that could be old. A standby has no
+--            appl_lock_viewers: its table is unlogged.
 
 CREATE OR REPLACE VIEW appl_lock_live AS
 SELECT
@@ -44,6 +45,42 @@ LEFT JOIN appl_lock AS l
     AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
 WHERE w.expires_ts > statement_timestamp();
 
+CREATE OR REPLACE VIEW appl_lock_asking AS
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.department_id,
+    a.client_id,
+    a.message,
+    a.since_ts,
+    a.until_ts,
+    greatest(floor(extract(epoch FROM statement_timestamp() - a.since_ts)), 0)::bigint AS waited_seconds,
+    a.answer,
+    a.answer_reason,
+    coalesce(l.operator_id, '') AS holder_id,
+    coalesce(l.department_id, '') AS holder_department_id,
+    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+FROM appl_lock_ask AS a
+LEFT JOIN appl_lock AS l
+    ON l.object_type = a.object_type
+    AND l.object_id = a.object_id
+    AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
+WHERE a.expires_ts > statement_timestamp();
+
+CREATE OR REPLACE VIEW appl_lock_viewers AS
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.department_id,
+    v.client_id,
+    v.state,
+    v.since_ts,
+    ceil(extract(epoch FROM v.expires_ts - statement_timestamp()))::bigint AS seconds_left
+FROM appl_lock_viewer AS v
+WHERE v.expires_ts > statement_timestamp();
+
 CREATE OR REPLACE VIEW appl_lock_history AS
 SELECT
     e.event_id,
@@ -69,7 +106,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policy AS p;
 
 CREATE OR REPLACE VIEW appl_lock_stats AS

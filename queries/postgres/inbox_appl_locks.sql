@@ -9,7 +9,10 @@ SELECT
     event_ts::timestamptz AS event_ts,
     seconds_left::bigint AS seconds_left,
     reason::text AS reason,
-    safe_event_id::bigint AS safe_event_id
+    safe_event_id::bigint AS safe_event_id,
+    message::text AS message,
+    client_id::text AS client_id,
+    fence::bigint AS fence
 FROM inbox_appl_locks(
     @operator_id::text,
     sqlc.narg('after_event_id')::bigint,

@@ -9,5 +9,7 @@ FROM set_appl_lock_policy_row(
     @take_reason_fl::text,
     @actor_id::text,
     @reason::text,
-    @history_level::text
+    @history_level::text,
+    @presence_fl::text,
+    sqlc.narg('yield_after_seconds')::bigint
 );

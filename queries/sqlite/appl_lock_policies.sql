@@ -14,7 +14,9 @@ SELECT
     CAST(coalesce(default_ttl_seconds, 0) AS INTEGER) AS default_ttl_seconds,
     CAST(coalesce(longest_ttl_seconds, 0) AS INTEGER) AS longest_ttl_seconds,
     take_reason_fl,
-    history_level
+    history_level,
+    presence_fl,
+    CAST(coalesce(yield_after_seconds, 0) AS INTEGER) AS yield_after_seconds
 FROM appl_lock_policies
 WHERE object_type = coalesce(sqlc.narg('object_type'), object_type)
 ORDER BY object_type;

@@ -4,7 +4,7 @@
 --            the object has no row. S1 also takes, transfers, and passes a live grant on. No row back: the object changed
 --            meanwhile, and the driver begins again. A change with an event is one transaction with it.
 -- In         The arguments as the facade has checked and trimmed them; ttl_seconds is what the policy allows. from_* is
---            what was read. renews 1 = the grant goes on.
+--            what was read. renews 1 = the grant goes on. lasts_seconds is when it ends, ttl_seconds or less.
 -- Out        fence, expires_ts, seconds_left and note of the grant, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
@@ -20,7 +20,7 @@ SET operator_id = @operator_id,
     acquired_ts = CASE CAST(@renews AS INTEGER) WHEN 1 THEN acquired_ts ELSE CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 END,
     lock_ts = max(lock_ts + 1, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
     ttl_seconds = @ttl_seconds,
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + @ttl_seconds * 1000000,
+    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + CAST(@lasts_seconds AS INTEGER) * 1000000,
     note = CASE CAST(@renews AS INTEGER) WHEN 1 THEN note ELSE '' END,
     history_fl = @history_fl,
     released_ts = NULL

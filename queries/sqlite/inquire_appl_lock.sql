@@ -25,7 +25,8 @@ SELECT
     CAST(coalesce(p.default_ttl_seconds, 604800) AS INTEGER) AS default_ttl_seconds,
     CAST(coalesce(p.longest_ttl_seconds, 315360000) AS INTEGER) AS longest_ttl_seconds,
     CAST(coalesce(p.take_reason_fl, 'Y') AS TEXT) AS take_reason_fl,
-    CAST(coalesce(p.history_level, 'CHANGES') AS TEXT) AS history_level
+    CAST(coalesce(p.history_level, 'CHANGES') AS TEXT) AS history_level,
+    CAST(coalesce(p.yield_after_seconds, 0) AS INTEGER) AS yield_after_seconds
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
 LEFT JOIN appl_lock AS l
     ON l.object_type = @object_type

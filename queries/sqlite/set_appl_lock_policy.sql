@@ -1,4 +1,5 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, and what the history is told.
+-- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who
+-- sees whom.
 --
 -- Contract   As procedures/postgres/set_appl_lock_policy.sql. The driver runs S1 and the event in one transaction.
 -- In         The arguments as the facade has checked and trimmed them; a ttl that is NULL is none.
@@ -14,17 +15,23 @@ INSERT INTO appl_lock_policy (
     default_ttl_seconds,
     longest_ttl_seconds,
     take_reason_fl,
-    history_level
+    history_level,
+    presence_fl,
+    yield_after_seconds
 )
 VALUES (
     @object_type,
     sqlc.narg('default_ttl_seconds'),
     sqlc.narg('longest_ttl_seconds'),
     @take_reason_fl,
-    @history_level
+    @history_level,
+    @presence_fl,
+    sqlc.narg('yield_after_seconds')
 )
 ON CONFLICT (object_type) DO UPDATE
 SET default_ttl_seconds = excluded.default_ttl_seconds,
     longest_ttl_seconds = excluded.longest_ttl_seconds,
     take_reason_fl = excluded.take_reason_fl,
-    history_level = excluded.history_level;
+    history_level = excluded.history_level,
+    presence_fl = excluded.presence_fl,
+    yield_after_seconds = excluded.yield_after_seconds;

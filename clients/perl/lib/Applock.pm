@@ -30,6 +30,8 @@ my %granted = (
     renew_appl_locks => { RENEWED => 1, HELD => 0, FREE => 0 },
     set_appl_lock_policy => { SET => 1 },
     drop_appl_lock_policy => { DROPPED => 1, NONE => 0 },
+    ask_appl_lock => { ASKED => 1, GIVEN => 1, WITHDRAWN => 1, FREE => 0, OWN => 0 },
+    answer_appl_lock => { GIVEN => 1, TOLD => 1, HELD => 0, FREE => 0, GONE => 0 },
     # outcomes: end
 );
 
@@ -37,6 +39,7 @@ my %granted = (
 my %keys = (
     appl_lock_live     => [qw(object_type object_id)],
     appl_lock_waiting  => [qw(object_type object_id operator_id client_id)],
+    appl_lock_viewers  => [qw(object_type object_id operator_id client_id)],
     appl_lock_history  => [qw(event_id)],
     appl_lock_policies => [qw(object_type)],
     appl_lock_stats    => [qw(object_type department_id)],
@@ -176,7 +179,7 @@ sub poll {
 
 sub set_policy {
     my ($self, $type, @more) = @_;
-    my @values = _named('set_policy', \@more, qw(default_ttl longest_ttl take_reason actor reason history));
+    my @values = _named('set_policy', \@more, qw(default_ttl longest_ttl take_reason actor reason history presence yield_after));
     return $self->_one('set_appl_lock_policy_row', $type, @values);
 }
 

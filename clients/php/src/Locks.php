@@ -21,6 +21,7 @@ final class Locks
     private const KEYS = [
         'appl_lock_live' => ['object_type', 'object_id'],
         'appl_lock_waiting' => ['object_type', 'object_id', 'operator_id', 'client_id'],
+        'appl_lock_viewers' => ['object_type', 'object_id', 'operator_id', 'client_id'],
         'appl_lock_history' => ['event_id'],
         'appl_lock_policies' => ['object_type'],
         'appl_lock_stats' => ['object_type', 'department_id'],
@@ -273,6 +274,7 @@ final class Locks
      * Lays down for a type how long its locks last, at first and at most; what is null is none.
      *
      * @param ?bool $takeReason
+     * @param ?bool $presence whether it is recorded and shown who looks at an object
      */
     public function setPolicy(
         ?string $type,
@@ -282,10 +284,13 @@ final class Locks
         bool|string|null $takeReason = null,
         ?string $reason = null,
         ?string $history = null,
+        bool|string|null $presence = null,
+        int|float|\DateInterval|null $yieldAfter = null,
     ): Policy {
         $row = $this->one(
             'set_appl_lock_policy_row', $type, $this->seconds('defaultTtl', $defaultTtl), $this->seconds('longestTtl', $longestTtl),
             $this->flag('takeReason', $takeReason), $actor, $reason, $history,
+            $this->flag('presence', $presence), $this->seconds('yieldAfter', $yieldAfter),
         );
         return $this->answer(Policy::class, 'set_appl_lock_policy', $row);
     }

@@ -20,6 +20,8 @@ final class Outcomes
         'renew_appl_locks' => ['RENEWED' => true, 'HELD' => false, 'FREE' => false],
         'set_appl_lock_policy' => ['SET' => true],
         'drop_appl_lock_policy' => ['DROPPED' => true, 'NONE' => false],
+        'ask_appl_lock' => ['ASKED' => true, 'GIVEN' => true, 'WITHDRAWN' => true, 'FREE' => false, 'OWN' => false],
+        'answer_appl_lock' => ['GIVEN' => true, 'TOLD' => true, 'HELD' => false, 'FREE' => false, 'GONE' => false],
         // outcomes: end
     ];
 

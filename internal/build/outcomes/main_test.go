@@ -52,7 +52,7 @@ func TestFilled(t *testing.T) {
 	got := filled(library, notations()[".py"])
 	for _, want := range []string{
 		"before = {\n    # outcomes: made by `make generate` from the contract\n    \"get_appl_lock\": {\"ACQUIRED\": True, \"RENEWED\": True, \"HELD\": False},\n",
-		"    \"drop_appl_lock_policy\": {\"DROPPED\": True, \"NONE\": False},\n    # outcomes: end\n}\n",
+		"    \"answer_appl_lock\": {\"GIVEN\": True, \"TOLD\": True, \"HELD\": False, \"FREE\": False, \"GONE\": False},\n    # outcomes: end\n}\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)

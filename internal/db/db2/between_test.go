@@ -40,10 +40,19 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		renew    = "CALL applock.renew_appl_locks('1:a1:14:JDOE1:52:60')"
 		announce = "CALL applock.announce_appl_lock_waiter_row('a', '1', 'JDOE', '', 'p', NULL)"
 
+		ask   = "CALL applock.ask_appl_lock_row('a', '1', 'BROWN', '', 'p', '', NULL)"
+		give  = "CALL applock.answer_appl_lock_row('a', '1', 'JDOE', 5, 'BROWN', NULL, 'GIVE', NULL)"
+		later = "CALL applock.answer_appl_lock_row('a', '1', 'JDOE', 5, 'BROWN', 'p', 'LATER', NULL)"
+
 		released     = "released_ts = LOCALTIMESTAMP"
 		insertWaiter = "INSERT INTO applock.appl_lock_waiter VALUES ('a', '1', 'JDOE', '', 'p', " +
 			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + anHourAgo + ", '')"
+		insertAsk = "INSERT INTO applock.appl_lock_ask VALUES ('a', '1', 'BROWN', '', 'p', '', " +
+			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + inAnHour + ", 'JDOE', 5, " + anHourAgo + ", '', '', NULL)"
+		withdraw = "DELETE FROM applock.appl_lock_ask"
 	)
+	asked := insert("JDOE", inAnHour) + "; " + insertAsk
+	yielding := asked + "; " + change("ttl_seconds = 3600") + "; INSERT INTO applock.appl_lock_policy VALUES ('a', NULL, NULL, 'Y', 'CHANGES', 'Y', 60)"
 	b := newBetween(t, bridge, "between")
 	for _, test := range []struct{ before, meanwhile, call, want string }{
 		{"", insert("QUICK", inAnHour), get, "N HELD QUICK"},
@@ -80,6 +89,21 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		{insert("JDOE", inAnHour), change("expires_ts = LOCALTIMESTAMP"), renew, "no row"},
 		{insert("JDOE", inAnHour), change("expires_ts = " + twoHours), renew, "no row"},
 		{"", insertWaiter, announce, "Y"},
+		{insert("JDOE", inAnHour), insertAsk, ask, "Y ASKED JDOE"},
+		{asked, withdraw, ask, "Y ASKED JDOE"},
+		{asked, withdraw, later, "N GONE "},
+		{asked, "UPDATE applock.appl_lock_ask SET expires_ts = " + anHourAgo, later, "N GONE "},
+		{asked, "UPDATE applock.appl_lock_ask SET client_id = 'q'", later, "N GONE "},
+		{asked, change("operator_id = 'QUICK', fence = 6"), give, "N HELD QUICK"},
+		{asked, change("fence = 6"), give, "N HELD JDOE"},
+		{asked, change("expires_ts = " + anHourAgo), give, "N FREE "},
+		{asked, change(released), give, "N FREE "},
+		{asked, change("lock_ts = LOCALTIMESTAMP, expires_ts = " + twoHours), give, "Y GIVEN "},
+		{asked, withdraw, give, "N GONE "},
+		{yielding, "UPDATE applock.changes SET times = 0", ask, "Y GIVEN JDOE"},
+		{yielding, change("lock_ts = LOCALTIMESTAMP"), ask, "Y ASKED JDOE"},
+		{yielding, change("fence = 6"), ask, "Y ASKED JDOE"},
+		{yielding, change("expires_ts = " + anHourAgo), ask, "Y ASKED JDOE"},
 	} {
 		if got, _ := b.call(t, 1, test.before, test.meanwhile, test.call); got != test.want {
 			t.Errorf("%s, meanwhile %s: %s, want %s", test.call, test.meanwhile, got, test.want)
@@ -93,6 +117,10 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	back := "UPDATE applock.appl_lock_waiter SET expires_ts = " + inAnHour
 	if _, left := b.call(t, 1, insertWaiter, back, purge); left != "0 of 1 ended" {
 		t.Errorf("a purge removed a waiter that came back: %s", left)
+	}
+	dead, alive := "UPDATE applock.appl_lock_ask SET expires_ts = "+anHourAgo, "UPDATE applock.appl_lock_ask SET expires_ts = "+inAnHour
+	if _, left := b.call(t, 1, insertAsk+"; "+dead, alive, purge); left != "0 of 1 ended" {
+		t.Errorf("a purge removed a request that came back: %s", left)
 	}
 	for _, call := range []string{get, release, transfer, takeAny, note} {
 		restless := change("fence = fence + 1")
@@ -181,8 +209,8 @@ func (b *between) exec(t *testing.T, statements ...string) {
 func (b *between) call(t *testing.T, times int, before, meanwhile, call string) (answer, left string) {
 	t.Helper()
 	b.instrument(t, call)
-	b.exec(t, "DELETE FROM applock.appl_lock", "DELETE FROM applock.appl_lock_waiter", "DELETE FROM applock.appl_lock_event",
-		"DELETE FROM applock.appl_lock_fence", "DELETE FROM applock.changes",
+	b.exec(t, "DELETE FROM applock.appl_lock", "DELETE FROM applock.appl_lock_waiter", "DELETE FROM applock.appl_lock_viewer", "DELETE FROM applock.appl_lock_event",
+		"DELETE FROM applock.appl_lock_fence", "DELETE FROM applock.appl_lock_ask", "DELETE FROM applock.appl_lock_viewer", "DELETE FROM applock.appl_lock_policy", "DELETE FROM applock.changes",
 		fmt.Sprintf("INSERT INTO applock.changes VALUES (%d)", times),
 		"ALTER SPECIFIC ROUTINE applock.between_s1_and_s2 BODY BEGIN ATOMIC "+
 			"DECLARE changed INTEGER DEFAULT 0; "+
@@ -190,11 +218,12 @@ func (b *between) call(t *testing.T, times int, before, meanwhile, call string) 
 			"GET DIAGNOSTICS changed = ROW_COUNT; "+
 			"IF changed = 1 THEN "+meanwhile+"; END IF; END")
 	if before != "" {
-		b.exec(t, before)
+		b.exec(t, strings.Split(before, "; ")...)
 	}
 	rows, err := query(t.Context(), b.DB, call)
 	counted, countErr := query(t.Context(), b.DB, "SELECT COUNT(*) AS there, SUM(CASE WHEN expires_ts < LOCALTIMESTAMP THEN 1 ELSE 0 END) AS ended "+
-		"FROM (SELECT COALESCE(released_ts, expires_ts) AS expires_ts FROM applock.appl_lock UNION ALL SELECT expires_ts FROM applock.appl_lock_waiter)")
+		"FROM (SELECT COALESCE(released_ts, expires_ts) AS expires_ts FROM applock.appl_lock UNION ALL SELECT expires_ts FROM applock.appl_lock_waiter "+
+		"UNION ALL SELECT expires_ts FROM applock.appl_lock_ask)")
 	if countErr != nil {
 		t.Fatal(countErr)
 	}

@@ -207,8 +207,11 @@ func answeredIDs() []string { return []string{"1", "2, longer", "3"} }
 
 // keyOf returns the column by which rows differ.
 func keyOf(operation db.Operation) string {
-	if operation.Name == "get_appl_lock_permit" {
+	switch operation.Name {
+	case "get_appl_lock_permit":
 		return "slot_id"
+	case "see_appl_lock":
+		return "client_id"
 	}
 	return "object_id"
 }
@@ -316,10 +319,10 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
 			return err
 		}, []driver.Value{"t", "i", "o", ""}},
-		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges})
+		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges, PresenceFL: db.Yes})
 			return err
-		}, []driver.Value{"t", "Y", "o", "", "CHANGES"}},
+		}, []driver.Value{"t", "Y", "o", "", "CHANGES", "Y"}},
 		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1})
 			return err
@@ -340,6 +343,22 @@ func TestAbsentArguments(t *testing.T) {
 			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "o", MaxRows: 5})
 			return err
 		}, []driver.Value{"o", int64(5)}},
+		{"Leave", "CALL applock.see_appl_lock(?, ?, ?, ?, ?, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.SeeApplLock(ctx, db.SeeApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
+			return err
+		}, []driver.Value{"t", "i", "o", "", "c"}},
+		{"AskForEver", "CALL applock.ask_appl_lock_row(?, ?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
+			return err
+		}, []driver.Value{"t", "i", "o", "", "c", ""}},
+		{"AskNoMore", "CALL applock.ask_appl_lock_row(?, ?, ?, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c", WaitSeconds: new(int64)})
+			return err
+		}, []driver.Value{"t", "i", "o", "", "c", "", int64(0)}},
+		{"AnswerToAnyProgram", "CALL applock.answer_appl_lock_row(?, ?, ?, ?, ?, NULL, ?, ?)", func(ctx context.Context, driver db.Driver) error {
+			_, err := driver.AnswerApplLock(ctx, db.AnswerApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", Fence: 5, AskerID: "a", Answer: "NO"})
+			return err
+		}, []driver.Value{"t", "i", "o", int64(5), "a", "NO", ""}},
 		{"AwaitForEver", "CALL applock.announce_appl_lock_waiter_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			return driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
 		}, []driver.Value{"t", "i", "o", "", "c"}},
@@ -379,6 +398,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 			db.TakeApplLockResult{OkFL: db.No, Outcome: db.Free},
 		},
 		"inbox_appl_locks": {nil, []db.Notice(nil)},
+		"see_appl_lock":    {nil, []db.Presence(nil)},
 		"get_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
 			db.GetApplLockResult{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},
@@ -390,6 +410,14 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"note_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none},
 			db.NoteApplLockResult{OkFL: db.No, Outcome: db.Free},
+		},
+		"ask_appl_lock": {
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
+			db.AskApplLockResult{OkFL: db.No, Outcome: db.Free},
+		},
+		"answer_appl_lock": {
+			[]driver.Value{[]byte("N"), []byte("GONE"), none, none, nil, int64(0)},
+			db.AnswerApplLockResult{OkFL: db.No, Outcome: "GONE"},
 		},
 		"get_appl_lock_permit": {
 			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},

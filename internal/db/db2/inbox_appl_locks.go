@@ -16,7 +16,7 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 			err := row.Scan(
 				&notice.Kind, &notice.EventID, &notice.ObjectType, &notice.ObjectID, &notice.OtherOperatorID,
 				&notice.OtherDepartmentID, db.UTC(&notice.EventTS), &notice.SecondsLeft, &notice.Reason,
-				&notice.SafeEventID,
+				&notice.SafeEventID, &notice.Message, &notice.ClientID, &notice.Fence,
 			)
 			notices = append(notices, notice)
 			return err

@@ -36,8 +36,10 @@ func setLockTimeout(r sqlRoutine) string {
 	return "SET CURRENT LOCK TIMEOUT 1"
 }
 
-// usesTables tells of a step that it asks or changes one of the two tables, readsTables that it asks.
-func (s sqlStep) usesTables() bool  { return s.has("appl_lock") || s.has("appl_lock_waiter") }
+// usesTables tells of a step that it asks or changes one of the tables, readsTables that it asks.
+func (s sqlStep) usesTables() bool {
+	return s.has("appl_lock") || s.has("appl_lock_waiter") || s.has("appl_lock_ask") || s.has("appl_lock_viewer")
+}
 func (s sqlStep) readsTables() bool { return s.has("SELECT") && s.usesTables() }
 
 // changedTable returns the table of an UPDATE or DELETE.
@@ -113,11 +115,17 @@ func forbiddenPhrases() map[string]string {
 
 func nothingForbidden(r sqlRoutine, i int) string {
 	for phrase, why := range forbiddenPhrases() {
-		if r.steps[i].has(phrase) && (phrase != "GROUP BY" || !r.steps[i].begins("DECLARE answer CURSOR")) {
+		isPermitted := phrase == "GROUP BY" && r.steps[i].begins("DECLARE answer CURSOR") || phrase == "SKIP LOCKED" && passesOver(r, i)
+		if r.steps[i].has(phrase) && !isPermitted {
 			return fmt.Sprintf("%s: %s", phrase, why)
 		}
 	}
 	return ""
+}
+
+// passesOver tells of a step that it only looks for what may be changed, and that the next call finds what it does not.
+func passesOver(r sqlRoutine, i int) bool {
+	return r.isOneOf("inbox_appl_locks") && r.steps[i].verb() == "for"
 }
 
 // block returns the verbs of the compound statement that a step stands in.
@@ -140,7 +148,9 @@ func insertIsCaught(r sqlRoutine, i int) string {
 	if isHandler && !step.is("DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0") {
 		return fmt.Sprintf("`%s`: the only handler is that for 23505", step)
 	}
-	if !isHandler && !step.begins("INSERT INTO appl_lock (") && !step.begins("INSERT INTO appl_lock_waiter (") {
+	isInsert := step.begins("INSERT INTO appl_lock (") || step.begins("INSERT INTO appl_lock_waiter (") ||
+		step.begins("INSERT INTO appl_lock_ask (") || step.begins("INSERT INTO appl_lock_viewer (")
+	if !isHandler && !isInsert {
 		return ""
 	}
 	if block := r.block(i); !slices.Equal(block, []string{"declare", "set", "insert", "end"}) ||
@@ -289,7 +299,7 @@ func variableHasParametersType(r sqlRoutine, i int) string {
 // clockIsReadBehindRow: what is judged with a clock that is read later cannot have ended meanwhile unseen.
 func clockIsReadBehindRow(r sqlRoutine, i int) string {
 	judges := r.isOneOf("get_appl_lock", "release_appl_lock", "appl_lock_move", "note_appl_lock", "inquire_appl_lock", "assert_appl_lock",
-		"renew_appl_locks", "get_appl_lock_permit", "announce_appl_lock_waiter")
+		"renew_appl_locks", "get_appl_lock_permit", "announce_appl_lock_waiter", "ask_appl_lock", "answer_appl_lock")
 	judged := func(step sqlStep) bool { return step.verb() == "select" && step.has("appl_lock") }
 	switch step := r.steps[i]; {
 	case judges && judged(step) && !r.next(i).is(readClock):
@@ -304,7 +314,7 @@ func clockIsReadBehindRow(r sqlRoutine, i int) string {
 func lockTimeoutIsSet(r sqlRoutine) []string {
 	waits := !r.zos() && r.isOneOf("get_appl_lock", "release_appl_lock", "appl_lock_move", "take_appl_lock", "note_appl_lock", "assert_appl_lock",
 		"purge_appl_locks", "purge_appl_lock_history", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter", "poll_appl_locks",
-		"set_appl_lock_policy", "drop_appl_lock_policy")
+		"see_appl_lock", "set_appl_lock_policy", "drop_appl_lock_policy", "ask_appl_lock", "answer_appl_lock", "inbox_appl_locks")
 	var complaints []string
 	isSet := false
 	for _, step := range r.steps {
@@ -334,8 +344,11 @@ func readHasIsolation(r sqlRoutine, i int) string {
 		tokens = tokens[:len(tokens)-1]
 	}
 	wanted := "WITH CS"
-	if r.isOneOf("assert_appl_lock") {
+	switch {
+	case r.isOneOf("assert_appl_lock"):
 		wanted = "WITH RS USE AND KEEP SHARE LOCKS"
+	case passesOver(r, i):
+		wanted = "WITH CS SKIP LOCKED DATA"
 	}
 	if !tokens.ends(wanted) {
 		return fmt.Sprintf("a SELECT of a table ends in `%s`, want `%s`", tokens[max(0, len(tokens)-3):], wanted)
@@ -351,8 +364,8 @@ func selectGivesOneRow(r sqlRoutine, i int) string {
 	return ""
 }
 
-// permittedConditions are those of the changes of a table: of the very row that was read, or of a waiter, which has nothing to decide but
-// whether it is live. What follows a change of the row in the same call names the key: it is locked.
+// permittedConditions are those of the changes of a table: of the very row that was read, or of a waiter or a request, which has nothing to
+// decide but whether it is live. What follows a change of the row in the same call names the key: it is locked.
 func permittedConditions(r sqlRoutine, i int, table string) []string {
 	key, read := "object_type = v_object_type AND object_id = v_object_id", " AND fence = v_old_fence AND lock_ts = v_old_lock_ts AND expires_ts = v_old_expires_ts"
 	if r.isOneOf("appl_lock_move") {
@@ -373,7 +386,14 @@ func permittedConditions(r sqlRoutine, i int, table string) []string {
 		locks = []string{key + read + " AND (released_ts = v_old_released_ts OR (released_ts IS NULL AND v_old_released_ts IS NULL)) AND note = v_old_note"}
 	}
 	return map[string][]string{
-		"appl_lock":           locks,
+		"appl_lock": locks,
+		// Of the dead of one object, or of its own row.
+		"appl_lock_viewer": {
+			waiterKey,
+			key + " AND expires_ts < v_before",
+			"object_type = c_viewer_type AND object_id = c_viewer_id AND operator_id = c_viewer_operator" +
+				" AND client_id = c_viewer_client AND expires_ts = c_viewer_expires",
+		},
 		"appl_lock_serialize": {key},
 		"appl_lock_policy":    {"object_type = v_object_type"},
 		"appl_lock_fence":     {"fence < v_highest_fence"},
@@ -386,7 +406,26 @@ func permittedConditions(r sqlRoutine, i int, table string) []string {
 			"object_type = c_waiter_type AND object_id = c_waiter_id AND operator_id = c_waiter_operator" +
 				" AND client_id = c_waiter_client AND expires_ts = c_waiter_expires",
 		},
+		"appl_lock_ask": requestConditions(r, key),
 	}[table]
+}
+
+// requestConditions are those of the changes of requests. A key of three columns is that of all that an operator asks for the object.
+func requestConditions(r sqlRoutine, key string) []string {
+	asker := key + " AND operator_id = v_asker_id"
+	const candidate = "object_type = c_object_type AND object_id = c_object_id AND operator_id = c_operator_id AND client_id = c_client_id"
+	return map[string][]string{
+		"ask_appl_lock": {
+			key + " AND operator_id = v_operator_id AND client_id = v_client_id",
+			key + " AND operator_id = v_operator_id",
+		},
+		"answer_appl_lock": {asker + " AND (v_client_id IS NULL OR client_id = v_client_id) AND expires_ts > v_now", asker},
+		"inbox_appl_locks": {candidate + " AND fence = c_fence AND shown_ts IS NULL"},
+		"purge_appl_locks": {
+			"object_type = c_request_type AND object_id = c_request_id AND operator_id = c_request_operator" +
+				" AND client_id = c_request_client AND expires_ts = c_request_expires",
+		},
+	}[r.name]
 }
 
 // isBehindChange tells of a step that it stands where the row has been changed, and took long.
@@ -394,7 +433,7 @@ func (r sqlRoutine) isBehindChange(i int) bool {
 	return r.steps[i].opener >= 0 && r.steps[r.steps[i].opener].is("IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN")
 }
 
-var alias = regexp.MustCompile(`\b[lwpf]\.`)
+var alias = regexp.MustCompile(`\b[lwpfav]\.`)
 
 // changeIsOfTheRowRead: an UPDATE or DELETE decides, so it must not find another row than the one that was
 // judged, or the same one changed.
@@ -415,7 +454,9 @@ func changeIsOfTheRowRead(r sqlRoutine, i int) string {
 func changeIsCounted(r sqlRoutine, i int) string {
 	const count = "GET DIAGNOSTICS v_changed = ROW_COUNT"
 	table := r.steps[i].changedTable()
-	decides := table == "appl_lock" && !r.isBehindChange(i) || table == "appl_lock_policy" || table == "appl_lock_event" || table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter")
+	decides := table == "appl_lock" && !r.isBehindChange(i) || table == "appl_lock_policy" || table == "appl_lock_event" ||
+		table == "appl_lock_waiter" && r.isOneOf("announce_appl_lock_waiter") ||
+		table == "appl_lock_ask" && r.isOneOf("ask_appl_lock", "answer_appl_lock") && r.steps[i].verb() == "update"
 	if decides && !r.next(i).is(count) {
 		return fmt.Sprintf("directly behind a change of %s stands `%s`, want `%s`", table, r.next(i), count)
 	}

@@ -63,7 +63,7 @@ func dataAccess(r sqlRoutine) string {
 		return "MODIFIES SQL DATA"
 	case !found || operation.Version:
 		return "CONTAINS SQL"
-	case slices.Contains([]string{"inquire_appl_lock", "inbox_appl_locks"}, operation.Name):
+	case operation.Name == "inquire_appl_lock":
 		return "READS SQL DATA"
 	}
 	return "MODIFIES SQL DATA"

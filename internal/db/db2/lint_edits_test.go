@@ -21,8 +21,11 @@ func lintEdits() []lintEdit {
 		argument  = "procedures/db2/appl_lock_argument.sql"
 		assert    = "procedures/db2/assert_appl_lock.sql"
 		announce  = "procedures/db2/announce_appl_lock_waiter.sql"
+		ask       = "procedures/db2/ask_appl_lock.sql"
+		answer    = "procedures/db2/answer_appl_lock.sql"
 		get       = "procedures/db2/get_appl_lock.sql"
 		inbox     = "procedures/db2/inbox_appl_locks.sql"
+		see       = "procedures/db2/see_appl_lock.sql"
 		history   = "procedures/db2/purge_appl_lock_history.sql"
 		move      = "procedures/db2/appl_lock_move.sql"
 		views     = "procedures/db2/views.sql"
@@ -68,6 +71,7 @@ func lintEdits() []lintEdit {
 		edit(inbox, "NOT DETERMINISTIC", "DETERMINISTIC", "options: language sql deterministic"),
 		edit(inbox, "DYNAMIC RESULT SETS 1\n", "", "options: are `specific inbox_appl_locks language"),
 		edit(poll, "MODIFIES SQL DATA", "READS SQL DATA", "options: reads sql data`, want"),
+		edit(inbox, "MODIFIES SQL DATA", "READS SQL DATA", "options: reads sql data`, want"),
 		edit(serialize, "MODIFIES SQL DATA\nmain:", "MODIFIES SQL DATA\nAUTONOMOUS\nmain:", "options: modifies sql data autonomous`"),
 		edit(serialize, "MODIFIES SQL DATA\nmain:", "CONTAINS SQL\nMODIFIES SQL DATA\nmain:", "options: contains sql modifies sql data`"),
 		edit(serialize, "SPECIFIC serialize_appl_lock\n", "SPECIFIC serialize_appl_locks\n", "options: are `specific serialize_appl_locks"),
@@ -81,6 +85,7 @@ func lintEdits() []lintEdit {
 		edit(purge, "IN p_max_rows BIGINT\n", "IN p_max_rows INTEGER\n", "parameters: purge_appl_locks_row: the parameters are"),
 		edit(release, "IN p_fence BIGINT,\n    IN p_actor_id VARCHAR(4000),\n    IN p_reason VARCHAR(4000),\n    OUT", "IN p_fence INTEGER,\n    IN p_actor_id VARCHAR(4000),\n    IN p_reason VARCHAR(4000),\n    OUT", "parameters: in p_fence integer"),
 		edit(note, "IN p_fence BIGINT,\n    IN p_note VARCHAR(4000),", "IN p_note VARCHAR(4000),\n    IN p_fence BIGINT,", "parameters: the parameters are"),
+		edit(answer, "IN p_answer VARCHAR(4000),\n    IN p_reason VARCHAR(4000),\n    OUT", "IN p_reason VARCHAR(4000),\n    IN p_answer VARCHAR(4000),\n    OUT", "parameters: the parameters are"),
 		edit(renew, "p_grants VARCHAR(32000)", "p_grants VARCHAR(4000)", "parameters: in p_grants varchar(4000)"),
 
 		edit(inquire, "v_acquired_ts AS p_acquired_ts", "v_lock_ts AS p_acquired_ts", "row form: `v_lock_ts` is not what a row form has there"),
@@ -89,7 +94,8 @@ func lintEdits() []lintEdit {
 		edit(purge, "AS p_purged", "AS rows_removed", "row form: `rows_removed` is not what a row form has there"),
 
 		edit(views, "    l.acquired_ts,\n    l.lock_ts", "    l.lock_ts,\n    l.acquired_ts", "views: appl_lock_live has the columns"),
-		edit(views, "AS waited_seconds", "AS waits", "views: appl_lock_waiting has the columns"),
+		edit(views, "AS waited_seconds,\n    COALESCE", "AS waits,\n    COALESCE", "views: appl_lock_waiting has the columns"),
+		edit(views, "    a.answer,\n    a.answer_reason,", "    a.answer_reason,\n    a.answer,", "views: appl_lock_asking has the columns"),
 		edit(views, "OR REPLACE VIEW appl_lock_policies", "VIEW appl_lock_policies", "views: is not how a view is created", "views: no view appl_lock_policies"),
 		edit(viewsZOS, "VIEW appl_lock_policies", "OR REPLACE VIEW appl_lock_policies", "views: is not how a view is created", "views: no view appl_lock_policies"),
 		edit(views, "for each live lock.'", "for each lock.'", "comments: is nobody's"),
@@ -117,6 +123,8 @@ func lintEdits() []lintEdit {
 		edit(assert, "WITH RS", "HAVING COUNT(*) = 1 WITH RS", "forbidden phrases: HAVING:"),
 		edit(purge, "l.fence < v_now_us", "l.fence < v_now_us FOR UPDATE", "forbidden phrases: FOR UPDATE:"),
 		edit(purge, "l.fence < v_now_us", "l.fence < v_now_us SKIP LOCKED DATA", "forbidden phrases: SKIP LOCKED:"),
+		edit(inbox, "            ) AS m\n            WITH CS;\n        END IF;", "            ) AS m\n            WITH CS SKIP LOCKED DATA;\n        END IF;",
+			"forbidden phrases: SKIP LOCKED:", "isolation: locked data`, want `WITH CS`"),
 		edit(purge, "FOR candidate AS", "FOR candidate AS found CURSOR WITH HOLD FOR", "forbidden phrases: WITH HOLD:"),
 		edit(purge, "v_now - (v_older_than_seconds) SECOND", "TIMESTAMP(CURRENT_DATE, '00.00.00')", "forbidden phrases: CURRENT_DATE:"),
 		edit(purge, "v_now - (v_older_than_seconds) SECOND", "TIMESTAMP('1970-01-01', CURRENT_TIME)", "forbidden phrases: CURRENT_TIME:"),
@@ -127,6 +135,7 @@ func lintEdits() []lintEdit {
 
 		edit(announce, "DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;", "", `handlers: in a block of ["set" "insert" "end"]`),
 		edit(get, "DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;", "", `handlers: in a block of ["set" "insert" "end"]`),
+		edit(ask, "DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0;", "", `handlers: in a block of ["set" "insert" "end"]`),
 		edit(get, "CONTINUE HANDLER", "EXIT HANDLER", "handlers: `declare exit handler for sqlstate '23505'"),
 		edit(get, "SQLSTATE '23505'", "SQLEXCEPTION", "handlers: the only handler is that for 23505"),
 		edit(get, "SET v_changed = 1;", "SET v_rows = 1;", "handlers: want the handler, SET v_changed = 1 and the INSERT"),
@@ -167,7 +176,10 @@ func lintEdits() []lintEdit {
 		edit(releases, "refuse_text('release_appl_locks', 'p_after_id'", "refuse_text('release_appl_locks', 'p_object_id'", "refusals: refuses"),
 		edit(poll, "CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(l.expires_ts) - DAYS(v_now)", "bigint: days(l.expires_ts) - days(v_now) * 86400000000"),
 		edit(inbox, "CAST(DAYS(m.expires_ts) - DAYS(v_now) AS BIGINT)", "DAYS(m.expires_ts) - DAYS(v_now)", "bigint: days(m.expires_ts) - days(v_now) * 86400"),
-		edit(inbox, "            WITH CS;", "            ;", "isolation: want `WITH CS`"),
+		edit(inbox, "            WITH CS;\n        OPEN", "            ;\n        OPEN", "isolation: want `WITH CS`"),
+		edit(inbox, "WITH CS SKIP LOCKED DATA", "WITH CS", "isolation: with cs`, want `WITH CS SKIP LOCKED DATA`"),
+		edit(ask, "a.client_id = v_client_id\n            WITH CS;", "a.client_id = v_client_id;", "isolation: want `WITH CS`"),
+		edit(answer, "    ) AS o\n    WITH CS;", "    ) AS o;", "isolation: want `WITH CS`"),
 		edit(move, "CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT)", "(DAYS(v_old_expires_ts) - DAYS(v_now))",
 			"bigint: set p_seconds_left =(days(v_old_expires_ts)"),
 		edit(inquire, "MICROSECOND(v_expires_ts) > MICROSECOND(v_now)", "MICROSECOND(v_expires_ts) >= MICROSECOND(v_now)",
@@ -182,6 +194,10 @@ func lintEdits() []lintEdit {
 			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
 		edit(note, "SET v_now =", "SET v_changed = 0; SET v_now =",
 			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
+		edit(ask, "SET v_now =", "SET v_changed = 0; SET v_now =",
+			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
+		edit(answer, "SET v_now =", "SET v_changed = 0; SET v_now =",
+			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
 		edit(release, timeout, timeout+"    SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;\n", "clock: the clock is read elsewhere"),
 		edit(renew, "SET v_now =", "SET v_changed = 0; SET v_now =",
 			"clock: directly behind the SELECT of appl_lock stands `set v_changed = 0`", "clock: the clock is read elsewhere"),
@@ -193,8 +209,12 @@ func lintEdits() []lintEdit {
 			"lock timeout: a table is used before the lock timeout is set"),
 		edit(purge, timeout, timeout+timeout, "lock timeout: twice, or in a branch"),
 		edit(note, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
+		edit(ask, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
+		edit(answer, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
+		edit(inbox, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(release, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(renew, "SET CURRENT LOCK TIMEOUT 0", "SET CURRENT LOCK TIMEOUT 1", "registers: `set current lock timeout 1`", "lock timeout: a table is used before"),
+		edit(see, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(retract, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(retract, timeout+"    -- S1: nobody waits.\n    DELETE FROM appl_lock_waiter\n    WHERE", "    SET", "lock timeout: the lock timeout is not set"),
 		edit(purgeZOS, "    SET v_limit = v_max_rows;", timeout+"    SET v_limit = v_max_rows;", "lock timeout: set where it must not be"),
@@ -209,6 +229,20 @@ func lintEdits() []lintEdit {
 		edit(inquire, "COUNT(*)", "1", "one row: may give no row"),
 
 		edit(announce, "\n            AND w.client_id = v_client_id", "", "row read: a change of appl_lock_waiter"),
+		edit(see, "\n                AND v.client_id = v_client_id", "", "row read: a change of appl_lock_viewer"),
+		edit(see, "\n            AND expires_ts < v_before;", ";", "row read: a change of appl_lock_viewer"),
+		edit(purge, "\n            AND expires_ts = c_viewer_expires", "", "row read: a change of appl_lock_viewer"),
+		edit(ask, "WHERE a.object_type = v_object_type\n            AND a.object_id = v_object_id\n            AND a.operator_id",
+			"WHERE a.object_type = v_object_type\n            AND a.operator_id", "row read: a change of appl_lock_ask"),
+		edit(ask, "                        AND object_id = v_object_id\n", "", "row read: a change of appl_lock_ask"),
+		edit(answer, "            AND a.expires_ts > v_now;\n        GET DIAGNOSTICS v_changed = ROW_COUNT;\n    ELSE", ";\n        GET DIAGNOSTICS v_changed = ROW_COUNT;\n    ELSE",
+			"row read: a change of appl_lock_ask"),
+		edit(answer, "            AND a.expires_ts > v_now;\n        GET DIAGNOSTICS v_changed = ROW_COUNT;\n    END IF", ";\n        GET DIAGNOSTICS v_changed = ROW_COUNT;\n    END IF",
+			"row read: a change of appl_lock_ask"),
+		edit(answer, "            AND operator_id = v_asker_id;", "            AND client_id = v_client_id;", "row read: a change of appl_lock_ask"),
+		edit(inbox, "                AND a.fence = c_fence\n", "", "row read: a change of appl_lock_ask"),
+		edit(inbox, "                AND a.shown_ts IS NULL;", ";", "row read: a change of appl_lock_ask"),
+		edit(purge, "\n            AND expires_ts = c_request_expires", "", "row read: a change of appl_lock_ask"),
 		edit(get, "                AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
 		edit(move, "            AND l.lock_ts = v_old_lock_ts\n", "", "row read: and l.fence = v_old_fence and l.expires_ts"),
 		edit(get, "\n                AND l.note = v_old_note", "", "row read: a change of appl_lock is `WHERE l.object_type"),
@@ -224,6 +258,9 @@ func lintEdits() []lintEdit {
 		edit(serialize, "WHERE object_type = v_object_type\n        AND", "WHERE", "row read: a change of appl_lock_serialize"),
 
 		edit(announce, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: behind a change of appl_lock_waiter stands `if"),
+		edit(ask, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: behind a change of appl_lock_ask stands `if"),
+		edit(answer, "        GET DIAGNOSTICS v_changed = ROW_COUNT;\n    ELSE", "    ELSE", "row count: behind a change of appl_lock_ask stands `else"),
+		edit(answer, "        GET DIAGNOSTICS v_changed = ROW_COUNT;\n    END IF", "    END IF", "row count: behind a change of appl_lock_ask stands `end if"),
 		edit(purge, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: stands `set v_purged"),
 		edit(history, "GET DIAGNOSTICS v_changed = ROW_COUNT;", "", "row count: behind a change of appl_lock_event stands `set v_purged"),
 		edit(release, "GET DIAGNOSTICS", "SET v_rows = 0; GET DIAGNOSTICS", "row count: stands `set v_rows = 0`"),
@@ -233,9 +270,11 @@ func lintEdits() []lintEdit {
 		edit(assert, "nobody holds it'", "nobody holds ' || p_object_id", "signals: is not SIGNAL SQLSTATE 'LK00n'"),
 		edit(assert, "nobody holds it'", "nobody holds it, or its lock expired a moment before the call'", "signals: has 79 bytes, at most 70"),
 		edit(assert, "'assert_appl_lock: nobody", "'get_appl_lock: nobody", "signals: it begins with assert_appl_lock"),
+		edit(answer, "'answer_appl_lock: p_answer", "'get_appl_lock: p_answer", "signals: it begins with answer_appl_lock"),
 		edit(assert, "'LK002' SET MESSAGE_TEXT = '", "'75002' SET MESSAGE_TEXT = '", "signals: is not SIGNAL SQLSTATE 'LK00n'"),
 
 		edit(purge, "'p_max_rows', 10000", "'p_ttl_seconds', 10000", "refusals: refuses ['purge_appl_locks' 'p_ttl_seconds' 10000]"),
+		edit(ask, "refuse_text('ask_appl_lock', 'p_message'", "refuse_text('ask_appl_lock', 'p_note'", "refusals: refuses ['ask_appl_lock' 'p_note'"),
 		edit(purge, "'purge_appl_locks', 'p_max_rows'", "'list_appl_locks', 'p_max_rows'", "refusals: refuses ['list_appl_locks' 'p_max_rows' 10000]"),
 
 		edit(purge, "315360000);", "9223372036854775807);", "message length: makes a message of 71 bytes, at most 70"),

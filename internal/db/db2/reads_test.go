@@ -172,9 +172,9 @@ func TestReads(t *testing.T) {
 func TestReadsOfNull(t *testing.T) {
 	t.Parallel()
 	none := []byte{}
-	_, pool := newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 5), rows: [][]driver.Value{{[]byte("t"), nil, nil, []byte("Y"), []byte("ALL")}}}))
+	_, pool := newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 7), rows: [][]driver.Value{{[]byte("t"), nil, nil, []byte("Y"), []byte("ALL"), []byte("N"), nil}}}))
 	policies, err := clients.Driver(testclient.DB2(t, pool)).ApplLockPolicies(t.Context(), db.ApplLockPoliciesParams{})
-	if want := (db.Policy{ObjectType: "t", TakeReasonFL: db.Yes, HistoryLevel: db.HistoryAll}); err != nil || len(policies) != 1 || policies[0] != want {
+	if want := (db.Policy{ObjectType: "t", TakeReasonFL: db.Yes, HistoryLevel: db.HistoryAll, PresenceFL: db.No}); err != nil || len(policies) != 1 || policies[0] != want {
 		t.Errorf("policies %v, %v, want %v", policies, err, want)
 	}
 	_, pool = newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 11), rows: [][]driver.Value{{

@@ -3,6 +3,7 @@ package db2_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -143,6 +144,176 @@ func insertWaiter(t *testing.T, place contract.Place, key, until, expires string
 	}
 }
 
+// requestKeys are the keys of twins, which differ in one column of the key.
+func requestKeys() []string {
+	return []string{"'a', '1', 'BROWN', '', 'p'", "'b', '1', 'BROWN', '', 'p'", "'a', '2', 'BROWN', '', 'p'", "'a', '1', 'KIM', '', 'p'", "'a', '1', 'BROWN', '', 'q'"}
+}
+
+// insertRequests puts twins into appl_lock_ask, for what JDOE holds by the grant 5.
+func insertRequests(t *testing.T, handle *sql.DB, expires string) {
+	t.Helper()
+	for _, key := range requestKeys() {
+		insertRequest(t, handle, key, expires)
+	}
+}
+
+func insertRequest(t *testing.T, handle *sql.DB, key, expires string) {
+	t.Helper()
+	_, err := handle.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_ask VALUES ("+key+", 'why', "+
+		"TIMESTAMP '2026-01-01 00:00:00', NULL, "+expires+", 'JDOE', 5, NULL, '', '', NULL)")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// insertYield lays down that locks of a type go to who asks when the holder has not answered for a minute.
+func insertYield(t *testing.T, handle *sql.DB, objectType string) {
+	t.Helper()
+	_, err := handle.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_policy VALUES ('"+objectType+"', 1800, 900, 'Y', 'CHANGES', 'Y', 60)")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: a request is changed, answered and withdrawn alone; who gets the lock asks with none of its programs any more. Method: twins that
+// differ in one column of the key; the rows that are there as they were.
+func requestsAreChangedOneByOne(t *testing.T, bridge *hsqldb.Bridge) {
+	for call, changed := range map[string]int{
+		"CALL applock.ask_appl_lock_row('a', '1', 'BROWN', 'NEW', 'p', 'why', NULL)":            1,
+		"CALL applock.ask_appl_lock_row('a', '1', 'BROWN', '', 'p', 'why', 0)":                  1,
+		"CALL applock.answer_appl_lock_row('a', '1', 'JDOE', 5, 'BROWN', 'p', 'NO', 'not yet')": 1,
+		"CALL applock.answer_appl_lock_row('a', '1', 'JDOE', 5, 'BROWN', NULL, 'LATER', NULL)":  2,
+		"CALL applock.answer_appl_lock_row('a', '1', 'JDOE', 5, 'BROWN', 'p', 'GIVE', NULL)":    2,
+		"CALL applock.answer_appl_lock_row('a', '1', 'JDOE', 4, 'BROWN', 'p', 'GIVE', NULL)":    0,
+		"CALL applock.answer_appl_lock_row('a', '1', 'JDOE', 5, 'brown', NULL, 'GIVE', NULL)":   0,
+		"CALL applock.answer_appl_lock_row('a', '1', 'BROWN', 5, 'BROWN', NULL, 'GIVE', NULL)":  0,
+		"CALL applock.ask_appl_lock_row('a', '1', 'JDOE', '', 'p', 'why', NULL)":                0,
+	} {
+		place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+		insertRequests(t, place.SQL, inAnHour)
+		for _, object := range []string{"'a', '1'", "'a', '2'", "'b', '1'"} {
+			insertGrant(t, place.SQL, object+", 'JDOE'", 5, inAnHour)
+		}
+		if _, err := query(t.Context(), place.SQL, call); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := query(t.Context(), place.SQL, "SELECT object_type FROM applock.appl_lock_ask WHERE department_id = '' AND answer = ''")
+		if want := len(requestKeys()) - changed; err != nil || len(rows) != want {
+			t.Errorf("%s left %d rows as they were, %v, want %d", call, len(rows), err, want)
+		}
+	}
+}
+
+// Goal: an inbox marks what it shows, once, and nothing else. Method: requests for several grants, of types with and without a yield,
+// in pages with room for them and without; the rows that are marked.
+func inboxMarksWhatItShows(t *testing.T, bridge *hsqldb.Bridge) {
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	insertYield(t, place.SQL, "a")
+	insertRequests(t, place.SQL, inAnHour)
+	insertRequest(t, place.SQL, "'a', '1', 'DEAD', '', 'p'", anHourAgo)
+	insertGrant(t, place.SQL, "'a', '1', 'JDOE'", 5, inAnHour)
+	insertGrant(t, place.SQL, "'a', '2', 'JDOE'", 6, inAnHour) // another grant than the one that was met
+	insertGrant(t, place.SQL, "'b', '1', 'JDOE'", 5, inAnHour) // a type whose policy has no yield
+	insertYield(t, place.SQL, "b")
+	if _, err := place.SQL.ExecContext(t.Context(), "UPDATE applock.appl_lock_policy SET yield_after_seconds = NULL WHERE object_type = 'b'"); err != nil {
+		t.Fatal(err)
+	}
+	marked := func(call string) int {
+		t.Helper()
+		if _, err := query(t.Context(), place.SQL, call); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := query(t.Context(), place.SQL, "SELECT object_type, object_id FROM applock.appl_lock_ask WHERE shown_ts IS NOT NULL")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if row["object_type"] != "a" || row["object_id"] != "1" {
+				t.Errorf("%s marked the request for %v", call, row)
+			}
+		}
+		return len(rows)
+	}
+	for _, test := range []struct {
+		call string
+		want int
+	}{
+		{"CALL applock.inbox_appl_locks('BROWN', NULL, NULL)", 0},
+		{"CALL applock.inbox_appl_locks('JDOE', NULL, 5)", 0}, // a full page
+		{"CALL applock.inbox_appl_locks('JDOE', NULL, 6)", 3},
+	} {
+		if got := marked(test.call); got != test.want {
+			t.Errorf("%s marked %d requests, want %d", test.call, got, test.want)
+		}
+	}
+	const before = "TIMESTAMP '2026-01-01 00:00:00'"
+	if _, err := place.SQL.ExecContext(t.Context(), "UPDATE applock.appl_lock_ask SET shown_ts = "+before+" WHERE shown_ts IS NOT NULL"); err != nil {
+		t.Fatal(err)
+	}
+	marked("CALL applock.inbox_appl_locks('JDOE', NULL, NULL)")
+	rows, err := query(t.Context(), place.SQL, "SELECT client_id FROM applock.appl_lock_ask WHERE shown_ts = "+before)
+	if err != nil || len(rows) != 3 {
+		t.Errorf("%d requests are marked since they were first shown, %v, want 3", len(rows), err)
+	}
+}
+
+// Goal: a lock goes to who asks when its holder has been silent for as long as the policy says, and not before. Method: one of the times
+// from which the silence counts is later, or one of the conditions does not hold.
+func silenceYieldsTheLock(t *testing.T, bridge *hsqldb.Bridge) {
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	insertYield(t, place.SQL, "a")
+	ago := func(seconds int) string { return fmt.Sprintf("LOCALTIMESTAMP - INTERVAL '%d' SECOND", seconds) }
+	const silent = "UPDATE applock.appl_lock_ask SET shown_ts = TIMESTAMP '2026-01-01 00:00:00'"
+	for _, test := range []struct{ change, want string }{
+		{silent, "GIVEN"},
+		{"UPDATE applock.appl_lock_ask SET shown_ts = " + ago(61), "GIVEN"},
+		{"UPDATE applock.appl_lock_ask SET shown_ts = " + ago(50), "ASKED"},
+		{"UPDATE applock.appl_lock_ask SET shown_ts = NULL", "ASKED"},
+		{silent + ", answered_ts = " + ago(50), "ASKED"},
+		{silent + ", answered_ts = " + ago(61), "GIVEN"},
+		{silent + ", fence = 4", "ASKED"},
+		{silent + ", message = 'another'", "ASKED"},
+		{silent + ", expires_ts = " + ago(1), "ASKED"},
+		{"UPDATE applock.appl_lock SET lock_ts = " + ago(50), "ASKED"},
+		{"UPDATE applock.appl_lock SET lock_ts = " + ago(61), "GIVEN"},
+		{"UPDATE applock.appl_lock SET ttl_seconds = 3599", "ASKED"},
+		{"UPDATE applock.appl_lock_policy SET yield_after_seconds = NULL", "ASKED"},
+	} {
+		for _, statement := range []string{
+			"DELETE FROM applock.appl_lock", "DELETE FROM applock.appl_lock_ask", "DELETE FROM applock.appl_lock_event",
+			"UPDATE applock.appl_lock_policy SET yield_after_seconds = 60",
+		} {
+			if _, err := place.SQL.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		insertGrant(t, place.SQL, "'a', '1', 'JDOE'", 5, inAnHour)
+		insertRequests(t, place.SQL, inAnHour)
+		for _, statement := range []string{silent, "UPDATE applock.appl_lock SET ttl_seconds = 3600", test.change} {
+			if _, err := place.SQL.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows, err := query(t.Context(), place.SQL, "CALL applock.ask_appl_lock_row('a', '1', 'BROWN', 'CS', 'p', 'why', NULL)")
+		if err != nil || len(rows) != 1 || rows[0]["p_outcome"] != test.want || rows[0]["p_old_operator_id"] != "JDOE" {
+			t.Errorf("after %s: %v, %v, want %s", test.change, rows, err, test.want)
+		}
+		// The first minute, and the policy's ttl, cut to its longest.
+		locks, err := query(t.Context(), place.SQL, "SELECT operator_id FROM applock.appl_lock "+
+			"WHERE operator_id = 'BROWN' AND department_id = 'CS' AND ttl_seconds = 900 AND fence > 5 AND note = ''")
+		events, eventsErr := query(t.Context(), place.SQL, "SELECT event FROM applock.appl_lock_event "+
+			"WHERE event = 'YIELDED' AND actor_id = 'BROWN' AND from_operator_id = 'JDOE' AND reason = 'no answer for 60 s'")
+		left, leftErr := query(t.Context(), place.SQL, "SELECT client_id FROM applock.appl_lock_ask WHERE operator_id = 'BROWN' AND object_type = 'a' AND object_id = '1'")
+		moved, asks := 0, 2
+		if test.want == "GIVEN" {
+			moved, asks = 1, 0
+		}
+		if errors.Join(err, eventsErr, leftErr) != nil || len(locks) != moved || len(events) != moved || len(left) != asks {
+			t.Errorf("after %s: %d grants, %d events, %d requests, want %d, %d, %d", test.change, len(locks), len(events), len(left), moved, moved, asks)
+		}
+	}
+}
+
 // Goal: a purge counts what it removes, row by row. Method: twins that differ only in type or id, one at a time.
 func purgeRemovesOneRowAtATime(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
@@ -180,6 +351,23 @@ func purgeRemovesDeadWaiters(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
+// Goal: a purge removes requests that have been dead for long, as many as asked for, and counts none of them. Method: as for waiters.
+func purgeRemovesDeadRequests(t *testing.T, bridge *hsqldb.Bridge) {
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	insertRequests(t, place.SQL, "TIMESTAMP '2026-01-02 00:00:00'")
+	insertRequest(t, place.SQL, "'c', '1', 'BROWN', '', 'p'", "LOCALTIMESTAMP - INTERVAL '30' SECOND")
+	for _, left := range []int{4, 2, 1, 1} {
+		answer, err := query(t.Context(), place.SQL, "CALL applock.purge_appl_locks_row(60, 2)")
+		if err != nil || answer[0]["p_purged"] != int64(0) {
+			t.Errorf("purge: %v, %v, want 0", answer, err)
+		}
+		rows, err := query(t.Context(), place.SQL, "SELECT object_type FROM applock.appl_lock_ask ORDER BY object_type DESC")
+		if err != nil || len(rows) != left || rows[0]["object_type"] != "c" {
+			t.Errorf("%v are left, %v, want %d, with c", rows, err, left)
+		}
+	}
+}
+
 // Goal: what returns rows names them as the contract does. Method: the columns of each answer.
 func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
@@ -188,6 +376,7 @@ func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 		"transfer_appl_locks":  "CALL applock.transfer_appl_locks('o', NULL, 'p', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"release_appl_locks":   "CALL applock.release_appl_locks('o', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		"inbox_appl_locks":     "CALL applock.inbox_appl_locks('o', NULL, NULL)",
+		"see_appl_lock":        "CALL applock.see_appl_lock('a', '1', 'o', NULL, 'p', 'IDLE', NULL)",
 		"poll_appl_locks":      "CALL applock.poll_appl_locks('p', NULL)",
 		"renew_appl_locks":     "CALL applock.renew_appl_locks('1:a1:11:o1:11:1')",
 	}
@@ -458,17 +647,23 @@ func secondsLeftOverMidnights(t *testing.T, bridge *hsqldb.Bridge) {
 		literal := expires.Format("TIMESTAMP '2006-01-02 15:04:05.000000'")
 		insertGrant(t, place.SQL, "'a', '"+id+"', 'o'", 5, literal)
 		insertWaiter(t, place, "'a', '"+id+"', 'o', '', 'p'", "NULL", literal)
+		insertRequest(t, place.SQL, "'a', '"+id+"', 'BROWN', '', 'p'", literal)
 		for column, calls := range map[string][]string{
 			"p_seconds_left": {
 				"CALL applock.get_appl_lock_row('a', '" + id + "', 'q', NULL, NULL, NULL)",
 				"CALL applock.transfer_appl_lock_row('a', '" + id + "', 'q', 'r', NULL, NULL, NULL, NULL)",
 				"CALL applock.take_appl_lock_row('a', '" + id + "', 'r', NULL, 'why', 1, NULL)",
 				"CALL applock.inquire_appl_lock_row('a', '" + id + "')",
+				"CALL applock.ask_appl_lock_row('a', '" + id + "', 'BROWN', NULL, 'p', NULL, NULL)",
+				"CALL applock.ask_appl_lock_row('a', '" + id + "', 'o', NULL, 'p', NULL, NULL)",
+				"CALL applock.answer_appl_lock_row('a', '" + id + "', 'r', 1, 'BROWN', NULL, 'NO', NULL)",
+				"CALL applock.answer_appl_lock_row('a', '" + id + "', 'o', 5, 'BROWN', NULL, 'NO', NULL)",
 			},
 			"seconds_left": {
 				"CALL applock.renew_appl_locks('1:a1:" + id + "1:q1:51:9')",
 				"SELECT * FROM applock.appl_lock_live WHERE object_id = '" + id + "'",
 				"SELECT * FROM applock.appl_lock_waiting WHERE object_id = '" + id + "'",
+				"SELECT * FROM applock.appl_lock_asking WHERE object_id = '" + id + "'",
 			},
 		} {
 			for _, call := range calls {

@@ -17,9 +17,9 @@ import (
 // internalRoutines are in the catalogue beside the operations and their cores: nobody is granted them.
 func internalRoutines() []string {
 	return []string{
-		"appl_lock_begin", "appl_lock_end", "appl_lock_enter", "appl_lock_inside", "appl_lock_key", "appl_lock_look", "appl_lock_move",
-		"appl_lock_move_page", "appl_lock_number", "appl_lock_policy", "appl_lock_record", "appl_lock_refuse", "appl_lock_release",
-		"appl_lock_text", "get_appl_lock_check", "get_appl_lock_insert", "get_appl_lock_late", "get_appl_lock_tell", "renew_appl_locks_tell",
+		"appl_lock_begin", "appl_lock_end", "appl_lock_enter", "appl_lock_holder", "appl_lock_inside", "appl_lock_key", "appl_lock_look",
+		"appl_lock_move", "appl_lock_move_page", "appl_lock_number", "appl_lock_policy", "appl_lock_record", "appl_lock_refuse", "appl_lock_release",
+		"appl_lock_text", "appl_lock_unask", "get_appl_lock_check", "get_appl_lock_insert", "get_appl_lock_late", "get_appl_lock_tell", "renew_appl_locks_tell",
 	}
 }
 
@@ -180,12 +180,16 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	t.Helper()
 	get := mustQuery(t, handle, "CALL get_appl_lock_row('customer', ?, 'JDOE', 'CS', NULL, NULL)", operation.Name)
 	mustQuery(t, handle, "CALL announce_appl_lock_waiter_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
-	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL)")
+	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL, NULL, NULL)")
 	if operation.Name == "inbox_appl_locks" {
 		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
 	}
+	if operation.Name == "see_appl_lock" {
+		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'ASMITH', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
+	}
 	given := map[string]any{
 		"p_object_type": "customer", "p_object_id": operation.Name, "p_operator_id": "JDOE", "p_client_id": operation.Name,
+		"p_asker_id": "ASMITH", "p_answer": "GIVE",
 		"p_from_operator_id": "JDOE", "p_to_operator_id": "ASMITH", "p_fence": get[0]["p_fence"], "p_max_rows": 1, "p_permits": 1, "p_actor_id": "BOSS", "p_reason": "why",
 		"p_grants": fmt.Sprintf(`[{"object_type": "customer", "object_id": "%s", "operator_id": "JDOE", "fence": %v, "ttl_seconds": 60}]`,
 			operation.Name, get[0]["p_fence"]),
@@ -236,7 +240,7 @@ func dataAccess(name string) string {
 		name = strings.TrimSuffix(name, form)
 	}
 	switch name {
-	case "inquire_appl_lock", "inbox_appl_locks", "appl_lock_policy":
+	case "inquire_appl_lock", "appl_lock_policy":
 		return "READS SQL DATA"
 	case "appl_lock_version", "appl_lock_key", "appl_lock_number", "appl_lock_text", "get_appl_lock_check":
 		return "CONTAINS SQL"

@@ -105,7 +105,7 @@ func lentPlaces(owner testing.TB, product string, change func(config *driver.Con
 // keptPlaces returns a lender of what create makes.
 func keptPlaces(owner testing.TB, create func(t testing.TB) contract.Place) func(t testing.TB) contract.Place {
 	return contract.NewPlaces(owner, create,
-		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_event", "DELETE FROM appl_lock_policy",
+		"DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter", "DELETE FROM appl_lock_ask", "DELETE FROM appl_lock_viewer", "DELETE FROM appl_lock_event", "DELETE FROM appl_lock_policy",
 		"UPDATE appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected").Take
 }
 
@@ -138,6 +138,8 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 			for table, columns := range map[string][]string{
 				"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts", "released_ts"},
 				"appl_lock_waiter": {"since_ts", "until_ts", "expires_ts"},
+				"appl_lock_viewer": {"since_ts", "seen_ts", "expires_ts"},
+				"appl_lock_ask":    {"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts"},
 				"appl_lock_event":  {"event_ts"},
 			} {
 				var moves []string

@@ -139,7 +139,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)", "appl_lock_end(TRUE)"} {
 		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})
 	}
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_event", "appl_lock_policy", "appl_lock_serialize", "appl_lock_goose"} {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_event", "appl_lock_policy", "appl_lock_serialize", "appl_lock_goose"} {
 		for _, text := range []string{"SELECT * FROM %s", "DELETE FROM %s", "INSERT INTO %s () VALUES ()", "DROP TABLE %s"} {
 			all = append(all, statement{"", fmt.Sprintf(text, database+"."+table), nil, errorTableDenied})
 		}
@@ -154,7 +154,7 @@ func TestGrants(t *testing.T) {
 	operator := []string{
 		"get_appl_lock", "get_appl_lock_permit", "release_appl_lock", "release_appl_locks", "note_appl_lock", "inquire_appl_lock",
 		"assert_appl_lock", "serialize_appl_lock", "renew_appl_locks", "announce_appl_lock_waiter", "retract_appl_lock_waiter",
-		"poll_appl_locks", "inbox_appl_locks", "appl_lock_version",
+		"poll_appl_locks", "inbox_appl_locks", "ask_appl_lock", "answer_appl_lock", "see_appl_lock", "appl_lock_version",
 	}
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

@@ -484,12 +484,14 @@ func TestCallerKeepsItsSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }() // gives it back to the pool
+		letYield(t, place.SQL, 3600)
 		mustQuery(t, conn, "SET SESSION innodb_lock_wait_timeout = 42")
 		mustQuery(t, conn, "SET SESSION sql_safe_updates = TRUE")
 		mustQuery(t, conn, "INSERT INTO invoice VALUES ()")
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			busy := granted(t, tx, "busy", "JDOE").Fence
 			mustQuery(t, tx, announceCall, "busy", "ASMITH", "p1")
+			mustQuery(t, tx, askCall, "held", "BROWN", "busy")
 			for _, call := range []string{
 				"get_appl_lock_row('customer', '1', 'JDOE', '', 60, NULL)",
 				"get_appl_lock_row('customer', '1', 'JDOE', '', 60, NULL)",
@@ -520,12 +522,16 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"take_appl_lock_row('customer', '1', 'BOSS', '', '', NULL, NULL)",
 				"inbox_appl_locks('JDOE', NULL, NULL)",
 				"inbox_appl_locks('', NULL, NULL)",
+				"see_appl_lock('customer', '1', 'JDOE', NULL, 'tab', 'EDITING', NULL)",
+				"see_appl_lock('customer', '1', 'ASMITH', NULL, 'tab', 'VIEWING', 60)",
+				"see_appl_lock('customer', '1', 'JDOE', NULL, 'tab', 'SOME', NULL)",
+				"see_appl_lock('customer', '1', 'JDOE', NULL, 'tab', NULL, NULL)",
 				"note_appl_lock_row('customer', '1', 'JDOE', NULL, 'why')",
 				"note_appl_lock_row('customer', '1', 'ASMITH', NULL, 'why')",
 				"note_appl_lock_row('customer', '1', 'ASMITH', 0, 'why')",
 				"note_appl_lock_row('customer', '2', 'ASMITH', NULL, 'why')",
-				"set_appl_lock_policy_row('order', 60, 3600, 'Y', 'BOSS', 'why', 'ALL')",
-				"set_appl_lock_policy_row('order', 60, 3600, 'SOME', 'BOSS', 'why', 'ALL')",
+				"set_appl_lock_policy_row('order', 60, 3600, 'Y', 'BOSS', 'why', 'ALL', 'N', 60)",
+				"set_appl_lock_policy_row('order', 60, 3600, 'SOME', 'BOSS', 'why', 'ALL', 'N', 60)",
 				"drop_appl_lock_policy_row('order', 'BOSS', 'why')",
 				"drop_appl_lock_policy_row('order', 'BOSS', 'why')",
 				"drop_appl_lock_policy_row('order', '', 'why')",
@@ -545,6 +551,21 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"retract_appl_lock_waiter_row('customer', 'busy', 'ASMITH', 'p1')",
 				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', 'p1')",
 				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', '')",
+				"ask_appl_lock_row('customer', 'held', 'ASMITH', '', 'p1', 'may I?', 60)",
+				"inbox_appl_locks('JDOE', NULL, NULL)",
+				"ask_appl_lock_row('customer', 'held', 'BROWN', '', 'busy', '', 60)",
+				"ask_appl_lock_row('customer', 'held', 'JDOE', '', 'p1', '', 60)",
+				"ask_appl_lock_row('customer', '2', 'ASMITH', '', 'p1', '', 60)",
+				"ask_appl_lock_row('customer', '2', 'ASMITH', '', 'p1', '', 0)",
+				"ask_appl_lock_row('customer', '2', 'ASMITH', '', '', '', 60)",
+				fmt.Sprintf("answer_appl_lock_row('customer', 'held', 'JDOE', %v, 'ASMITH', 'p1', 'LATER', 'soon')", fence),
+				fmt.Sprintf("answer_appl_lock_row('customer', 'held', 'JDOE', %v, 'ASMITH', NULL, 'NO', 'soon')", fence),
+				fmt.Sprintf("answer_appl_lock_row('customer', 'held', 'JDOE', %v, 'BROWN', 'busy', 'GIVE', '')", fence),
+				fmt.Sprintf("answer_appl_lock_row('customer', 'held', 'JDOE', %v, 'ASMITH', 'p2', 'GIVE', '')", fence),
+				"answer_appl_lock_row('customer', 'held', 'JDOE', 1, 'ASMITH', NULL, 'GIVE', '')",
+				"answer_appl_lock_row('customer', '2', 'JDOE', 1, 'ASMITH', NULL, 'GIVE', '')",
+				"answer_appl_lock_row('customer', '2', 'JDOE', 1, 'ASMITH', NULL, 'PERHAPS', '')",
+				"answer_appl_lock_row('customer', 'busy', 'JDOE', 1, 'ASMITH', NULL, 'GIVE', '')",
 				"transfer_appl_locks('ASMITH', 'customer', 'KIM', '', 60, 'BOSS', 'ill', NULL, NULL, NULL, 'Y')",
 				"transfer_appl_locks('ASMITH', 'customer', 'KIM', '', 60, 'BOSS', 'ill', NULL, NULL, NULL, NULL)",
 				"transfer_appl_locks('ASMITH', 'customer', 'KIM', '', 60, 'BOSS', 'ill', NULL, NULL, NULL, 'X')",
@@ -564,6 +585,8 @@ func TestCallerKeepsItsSession(t *testing.T) {
 				"renew_appl_locks('[1]')",
 				"inquire_appl_lock_row('customer', '1')",
 				"purge_appl_locks_row(1, 1)",
+				fmt.Sprintf("answer_appl_lock_row('customer', 'held', 'JDOE', %v, 'ASMITH', NULL, 'GIVE', 'why')", fence),
+				"ask_appl_lock_row('customer', 'held', 'BROWN', '', 'p9', '', 60)",
 			} {
 				_, _ = contract.RowsByColumn(t.Context(), conn, "CALL "+call) // refusals and errors are part of it
 				if got := value(t, conn, "SELECT CONCAT_WS(' ', LAST_INSERT_ID(), @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_safe_updates + 0)"); got != "4711 42 1" {
@@ -580,7 +603,7 @@ func TestRefusalWritesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := lentPlace(t, product)
-		mustQuery(t, place.SQL, getCall, "1", "JDOE")
+		fence := mustQuery(t, place.SQL, getCall, "1", "JDOE")[0]["p_fence"]
 		for _, refused := range []string{
 			"get_appl_lock_row('customer', '1', 'ASMITH', '', NULL, NULL)",
 			"release_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)",
@@ -590,6 +613,10 @@ func TestRefusalWritesNothing(t *testing.T) {
 			"inbox_appl_locks('JDOE', NULL, NULL)",
 			"note_appl_lock_row('customer', '1', 'ASMITH', NULL, 'why')",
 			"note_appl_lock_row('customer', '1', 'JDOE', 1, 'why')",
+			"ask_appl_lock_row('customer', '1', 'ASMITH', '', 'p1', '', 0)",
+			"answer_appl_lock_row('customer', '1', 'ASMITH', 1, 'BROWN', NULL, 'GIVE', '')",
+			"answer_appl_lock_row('customer', '2', 'JDOE', 1, 'BROWN', NULL, 'GIVE', '')",
+			fmt.Sprintf("answer_appl_lock_row('customer', '1', 'JDOE', %v, 'BROWN', NULL, 'NO', '')", fence),
 		} {
 			inTx(t, place.SQL, func(tx *sql.Tx) {
 				mustQuery(t, tx, "CALL "+refused)
@@ -927,9 +954,11 @@ func TestWaitIsBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := lentPlace(t, product)
+		fence := granted(t, place.SQL, "asked", "JDOE").Fence
 		inTx(t, place.SQL, func(tx *sql.Tx) {
 			mustQuery(t, tx, getCall, "1", "JDOE")
 			mustQuery(t, tx, announceCall, "1", "ASMITH", "p1")
+			mustQuery(t, tx, "CALL ask_appl_lock_row('customer', 'asked', 'ASMITH', '', 'p1', '', NULL)")
 			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 			defer cancel()
 			var waiters sync.WaitGroup
@@ -943,6 +972,10 @@ func TestWaitIsBounded(t *testing.T) {
 				"assert_appl_lock_row('customer', '1', 'JDOE', 1)",
 				"announce_appl_lock_waiter_row('customer', '1', 'ASMITH', '', 'p1', NULL)",
 				"retract_appl_lock_waiter_row('customer', '1', 'ASMITH', 'p1')",
+				"ask_appl_lock_row('customer', 'asked', 'ASMITH', '', 'p1', '', NULL)",
+				"ask_appl_lock_row('customer', 'asked', 'ASMITH', '', 'p1', '', 0)",
+				fmt.Sprintf("answer_appl_lock_row('customer', 'asked', 'JDOE', %d, 'ASMITH', NULL, 'NO', '')", fence),
+				fmt.Sprintf("answer_appl_lock_row('customer', 'asked', 'JDOE', %d, 'ASMITH', NULL, 'GIVE', '')", fence),
 			} {
 				waiters.Go(func() {
 					began := time.Now()

@@ -41,6 +41,17 @@ func TestSessionCannotChooseTheTime(t *testing.T) {
 				CALL get_appl_lock('customer', '1', p_operator_id, NULL, 3600, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
 				RETURN @b;
 			END`)
+		mustQuery(t, conn, `CREATE FUNCTION f_ask(p_operator_id VARCHAR(64)) RETURNS VARCHAR(64) MODIFIES SQL DATA
+			BEGIN
+				CALL ask_appl_lock('customer', '1', p_operator_id, NULL, 'f', NULL, NULL, @a, @b, @c, @d, @e, @f, @g);
+				RETURN @b;
+			END`)
+		mustQuery(t, conn, `CREATE FUNCTION f_answer(p_asker_id VARCHAR(64)) RETURNS VARCHAR(64) MODIFIES SQL DATA
+			BEGIN
+				CALL answer_appl_lock('customer', '1', 'JDOE', (SELECT l.fence FROM appl_lock AS l WHERE l.object_id = '1'), p_asker_id, NULL,
+					'LATER', NULL, @a, @b, @c, @d, @e, @f);
+				RETURN @b;
+			END`)
 		for _, clock := range []string{"2000000000", "1000000000"} {
 			for _, test := range []struct{ call, column, want string }{
 				{"CALL get_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)", "p_outcome", "HELD"},
@@ -50,6 +61,10 @@ func TestSessionCannotChooseTheTime(t *testing.T) {
 				{"CALL inquire_appl_lock_row('customer', '1')", "p_operator_id", "JDOE"},
 				{"CALL announce_appl_lock_waiter_row('customer', '1', 'ASMITH', NULL, 'p', NULL)", "p_ok_fl", "Y"},
 				{"CALL poll_appl_locks('p', NULL)", "free_in_us BETWEEN 0 AND 3600000000", ""},
+				{"CALL ask_appl_lock_row('customer', '1', 'ASMITH', NULL, 'p', NULL, NULL)", "p_outcome", "ASKED"},
+				{"SELECT f_ask('BROWN') AS p_outcome", "p_outcome", "ASKED"},
+				{"CALL inbox_appl_locks('JDOE', 9223372036854775807, 1)", "kind", "AWAITED"},
+				{"SELECT f_answer('BROWN') AS p_outcome", "p_outcome", "TOLD"},
 				{"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, 3600, NULL)", "p_outcome", "RENEWED"},
 				{"SELECT f_get('JDOE') AS p_outcome", "p_outcome", "RENEWED"},
 				{"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'x')", "p_outcome", "TRANSFERRED"},
@@ -65,6 +80,8 @@ func TestSessionCannotChooseTheTime(t *testing.T) {
 				"SELECT COUNT(*) FROM appl_lock WHERE ABS(TIMESTAMPDIFF(SECOND, lock_ts, UTC_TIMESTAMP())) > 60",
 				"SELECT COUNT(*) FROM appl_lock_event WHERE ABS(TIMESTAMPDIFF(SECOND, event_ts, UTC_TIMESTAMP())) > 60",
 				"SELECT COUNT(*) FROM appl_lock_waiter WHERE ABS(TIMESTAMPDIFF(SECOND, expires_ts, UTC_TIMESTAMP())) > 120",
+				"SELECT COUNT(*) FROM appl_lock_ask WHERE ABS(TIMESTAMPDIFF(SECOND, expires_ts, UTC_TIMESTAMP())) > 120",
+				"SELECT COUNT(*) FROM appl_lock_ask WHERE ABS(TIMESTAMPDIFF(SECOND, answered_ts, UTC_TIMESTAMP())) > 60",
 			} {
 				if count := value(t, conn, moved); count != "0" {
 					t.Errorf("at %s: %s: %s", clock, moved, count)
@@ -90,7 +107,7 @@ func TestSessionCannotChooseTheNumber(t *testing.T) {
 			t.Errorf("events, all above 0, all below 100: %s, want 5 1 1", got)
 		}
 		mustQuery(t, conn, "SET insert_id = 0")
-		mustQuery(t, conn, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL')")
+		mustQuery(t, conn, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL', NULL, NULL)")
 		mustQuery(t, conn, "CALL get_appl_lock_row('customer', '1', 'BOSS', NULL, NULL, NULL)")
 		mustQuery(t, conn, "SET insert_id = 0")
 		fence := value(t, conn, "SELECT fence FROM appl_lock")
@@ -110,7 +127,9 @@ func TestReadOnlySessionWritesNothing(t *testing.T) {
 		t.Helper()
 		conn := session(t, lentPlace(t, product))
 		const all = "SELECT CONCAT((SELECT MAX(lock_ts) FROM appl_lock), (SELECT COUNT(*) FROM appl_lock), (SELECT COUNT(*) FROM appl_lock_event), " +
-			"(SELECT COUNT(*) FROM appl_lock_waiter), (SELECT COUNT(*) FROM appl_lock_policy))"
+			"(SELECT COUNT(*) FROM appl_lock_waiter), (SELECT COUNT(*) FROM appl_lock_ask), (SELECT COUNT(*) FROM appl_lock_policy))"
+		mustQuery(t, conn, askCall, "1", "ASMITH", "p")
+		fence := value(t, conn, "SELECT fence FROM appl_lock")
 		before := value(t, conn, all)
 		mustQuery(t, conn, "SET SESSION TRANSACTION READ ONLY")
 		for _, call := range []string{
@@ -124,7 +143,10 @@ func TestReadOnlySessionWritesNothing(t *testing.T) {
 			"CALL transfer_appl_locks('JDOE', NULL, 'BOSS', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 			"CALL release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 			"CALL announce_appl_lock_waiter_row('customer', '1', 'BOSS', NULL, 'p', NULL)",
-			"CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL')",
+			"CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL', NULL, NULL)",
+			"CALL ask_appl_lock_row('customer', '1', 'BOSS', NULL, 'p', NULL, NULL)",
+			"CALL answer_appl_lock_row('customer', '1', 'JDOE', " + fence + ", 'ASMITH', NULL, 'LATER', NULL)",
+			"CALL answer_appl_lock_row('customer', '1', 'JDOE', " + fence + ", 'ASMITH', NULL, 'GIVE', NULL)",
 		} {
 			if _, err := contract.RowsByColumn(t.Context(), conn, call); numberOf(err) != 1792 {
 				t.Errorf("%s: %v, want error 1792", call, err)
@@ -167,6 +189,8 @@ func requireRefusedUntilRollback(t *testing.T, conn *sql.Conn) {
 			"CALL get_appl_lock_row('customer', '2', 'JDOE', NULL, NULL, NULL)",
 			"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
 			"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)",
+			"CALL ask_appl_lock_row('customer', '1', 'BOSS', NULL, 'p', NULL, NULL)",
+			"CALL answer_appl_lock_row('customer', '1', 'JDOE', 1, 'BOSS', NULL, 'NO', NULL)",
 		} {
 			if _, err := contract.RowsByColumn(t.Context(), conn, call); numberOf(err) != 1179 {
 				t.Errorf("%s: %v, want error 1179", call, err)
@@ -302,6 +326,13 @@ var sessionDay = []struct{ call, column string }{
 	{"CALL inquire_appl_lock_row('customer', '1')", "p_note"},
 	{"CALL announce_appl_lock_waiter_row('customer', '1', 'ASMITH', NULL, 'p', NULL)", "p_ok_fl"},
 	{"CALL poll_appl_locks('p', NULL)", "operator_id"},
+	{"CALL ask_appl_lock_row('customer', '1', 'KIM', NULL, 'p', 'déjà vu?', NULL)", "p_outcome"},
+	{"CALL inbox_appl_locks('JDOE', 0, 10)", "message"},
+	{"CALL answer_appl_lock_row('customer', '1', 'JDOE', FENCE, 'KIM', NULL, 'LATER', 'après')", "p_outcome"},
+	{"CALL ask_appl_lock_row('customer', '1', 'KIM', NULL, 'p', 'déjà vu?', NULL)", "p_outcome"},
+	{"CALL inbox_appl_locks('KIM', 0, 10)", "reason"},
+	{"CALL answer_appl_lock_row('customer', '1', 'JDOE', FENCE, 'KIM', 'p', 'GIVE', NULL)", "p_outcome"},
+	{"CALL transfer_appl_lock_row('customer', '1', 'KIM', 'JDOE', NULL, NULL, 'BOSS', 'back')", "p_outcome"},
 	{"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', NULL, NULL, 'BOSS', 'ill')", "p_outcome"},
 	{"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)", "p_outcome"},
 	{"CALL inbox_appl_locks('ASMITH', 0, 10)", "reason"},

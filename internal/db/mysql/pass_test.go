@@ -57,7 +57,7 @@ func layDown(t *testing.T, place contract.Place, policy db.SetApplLockPolicyPara
 	if policy == (db.SetApplLockPolicyParams{}) {
 		return
 	}
-	policy.ObjectType, policy.ActorID, policy.TakeReasonFL = "customer", "DBA", db.Yes
+	policy.ObjectType, policy.ActorID, policy.TakeReasonFL, policy.PresenceFL = "customer", "DBA", db.Yes, db.Yes
 	if _, err := place.Driver.SetApplLockPolicy(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}

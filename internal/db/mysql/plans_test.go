@@ -52,7 +52,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				handle := newPlace(t, product).SQL
-				for _, table := range []string{"appl_lock", "appl_lock_waiter"} {
+				for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask"} {
 					mustQuery(t, handle, "ALTER TABLE "+table+" STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0")
 				}
 				prepare(t, handle)
@@ -86,6 +86,10 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
+	mustQuery(t, conn, `INSERT INTO appl_lock_ask
+		SELECT 'customer', LPAD(s.slot, 5, '0'), CONCAT('B', s.slot MOD 20), '', 'p', '', UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR,
+			CONCAT('H', s.slot MOD 20), 1, NULL, 'LATER', '', UTC_TIMESTAMP(6)
+		FROM appl_lock_serialize AS s WHERE s.slot < ?`, plannedRows)
 	var grants []db.RenewableGrant
 	for i := range plannedGrants {
 		grants = append(grants, db.RenewableGrant{ObjectType: "customer", ObjectID: fmt.Sprintf("%05d", i*20), OperatorID: "JDOE", Fence: 1, TTLSeconds: 200000})
@@ -113,10 +117,19 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 		{"inbox", "CALL inbox_appl_locks('JDOE', NULL, 10000)", nil, 2 * plannedRows},
 		{"transfers", "CALL transfer_appl_locks('JDOE', NULL, 'ASMITH', '', NULL, NULL, NULL, 'customer', '10000', ?, NULL)", []any{plannedPage}, plannedPage},
 		{"transfers of a type", "CALL transfer_appl_locks('JDOE', 'customer', 'ASMITH', '', NULL, NULL, NULL, 'customer', '10000', ?, NULL)", []any{plannedPage}, 2 * plannedPage},
+		{"ask", "CALL ask_appl_lock_row('customer', '10001', 'ABEL', NULL, 'p', NULL, NULL)", nil, 1},
+		{"ask again", "CALL ask_appl_lock_row('customer', '10001', 'ABEL', NULL, 'p', NULL, NULL)", nil, 1},
+		{"answer later", "CALL answer_appl_lock_row('customer', '10001', 'JDOE', 1, 'ABEL', NULL, 'LATER', NULL)", nil, 1},
+		{"answer give", "CALL answer_appl_lock_row('customer', '10001', 'JDOE', 1, 'ABEL', NULL, 'GIVE', NULL)", nil, 1},
+		{"inbox of who is asked", "CALL inbox_appl_locks('H1', NULL, NULL)", nil, plannedGrants},
+		{"inbox of who asks", "CALL inbox_appl_locks('B1', NULL, NULL)", nil, plannedGrants},
+		{"asking", "SELECT * FROM appl_lock_asking WHERE (object_type > 'customer' OR object_type = 'customer' AND object_id > '10000') " +
+			"ORDER BY object_type, object_id, operator_id, client_id LIMIT ?", []any{plannedPage}, plannedPage},
 		{"releases", "CALL release_appl_locks('ASMITH', 'customer', 'BOSS', 'ill', 'customer', '10000', ?, NULL)", []any{plannedPage}, plannedPage},
 		{"let all end", "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
 		{"let all waiters end", "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
-		{"purge", "CALL purge_appl_locks_row(1, ?)", []any{plannedPage}, 2 * plannedPage},
+		{"let all requests end", "UPDATE appl_lock_ask SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
+		{"purge", "CALL purge_appl_locks_row(1, ?)", []any{plannedPage}, 3 * plannedPage},
 	} {
 		before := handledReads(t, conn)
 		mustQuery(t, conn, test.query, test.args...)
@@ -318,6 +331,8 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		policies   = "DO EXISTS (SELECT 1 FROM appl_lock_policy WHERE longest_ttl_seconds IS NOT NULL)"
 		noted      = "UPDATE appl_lock SET note = 'why' WHERE object_type = 'customer' AND object_id = '00500'"
 		old        = "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
+		unasked    = "DELETE FROM appl_lock_ask"
+		asked      = "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)"
 		oldWaiters = "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY WHERE expires_ts > UTC_TIMESTAMP(6)"
 	)
 	both := func(work string) map[string]string { return map[string]string{"both": work} }
@@ -353,6 +368,13 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 20, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 7, Handler_read_first 1, Handler_read_rnd_next 16, Handler_write 7, Handler_update 1, Sort_rows 2"}},
 		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 6, Com_set_option 1, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
-		{[]string{old, oldWaiters, "DELETE FROM appl_lock_event"}, "CALL purge_appl_locks_row(1, 10)", map[string]string{"mariadb": "Com_call_procedure 6, Com_set_option 3, Com_do 2, Com_select 42, Com_insert 1, Com_update 1, Com_delete 20, Handler_read_key 83, Handler_read_first 1, Handler_read_next 9, Handler_read_rnd_next 11, Handler_write 1, Handler_delete 20", "mysql": "Com_call_procedure 6, Com_set_option 3, Com_do 2, Com_select 42, Com_insert 1, Com_update 1, Com_delete 20, Handler_read_key 84, Handler_read_first 1, Handler_read_next 9, Handler_read_rnd_next 11, Handler_write 11, Handler_delete 20"}},
+		// Asked for the first time, and again.
+		{[]string{held, unasked}, "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)", both("Com_call_procedure 14, Com_set_option 7, Com_select 4, Com_insert 1, Handler_read_key 3, Handler_write 1")},
+		{[]string{held}, "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)", both("Com_call_procedure 14, Com_set_option 7, Com_select 4, Com_insert 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL answer_appl_lock_row('customer', '00500', 'JDOE', 1, 'BROWN', NULL, 'LATER', NULL)", both("Com_call_procedure 14, Com_set_option 7, Com_select 4, Com_update 1, Handler_read_key 4, Handler_read_next 2, Handler_update 1")},
+		{[]string{held, unasked, asked}, "CALL answer_appl_lock_row('customer', '00500', 'JDOE', 1, 'BROWN', NULL, 'GIVE', NULL)", map[string]string{"mariadb": "Com_call_procedure 19, Com_set_option 10, Com_do 2, Com_select 8, Com_insert 1, Com_update 1, Com_delete 1, Handler_read_key 9, Handler_read_next 2, Handler_read_rnd_next 2, Handler_write 1, Handler_update 1, Handler_delete 1", "mysql": "Com_call_procedure 19, Com_set_option 10, Com_do 2, Com_select 8, Com_insert 1, Com_update 1, Com_delete 1, Handler_read_key 9, Handler_read_next 2, Handler_read_rnd_next 2, Handler_write 2, Handler_update 1, Handler_delete 1"}},
+		// An inbox in which there is nothing.
+		{nil, "CALL inbox_appl_locks('NOBODY', 9223372036854775806, 10)", both("Com_call_procedure 5, Com_set_option 3, Com_select 2, Handler_read_key 6, Handler_read_rnd_next 3")},
+		{[]string{old, oldWaiters, "DELETE FROM appl_lock_event"}, "CALL purge_appl_locks_row(1, 10)", map[string]string{"mariadb": "Com_call_procedure 6, Com_set_option 3, Com_do 2, Com_select 43, Com_insert 1, Com_update 1, Com_delete 20, Handler_read_key 87, Handler_read_first 1, Handler_read_next 9, Handler_read_rnd_next 11, Handler_write 1, Handler_delete 20", "mysql": "Com_call_procedure 6, Com_set_option 3, Com_do 2, Com_select 43, Com_insert 1, Com_update 1, Com_delete 20, Handler_read_key 88, Handler_read_first 1, Handler_read_next 9, Handler_read_rnd_next 11, Handler_write 11, Handler_delete 20"}},
 	}
 }

@@ -13,6 +13,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 	err := d.call(ctx, queries.SetApplLockPolicy, []any{
 		params.ObjectType, nullIfZero(params.DefaultTTLSeconds), nullIfZero(params.LongestTTLSeconds),
 		string(params.TakeReasonFL), params.ActorID, params.Reason, string(params.HistoryLevel),
+		string(params.PresenceFL), nullIfZero(params.YieldAfterSeconds),
 	}, into(&result.OkFL, &result.Outcome))
 	if err != nil {
 		return db.SetApplLockPolicyResult{}, err

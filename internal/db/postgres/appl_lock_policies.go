@@ -23,6 +23,8 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 			LongestTTLSeconds: row.LongestTtlSeconds,
 			TakeReasonFL:      db.Flag(row.TakeReasonFl),
 			HistoryLevel:      db.HistoryLevel(row.HistoryLevel),
+			PresenceFL:        db.Flag(row.PresenceFl),
+			YieldAfterSeconds: row.YieldAfterSeconds,
 		}
 	}
 	return policies, nil

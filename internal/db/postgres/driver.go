@@ -185,6 +185,14 @@ func yesOrNull(asked bool) pgtype.Text {
 	return pgtype.Text{String: string(db.Yes), Valid: asked}
 }
 
+// numberOrNull returns NULL for a number that is not given; zero is one.
+func numberOrNull(number *int64) pgtype.Int8 {
+	if number == nil {
+		return pgtype.Int8{}
+	}
+	return pgtype.Int8{Int64: *number, Valid: true}
+}
+
 // nullIfZero returns NULL for what is not given.
 func nullIfZero(number int64) pgtype.Int8 {
 	return pgtype.Int8{Int64: number, Valid: number != 0}

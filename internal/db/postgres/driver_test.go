@@ -38,7 +38,7 @@ func TestContract(t *testing.T) {
 
 // emptied are the statements that make a place as good as new.
 var emptied = []string{
-	"TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_event, applock.appl_lock_policy",
+	"TRUNCATE applock.appl_lock, applock.appl_lock_waiter, applock.appl_lock_ask, applock.appl_lock_viewer, applock.appl_lock_event, applock.appl_lock_policy",
 	"UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected",
 }
 
@@ -70,6 +70,13 @@ func newPlace(t testing.TB, dsn string) contract.Place {
 						released_ts = released_ts - $1::interval
 				), events AS (
 					UPDATE applock.appl_lock_event SET event_ts = event_ts - $1::interval
+				), viewers AS (
+					UPDATE applock.appl_lock_viewer
+					SET since_ts = since_ts - $1::interval, seen_ts = seen_ts - $1::interval, expires_ts = expires_ts - $1::interval
+				), asks AS (
+					UPDATE applock.appl_lock_ask
+					SET since_ts = since_ts - $1::interval, until_ts = until_ts - $1::interval, expires_ts = expires_ts - $1::interval,
+						shown_ts = shown_ts - $1::interval, answered_ts = answered_ts - $1::interval
 				)
 				UPDATE applock.appl_lock_waiter
 				SET since_ts = since_ts - $1::interval, until_ts = until_ts - $1::interval, expires_ts = expires_ts - $1::interval`,

@@ -28,6 +28,9 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 			SecondsLeft:       row.SecondsLeft,
 			Reason:            row.Reason,
 			SafeEventID:       row.SafeEventID,
+			Message:           row.Message,
+			ClientID:          row.ClientID,
+			Fence:             row.Fence,
 		}
 	}
 	return notices, nil

@@ -94,7 +94,8 @@ func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	call(t, pool, getCall, "1", "JDOE")
 	call(t, pool, getCall, "2", "JDOE")
 	call(t, pool, releaseCall, "1", "ASMITH") // held by another
-	call(t, pool, releaseCall, "2", "JDOE")   // nobody waits
+	call(t, pool, "CALL applock.ask_appl_lock('customer', '2', 'ASMITH', 'CS', 'p1', NULL, NULL)")
+	call(t, pool, releaseCall, "2", "JDOE") // nobody waits: a request is no waiter
 	requireMessages(t, pool, conn, "applock_appl_lock")
 	call(t, pool, releaseCall, "1", "JDOE")
 	requireMessages(t, pool, conn, "applock_appl_lock", ":p1", "customer:1")

@@ -152,6 +152,7 @@ func probes() []probe {
 		{"transfer", grant, "SELECT * FROM applock.transfer_appl_lock_row('customer', '500', 'JDOE', 'ASMITH', '', NULL, NULL, NULL)", 4, 9, 971},
 		{"take", grant, "SELECT * FROM applock.take_appl_lock_row('customer', '500', 'BOSS', '', 'why', 500, NULL)", 5, 9, 971},
 		{"refused take", grant, "SELECT * FROM applock.take_appl_lock_row('customer', '500', 'BOSS', '', 'why', 1, NULL)", 2, 3, 0},
+		{"ask", grant, "SELECT * FROM applock.ask_appl_lock_row('customer', '500', 'BROWN', NULL, 'tab', NULL, NULL)", 2, 9, 400},
 		{"note", grant, "SELECT * FROM applock.note_appl_lock_row('customer', '500', 'JDOE', NULL, 'why')", 1, 6, 77},
 		{"release", grant, free, 1, 6, 76},
 		{"refused release", grant, "SELECT * FROM applock.release_appl_lock_row('customer', '500', 'ASMITH', NULL, NULL, NULL)", 2, 3, 0},
@@ -267,7 +268,7 @@ func TestInboxReadsTheOperatorsEvents(t *testing.T) {
 				after, maxRows int64
 				answers, reads int
 			}{
-				{"few of many", 2000, "TRANSFERRED", 1, 100, 19, 220},
+				{"few of many", 2000, "TRANSFERRED", 1, 100, 19, 240},
 				{"one of many", 2000, "TRANSFERRED", plannedRows - 1, 100, 1, 20},
 				{"a page of half", 2, "TRANSFERRED", 1, 10, 10, 220},
 				{"none of half", 2, "TRANSFERRED", plannedRows, 10, 0, 20},

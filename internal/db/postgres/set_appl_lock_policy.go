@@ -13,6 +13,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 		return q.SetApplLockPolicy(
 			ctx, params.ObjectType, nullIfZero(params.DefaultTTLSeconds), nullIfZero(params.LongestTTLSeconds),
 			string(params.TakeReasonFL), params.ActorID, params.Reason, string(params.HistoryLevel),
+			string(params.PresenceFL), nullIfZero(params.YieldAfterSeconds),
 		)
 	})
 	if err != nil {

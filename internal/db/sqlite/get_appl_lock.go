@@ -138,6 +138,7 @@ func (d *Driver) grant(ctx context.Context, object object, grant queries.GetAppl
 		})
 		return queries.GetApplLockRow(row), err
 	}
+	grant.LastsSeconds = min(cmp.Or(grant.LastsSeconds, grant.TtlSeconds), grant.TtlSeconds)
 	grant.ObjectType, grant.ObjectID = object.ObjectType, object.ObjectID
 	grant.FromFence, grant.FromLockTs, grant.FromExpiresTs = object.Fence, object.LockTs, object.ExpiresTs
 	grant.FromReleasedTs, grant.FromLive = object.ReleasedTs, object.Live

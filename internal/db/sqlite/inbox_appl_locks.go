@@ -39,7 +39,34 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 			SecondsLeft:       row.SecondsLeft,
 			Reason:            row.Reason,
 			SafeEventID:       safe,
+			Message:           row.Message,
+			ClientID:          row.ClientID,
+			Fence:             row.Fence,
 		}
 	}
-	return notices, nil
+	return notices, d.show(ctx, rows)
+}
+
+// show marks the requests that were shown for the first time: from then on the holder has its time to answer. It does without where
+// another writer has the file, or where nothing can be written: then a later call does it.
+func (d *Driver) show(ctx context.Context, rows []queries.InboxApplLocksRow) error {
+	for _, row := range rows {
+		if row.Unshown == 0 {
+			continue
+		}
+		err := d.interpretError(ctx, d.queries().ShowApplLockAsk(ctx, queries.ShowApplLockAskParams{
+			ObjectType: row.ObjectType,
+			ObjectID:   row.ObjectID,
+			OperatorID: row.OtherOperatorID,
+			ClientID:   row.ClientID,
+			Fence:      row.Fence,
+		}))
+		if kind := db.KindOf(err); kind == db.KindBusy || kind == db.KindReadOnly {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

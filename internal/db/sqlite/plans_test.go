@@ -41,6 +41,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 			execute(t, handle, "ANALYZE")
 			execute(t, handle, "DELETE FROM appl_lock")
 			execute(t, handle, "DELETE FROM appl_lock_waiter")
+			execute(t, handle, "DELETE FROM appl_lock_viewer")
 			fill(t, handle, plannedRows)
 		},
 		"after a purge": func(t *testing.T, handle *sql.DB) {
@@ -49,6 +50,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 			execute(t, handle, "ANALYZE")
 			execute(t, handle, "DELETE FROM appl_lock")
 			execute(t, handle, "DELETE FROM appl_lock_waiter")
+			execute(t, handle, "DELETE FROM appl_lock_viewer")
 		},
 		"of worthless keys":         stale(worthless, worthless+" 1000000000 1000000000", "1000000000 1000000000"),
 		"of one program that waits": stale("1000000000 500000000 1", "1000000000 500000000 2 1 1", "1000000000 1000000000"),
@@ -87,6 +89,7 @@ const (
 	byWaiterKey    = "USING PRIMARY KEY (object_type=? AND object_id=?" // or more of it: an object has few waiters
 	ofTheTable     = "SEARCH appl_lock "
 	ofTheWaiters   = "SEARCH appl_lock_waiter "
+	ofTheViewers   = "SEARCH appl_lock_viewer "
 	ofTheEvents    = "SEARCH appl_lock_event "
 	sorts          = "USE TEMP B-TREE"
 	plannedObject  = "00007"
@@ -194,6 +197,8 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			"SEARCH e USING INDEX appl_lock_event_from_ix (from_operator_id=? AND event_id>?)",
 			"SEARCH e USING INDEX appl_lock_event_to_ix (to_operator_id=? AND event_id>?)",
 			"SCAN (subquery-3)", "SEARCH w USING INDEX appl_lock_waiter_holder_ix (holder_id=?)", ofTheTable + byKey,
+			"SEARCH a USING INDEX appl_lock_ask_holder_ix (holder_id=?)", ofTheTable + byKey, thePolicy,
+			"SEARCH a USING INDEX appl_lock_ask_operator_ix (operator_id=?)",
 			"SCAN m", "SEARCH a", sorts,
 		}},
 		{"stats", func(q *queries.Queries) error {
@@ -207,6 +212,28 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 		{"purge of waiters", func(q *queries.Queries) error {
 			return q.PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{OlderThanSeconds: 60, MaxRows: 10})
 		}, []string{ofTheWaiters + byWaiterKey, "SCAN w"}},
+		{"see, S1", func(q *queries.Queries) error {
+			return q.SeeApplLockKeep(ctx, queries.SeeApplLockKeepParams{
+				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", ClientID: "p1", State: "VIEWING",
+			})
+		}, []string{thePolicy}},
+		{"see, S2", func(q *queries.Queries) error {
+			return q.SeeApplLockLeave(ctx, queries.SeeApplLockLeaveParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", ClientID: "p1"})
+		}, []string{ofTheViewers + byWaiterKey}},
+		{"see, S3", func(q *queries.Queries) error {
+			return q.SeeApplLockBury(ctx, queries.SeeApplLockBuryParams{ObjectType: objectType, ObjectID: plannedObject})
+		}, []string{ofTheViewers + byKey}},
+		{"see, S4", func(q *queries.Queries) error {
+			_, err := q.SeeApplLock(ctx, queries.SeeApplLockParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"})
+			return err
+		}, []string{ofTheTable + byKey, ofTheViewers + byKey, thePolicy, "SCAN m", sorts}},
+		{"viewers", func(q *queries.Queries) error {
+			_, err := q.ApplLockViewers(ctx, queries.ApplLockViewersParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
+			return err
+		}, []string{ofTheViewers + fromWaiterKey}},
+		{"purge of viewers", func(q *queries.Queries) error {
+			return q.PurgeApplLockViewers(ctx, queries.PurgeApplLockViewersParams{OlderThanSeconds: 60, MaxRows: 10})
+		}, []string{ofTheViewers + byWaiterKey, "SCAN v"}},
 		{"purge", func(q *queries.Queries) error {
 			_, err := q.PurgeApplLocks(ctx, queries.PurgeApplLocksParams{OlderThanSeconds: 60, MaxRows: 10})
 			return err
@@ -266,7 +293,7 @@ func (e *explaining) QueryRowContext(ctx context.Context, query string, args ...
 	return e.DBTX.QueryRowContext(ctx, query, args...)
 }
 
-// fill puts so many live locks, and waiters of twenty programs, into the tables.
+// fill puts so many live locks, waiters of twenty programs, and viewers into the tables.
 func fill(t *testing.T, handle *sql.DB, rows int) {
 	t.Helper()
 	const numbers = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?) "
@@ -275,6 +302,8 @@ func fill(t *testing.T, handle *sql.DB, rows int) {
 		"INSERT INTO appl_lock SELECT 'customer', printf('%%05d', i), 'JDOE', '', 1, 1, 1, 60, %s, '', 'N', NULL FROM n", later), rows)
 	execute(t, handle, fmt.Sprintf(numbers+
 		"INSERT INTO appl_lock_waiter SELECT 'customer', printf('%%05d', i), 'ASMITH', '', 'p' || (i %% 20), 1, NULL, %s, 'H' || (i %% 20) FROM n", later), rows)
+	execute(t, handle, fmt.Sprintf(numbers+
+		"INSERT INTO appl_lock_viewer SELECT 'customer', printf('%%05d', i), 'BROWN', '', 'tab', 'VIEWING', 1, 1, %s FROM n", later), rows)
 }
 
 func execute(t *testing.T, handle *sql.DB, statement string, args ...any) {

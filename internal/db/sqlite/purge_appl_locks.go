@@ -15,6 +15,12 @@ func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksPar
 		if err := d.queries().PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams(params)); err != nil {
 			return db.PurgeApplLocksResult{}, err
 		}
+		if err := d.queries().PurgeApplLockAsks(ctx, queries.PurgeApplLockAsksParams(params)); err != nil {
+			return db.PurgeApplLocksResult{}, err
+		}
+		if err := d.queries().PurgeApplLockViewers(ctx, queries.PurgeApplLockViewersParams(params)); err != nil {
+			return db.PurgeApplLocksResult{}, err
+		}
 		fences, err := d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams(params))
 		if err != nil || len(fences) == 0 {
 			return db.PurgeApplLocksResult{}, err

@@ -14,18 +14,21 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.SetApplLockPolicyResult, error) {
 		flag := cmp.Or(params.TakeReasonFL, db.Yes)
 		level := cmp.Or(params.HistoryLevel, db.HistoryChanges)
+		presence := cmp.Or(params.PresenceFL, db.Yes)
 		err := d.queries().SetApplLockPolicy(ctx, queries.SetApplLockPolicyParams{
 			ObjectType:        params.ObjectType,
 			DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
 			LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
 			TakeReasonFl:      string(flag),
 			HistoryLevel:      string(level),
+			PresenceFl:        string(presence),
+			YieldAfterSeconds: nullIfZero(params.YieldAfterSeconds),
 		})
 		if err != nil {
 			return db.SetApplLockPolicyResult{}, err
 		}
-		told := fmt.Sprintf("default %s, longest %s, take reason %s, history %s",
-			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), flag, level)
+		told := fmt.Sprintf("default %s, longest %s, take reason %s, history %s, presence %s, yield after %s",
+			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), flag, level, presence, orNone(params.YieldAfterSeconds))
 		return db.SetApplLockPolicyResult{OkFL: db.Yes, Outcome: db.Set},
 			d.recordPolicy(ctx, params.ObjectType, params.ActorID, told, params.Reason)
 	})

@@ -256,8 +256,8 @@ func TestEachStatementIsOneProbe(t *testing.T) {
 				if isRange && strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("%s sorts: %s", operation.name, plan)
 				}
-				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "policies", "permit", "transfers", "releases"}, operation.name) {
-					continue // its plan is of those who wait, of all there are, of all slots, of all types, or of a page: not of one row
+				if isRange || slices.Contains([]string{"poll", "stats", "inbox", "see", "policies", "permit", "transfers", "releases"}, operation.name) {
+					continue // its plan is of those who wait or look, of all there are, of all slots, of all types, or of a page: not of one row
 				}
 				if !oneProbe.MatchString(plan) || statement.pages > size.pages {
 					t.Errorf("%s looks at %d pages of %d rows, want at most %d: %s", operation.name, statement.pages, size.rows, size.pages, plan)
@@ -282,13 +282,15 @@ func TestInboxReadsTheOperatorsEvents(t *testing.T) {
 		"SEARCH e USING INDEX appl_lock_event_from_ix (from_operator_id=? AND event_id>?)",
 		"SEARCH e USING INDEX appl_lock_event_to_ix (to_operator_id=? AND event_id>?)",
 		"SEARCH w USING INDEX appl_lock_waiter_holder_ix (holder_id=?)",
+		"SEARCH a USING INDEX appl_lock_ask_holder_ix (holder_id=?)",
+		"SEARCH a USING INDEX appl_lock_ask_operator_ix (operator_id=?)",
 		"SEARCH appl_lock USING PRIMARY KEY (object_type=? AND object_id=?)",
 	} {
 		if !strings.Contains(plan, want) {
 			t.Errorf("the plan has no %s: %s", want, plan)
 		}
 	}
-	if strings.Contains(plan, "SCAN appl_lock") || strings.Contains(plan, "SCAN w") {
+	if strings.Contains(plan, "SCAN appl_lock") || strings.Contains(plan, "SCAN w") || strings.Contains(plan, "SCAN a") {
 		t.Errorf("the plan reads a table: %s", plan)
 	}
 }
@@ -380,6 +382,24 @@ func others() []operation {
 			})
 			return wanted(len(answers), 1, err)
 		}},
+		{name: "ask", statements: 2, call: func(ctx context.Context, driver db.Driver) error {
+			answer, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "customer", ObjectID: "6", OperatorID: "BROWN", ClientID: "tab"})
+			return wanted(answer.Outcome, db.Asked, err)
+		}},
+		{name: "list of askers", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			askers, err := driver.ApplLockAsking(ctx, db.ApplLockAskingParams{MaxRows: 10})
+			return wanted(len(askers), 1, err)
+		}},
+		{name: "answer without an asker", statements: 2, call: func(ctx context.Context, driver db.Driver) error {
+			lock, err := driver.InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: "customer", ObjectID: "6"})
+			if err != nil {
+				return err
+			}
+			answer, err := driver.AnswerApplLock(ctx, db.AnswerApplLockParams{
+				ObjectType: "customer", ObjectID: "6", OperatorID: lock.Lock.OperatorID, Fence: 1, AskerID: "BROWN", Answer: "NO",
+			})
+			return wanted(answer.Outcome, db.Held, err)
+		}},
 		{name: "stats", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			stats, err := driver.ApplLockStats(ctx, db.ApplLockStatsParams{ObjectType: waiter.ObjectType})
 			return wanted(len(stats), 1, err)
@@ -387,6 +407,14 @@ func others() []operation {
 		{name: "inbox", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "NOBODY", MaxRows: 10})
 			return err
+		}},
+		{name: "see", statements: beginAndCommit + 3, prepared: beginAndCommit + 3, call: func(ctx context.Context, driver db.Driver) error {
+			present, err := driver.SeeApplLock(ctx, looksAt("7", "ASMITH"))
+			return wanted(len(present), 1, err)
+		}},
+		{name: "list of viewers", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
+			viewers, err := driver.ApplLockViewers(ctx, db.ApplLockViewersParams{AfterType: "customer", AfterID: "6", MaxRows: 10})
+			return wanted(len(viewers), 1, err)
 		}},
 		{name: "policies", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
 			policies, err := driver.ApplLockPolicies(ctx, db.ApplLockPoliciesParams{})
@@ -401,7 +429,7 @@ func others() []operation {
 			locks, err := driver.ApplLockLive(ctx, db.ApplLockLiveParams{AfterType: "customer", AfterID: "5", MaxRows: 10})
 			return wanted(len(locks), 10, err)
 		}},
-		{name: "purge", statements: beginAndCommit + 2, prepared: beginAndCommit + 2, call: func(ctx context.Context, driver db.Driver) error {
+		{name: "purge", statements: beginAndCommit + 3, prepared: beginAndCommit + 3, call: func(ctx context.Context, driver db.Driver) error {
 			result, err := driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: 1 << 30, MaxRows: 10})
 			return wanted(result.Purged, 0, err)
 		}},

@@ -25,15 +25,17 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 	})
 }
 
-// move is a transfer or a take.
+// move is a transfer, a take, or what becomes of a request.
 type move struct {
 	// expected is false where another grant holds the object than the one to end.
 	expected             bool
 	operator, department string
 	ttl                  int64
-	outcome              db.Outcome
-	event                db.EventKind
-	actor, reason        string
+	// lasts is after how many seconds the new grant ends at the latest, unless it is renewed; 0 is its ttl.
+	lasts         int64
+	outcome       db.Outcome
+	event         db.EventKind
+	actor, reason string
 }
 
 func decideMove(object object, move move) decision[db.TransferApplLockResult] {
@@ -61,6 +63,7 @@ func (d *Driver) move(ctx context.Context, object object, move move) (db.Transfe
 		DepartmentID: move.department,
 		TtlSeconds:   cmp.Or(move.ttl, object.TtlSeconds),
 		HistoryFl:    object.HistoryFl,
+		LastsSeconds: move.lasts,
 	})
 	if err != nil {
 		return db.TransferApplLockResult{}, err

@@ -108,6 +108,7 @@ func TestJoinWithLiveLocksUsesTheKey(t *testing.T) {
 			execute(t, place.SQL, "ANALYZE")
 			execute(t, place.SQL, "DELETE FROM appl_lock")
 			execute(t, place.SQL, "DELETE FROM appl_lock_waiter")
+			execute(t, place.SQL, "DELETE FROM appl_lock_viewer")
 		}
 		fill(t, place.SQL, plannedRows)
 		execute(t, place.SQL, "INSERT INTO customer_case SELECT object_id, 'ME' FROM appl_lock WHERE object_id < '00009'")

@@ -2,10 +2,13 @@ package db2_test
 
 import (
 	"io/fs"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/applock/applock/internal/migrate/db2"
+	"github.com/applock/applock/migrations"
 )
 
 // Goal: the list of deltas is minimal. Method: the procedures of LUW need each of them.
@@ -45,6 +48,34 @@ func TestZOSMigrationsAreComplete(t *testing.T) {
 	for _, name := range names {
 		if _, err := fs.ReadFile(fsys, name); err != nil {
 			t.Errorf("migrations/db2 has %s: %v", name, err)
+		}
+	}
+}
+
+// Goal: z/OS has the tables, indexes and columns of LUW. Method: compare the two texts of each step of tables, but for the options of a
+// table and the check that z/OS cannot make.
+func TestZOSTablesAreThoseOfLUW(t *testing.T) {
+	t.Parallel()
+	fsys, err := db2.ZOSMigrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := fs.Glob(fsys, "zos/*.sql")
+	if err != nil || len(steps) == 0 {
+		t.Fatalf("there are %d steps of tables, %v", len(steps), err)
+	}
+	definition := regexp.MustCompile(`(?m)^(?:(?:CREATE|DROP) (?:TABLE|INDEX).*|    \w+ .*)$`)
+	for _, step := range steps {
+		var definitions [2][]string
+		for i, name := range []string{strings.TrimPrefix(step, "zos/"), step} {
+			text, err := migrations.FS.ReadFile("db2/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			definitions[i] = definition.FindAllString(strings.ReplaceAll(string(text), " AND LOCATE(':', object_type) = 0", ""), -1)
+		}
+		if !slices.Equal(definitions[0], definitions[1]) {
+			t.Errorf("%s has\n%s\nwant, as on LUW,\n%s", step, strings.Join(definitions[1], "\n"), strings.Join(definitions[0], "\n"))
 		}
 	}
 }

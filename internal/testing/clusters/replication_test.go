@@ -363,7 +363,7 @@ func TestReplicationReadOnly(t *testing.T) {
 				"release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, NULL)":                      "",
 				"purge_appl_locks_row(NULL, NULL)":                                                          "",
 				"purge_appl_lock_history_row(NULL, NULL)":                                                   "",
-				"set_appl_lock_policy_row('asked', NULL, NULL, NULL, 'A', NULL, 'ALL')":                     "",
+				"set_appl_lock_policy_row('asked', NULL, NULL, NULL, 'A', NULL, 'ALL', NULL, NULL)":         "",
 				"get_appl_lock_row('asked', '42', 'JDOE', NULL, NULL, NULL)":                                "START TRANSACTION",
 				"release_appl_lock_row('asked', '42', 'JDOE', NULL, NULL, NULL)":                            "START TRANSACTION",
 			} {

@@ -126,6 +126,8 @@ func (c hostileCaller) verdict(ctx context.Context, operation db.Operation, para
 	for _, other := range operation.InParameters() {
 		switch {
 		case strings.Contains(other.Meaning, "NULL ="):
+		case other.Name == "p_answer":
+			args["answer"] = "NO"
 		case other.Type == db.Number:
 			args[strings.TrimPrefix(other.Name, "p_")] = "1"
 		default:
@@ -176,7 +178,7 @@ func limitsOf(parameter db.Parameter, turn int) (allowed func(value string) bool
 			return flag == "Y" || flag == "N" || flag == "" && mayBeEmpty
 		}, hostileTexts(1, turn), nil
 	}
-	if strings.HasSuffix(parameter.Name, "_level") {
+	if strings.HasSuffix(parameter.Name, "_level") || parameter.Name == "p_answer" || parameter.Name == "p_state" {
 		words := regexp.MustCompile("`([A-Z]+)`").FindAllStringSubmatch(parameter.Meaning, -1)
 		return func(value string) bool {
 			return slices.ContainsFunc(words, func(word []string) bool { return word[1] == strings.TrimRight(value, " ") })
@@ -200,10 +202,10 @@ func limitsOf(parameter db.Parameter, turn int) (allowed func(value string) bool
 	}, hostileTexts(int(most), turn), nil
 }
 
-// isKept reports whether a parameter is a type, an id, an operator or a department, which may have no control characters.
+// isKept reports whether a parameter is a type, an id, an operator, a department or a message, which may have no control characters.
 func isKept(parameter db.Parameter) bool {
 	return slices.Contains([]string{
-		"p_object_type", "p_object_id", "p_operator_id", "p_department_id", "p_from_operator_id", "p_to_operator_id", "p_to_department_id",
+		"p_object_type", "p_object_id", "p_operator_id", "p_department_id", "p_from_operator_id", "p_to_operator_id", "p_to_department_id", "p_asker_id", "p_message",
 	}, parameter.Name)
 }
 
@@ -294,6 +296,7 @@ func tables(place Place) map[string]string {
 	return map[string]string{
 		place.Table:             "object_type, object_id, operator_id, department_id, note",
 		place.Table + "_waiter": "object_type, object_id, operator_id, department_id, client_id, holder_id",
+		place.Table + "_ask":    "object_type, object_id, operator_id, department_id, client_id, message, holder_id, answer_reason",
 		place.Table + "_event": "object_type, object_id, actor_id, from_operator_id, from_department_id, to_operator_id, to_department_id, " +
 			"CASE WHEN event IN ('POLICY', 'PURGED', 'HISTORY_PURGED') THEN '' ELSE reason END", // of these it begins with what is no caller's text
 		place.Table + "_policy": "object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl",

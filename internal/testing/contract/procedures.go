@@ -162,8 +162,14 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 		return scenario.PollAnswer(eachRow(rows, awaitedObject))
 	case "waiters":
 		return scenario.WaitersAnswer(eachRow(rows, waiter))
+	case "asking":
+		return scenario.AskingAnswer(eachRow(rows, asker))
 	case "events":
 		return scenario.EventsAnswer(eachRow(rows, event))
+	case "see":
+		return scenario.SeeAnswer(eachRow(rows, presence))
+	case "viewers":
+		return scenario.ViewersAnswer(eachRow(rows, viewer))
 	case "inbox":
 		return scenario.InboxAnswer(eachRow(rows, notice))
 	}
@@ -276,6 +282,52 @@ func waiter(row map[string]any) db.Waiter {
 	}
 }
 
+func asker(row map[string]any) db.Asker {
+	return db.Asker{
+		ObjectType:   scenario.Text(row["object_type"]),
+		ObjectID:     scenario.Text(row["object_id"]),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		ClientID:     scenario.Text(row["client_id"]),
+		Message:      scenario.Text(row["message"]),
+		SinceTS:      instant(row["since_ts"]),
+		UntilTS:      instant(row["until_ts"]),
+		Answer:       scenario.Text(row["answer"]),
+		AnswerReason: scenario.Text(row["answer_reason"]),
+
+		WaitedSeconds:      whole(row["waited_seconds"]),
+		HolderID:           scenario.Text(row["holder_id"]),
+		HolderDepartmentID: scenario.Text(row["holder_department_id"]),
+		SecondsLeft:        whole(row["seconds_left"]),
+	}
+}
+
+func viewer(row map[string]any) db.Viewer {
+	return db.Viewer{
+		ObjectType:   scenario.Text(row["object_type"]),
+		ObjectID:     scenario.Text(row["object_id"]),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		ClientID:     scenario.Text(row["client_id"]),
+		State:        db.PresenceState(scenario.Text(row["state"])),
+		SinceTS:      instant(row["since_ts"]),
+		SecondsLeft:  whole(row["seconds_left"]),
+	}
+}
+
+func presence(row map[string]any) db.Presence {
+	return db.Presence{
+		Kind:         db.PresenceKind(scenario.Text(row["kind"])),
+		OperatorID:   scenario.Text(row["operator_id"]),
+		DepartmentID: scenario.Text(row["department_id"]),
+		ClientID:     scenario.Text(row["client_id"]),
+		State:        db.PresenceState(scenario.Text(row["state"])),
+		SinceTS:      instant(row["since_ts"]),
+		SecondsLeft:  whole(row["seconds_left"]),
+		Message:      scenario.Text(row["message"]),
+	}
+}
+
 func event(row map[string]any) db.Event {
 	return db.Event{
 		EventID:          whole(row["event_id"]),
@@ -308,6 +360,9 @@ func notice(row map[string]any) db.Notice {
 		SecondsLeft:       whole(row["seconds_left"]),
 		Reason:            scenario.Text(row["reason"]),
 		SafeEventID:       whole(row["safe_event_id"]),
+		Message:           scenario.Text(row["message"]),
+		ClientID:          scenario.Text(row["client_id"]),
+		Fence:             whole(row["fence"]),
 	}
 }
 

@@ -16,6 +16,8 @@ func viewOf(word string) (view db.View, known bool) {
 	name := map[string]string{
 		"list":     "appl_lock_live",
 		"waiters":  "appl_lock_waiting",
+		"viewers":  "appl_lock_viewers",
+		"asking":   "appl_lock_asking",
 		"events":   "appl_lock_history",
 		"policies": "appl_lock_policies",
 		"stats":    "appl_lock_stats",

@@ -150,7 +150,7 @@ func viewRows(t *testing.T, backend Backend) {
 		", holder_id, holder_department_id, "+between("seconds_left", longest, 2*longest)+" FROM "+place.view("appl_lock_waiting"),
 		"customer 42 ASMITH  "+client+" NULL so JDOE  so")
 	requireTexts(t, place, "SELECT object_type, object_id, event, actor_id, from_operator_id, to_operator_id, from_fence, to_fence, reason FROM "+
-		place.view("appl_lock_history"), "customer  POLICY BOSS   0 0 default 3600, longest none, take reason Y, history CHANGES")
+		place.view("appl_lock_history"), "customer  POLICY BOSS   0 0 default 3600, longest none, take reason Y, history CHANGES, presence Y, yield after none")
 	requireTexts(t, place, "SELECT object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level FROM "+
 		place.view("appl_lock_policies"), "customer 3600 NULL Y CHANGES")
 	requireTexts(t, place, "SELECT object_type, department_id, live, expired, "+between("oldest_seconds", 0, longest)+", "+

@@ -122,7 +122,7 @@ func (b *Bridge) rewrite(statement string) string {
 // procedure does.
 func (b *Bridge) Between(database, procedure string) *sql.DB {
 	rewritings := append(rewritings(), rewriting{
-		regexp.MustCompile(`-- S([24]):`), "CALL " + procedure + "();\n-- S$1:", "",
+		regexp.MustCompile(`-- S([246]):`), "CALL " + procedure + "();\n-- S$1:", "",
 	})
 	return b.pool(database, func(statement string) string { return rewrite(statement, rewritings) })
 }

@@ -76,7 +76,7 @@ func spellings() []rewriting {
 			"it has none of these functions; prelude.sql defines them",
 		},
 		{
-			regexp.MustCompile(`\bFOR (?:candidate|waiter|event) AS\b`), "FOR",
+			regexp.MustCompile(`\bFOR (?:candidate|waiter|request|event) AS\b`), "FOR",
 			"its loops have no name",
 		},
 		{
@@ -94,7 +94,7 @@ func spellings() []rewriting {
 func removals() []rewriting {
 	return []rewriting{
 		{
-			regexp.MustCompile(`\s+WITH (?:CS|RS USE AND KEEP SHARE LOCKS)\b`), "",
+			regexp.MustCompile(`\s+WITH (?:CS(?: SKIP LOCKED DATA)?|RS USE AND KEEP SHARE LOCKS)\b`), "",
 			"it allows no isolation clause in a routine: what it would have locked is not tested here",
 		},
 		{

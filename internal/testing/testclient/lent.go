@@ -39,8 +39,9 @@ func LentMySQL(t testing.TB, product string) string {
 func empty(t testing.TB, handle *sql.DB, name string) {
 	t.Helper()
 	for _, statement := range []string{
-		"TRUNCATE appl_lock", "TRUNCATE appl_lock_waiter", "TRUNCATE appl_lock_event", "TRUNCATE appl_lock_policy",
-		"UPDATE appl_lock_fence SET fence = 0",
+		"TRUNCATE appl_lock", "TRUNCATE appl_lock_waiter", "TRUNCATE appl_lock_ask", "TRUNCATE appl_lock_viewer",
+		"TRUNCATE appl_lock_event",
+		"TRUNCATE appl_lock_policy", "UPDATE appl_lock_fence SET fence = 0",
 	} {
 		if _, err := handle.ExecContext(t.Context(), statement); err != nil {
 			drop(t, handle, name)

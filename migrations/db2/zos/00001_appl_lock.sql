@@ -1,4 +1,5 @@
--- Creates appl_lock, appl_lock_waiter, appl_lock_event, appl_lock_policy, appl_lock_fence and appl_lock_serialize for Db2 for z/OS.
+-- Creates appl_lock, appl_lock_waiter, appl_lock_ask, appl_lock_viewer, appl_lock_event, appl_lock_policy, appl_lock_fence and
+-- appl_lock_serialize for Db2 for z/OS.
 -- The text of the same number for Linux, UNIX and Windows is in the folder above.
 
 -- +goose Up
@@ -111,6 +112,69 @@ CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id)
 COMMENT ON TABLE appl_lock_waiter IS 'Who waits for a lock.'
 -- +goose StatementEnd
 
+-- The key is as long as that of appl_lock_waiter.
+-- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
+-- +goose StatementBegin
+CREATE TABLE appl_lock_ask (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    client_id VARCHAR(256) NOT NULL,
+    message VARCHAR(1020) NOT NULL,
+    since_ts TIMESTAMP NOT NULL,
+    until_ts TIMESTAMP,
+    expires_ts TIMESTAMP NOT NULL,
+    holder_id VARCHAR(256) NOT NULL,
+    fence BIGINT NOT NULL,
+    shown_ts TIMESTAMP,
+    answer VARCHAR(8) NOT NULL,
+    answer_reason VARCHAR(1020) NOT NULL,
+    answered_ts TIMESTAMP,
+    CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id)
+)
+CCSID UNICODE
+VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_ask_operator_ix ON appl_lock_ask (operator_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE INDEX appl_lock_ask_holder_ix ON appl_lock_ask (holder_id)
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_ask IS 'Who asks for a lock.'
+-- +goose StatementEnd
+
+-- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
+-- +goose StatementBegin
+CREATE TABLE appl_lock_viewer (
+    object_type VARCHAR(256) NOT NULL,
+    object_id VARCHAR(1020) NOT NULL,
+    operator_id VARCHAR(256) NOT NULL,
+    department_id VARCHAR(256) NOT NULL,
+    client_id VARCHAR(256) NOT NULL,
+    state VARCHAR(8) NOT NULL,
+    since_ts TIMESTAMP NOT NULL,
+    seen_ts TIMESTAMP NOT NULL,
+    expires_ts TIMESTAMP NOT NULL,
+    CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> ''),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+)
+CCSID UNICODE
+VOLATILE CARDINALITY
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON TABLE appl_lock_viewer IS 'Who looks at an object.'
+-- +goose StatementEnd
+
 -- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
 -- sort; what an operator did, lost and got in indexes.
 -- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
@@ -165,6 +229,8 @@ CREATE TABLE appl_lock_policy (
     longest_ttl_seconds BIGINT,
     take_reason_fl CHAR(1) NOT NULL,
     history_level VARCHAR(8) NOT NULL,
+    presence_fl CHAR(1) NOT NULL,
+    yield_after_seconds BIGINT,
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 CCSID UNICODE
@@ -183,6 +249,14 @@ DROP TABLE appl_lock_policy
 
 -- +goose StatementBegin
 DROP TABLE appl_lock_event
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_ask
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+DROP TABLE appl_lock_viewer
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -23,6 +23,8 @@ OUTCOMES = {
     "renew_appl_locks": {"RENEWED": True, "HELD": False, "FREE": False},
     "set_appl_lock_policy": {"SET": True},
     "drop_appl_lock_policy": {"DROPPED": True, "NONE": False},
+    "ask_appl_lock": {"ASKED": True, "GIVEN": True, "WITHDRAWN": True, "FREE": False, "OWN": False},
+    "answer_appl_lock": {"GIVEN": True, "TOLD": True, "HELD": False, "FREE": False, "GONE": False},
     # outcomes: end
 }
 

@@ -24,6 +24,7 @@ CONTRACT = 1
 KEYS = {
     "appl_lock_live": ["object_type", "object_id"],
     "appl_lock_waiting": ["object_type", "object_id", "operator_id", "client_id"],
+    "appl_lock_viewers": ["object_type", "object_id", "operator_id", "client_id"],
     "appl_lock_history": ["event_id"],
     "appl_lock_policies": ["object_type"],
     "appl_lock_stats": ["object_type", "department_id"],
@@ -219,12 +220,13 @@ class Operations:
     def set_policy(
         self, object_type: str, actor: Id, *, default_ttl: Seconds | None = None, longest_ttl: Seconds | None = None,
         take_reason: bool | None = None, history: Literal["ALL", "CHANGES"] | None = None, reason: str | None = None,
+        presence: bool | None = None, yield_after: Seconds | None = None,
     ) -> Call[Answer]:
-        """Lay down for a type how long its locks last, whether a take wants a reason, and what the history is told."""
+        """Lay down for a type how long its locks last, whether a take wants a reason, what the history is told, and who sees whom."""
         return self._answer(
             "set_appl_lock_policy_row", text("object_type", object_type), seconds("default_ttl", default_ttl),
             seconds("longest_ttl", longest_ttl), flag("take_reason", take_reason), text("actor", actor), text("reason", reason),
-            text("history", history))
+            text("history", history), flag("presence", presence), seconds("yield_after", yield_after))
 
     @operation
     def drop_policy(self, object_type: str, actor: Id, *, reason: str | None = None) -> Call[Answer]:

@@ -14,6 +14,7 @@ module Applock
     KEYS = {
       "appl_lock_live" => %i[object_type object_id],
       "appl_lock_waiting" => %i[object_type object_id operator_id client_id],
+      "appl_lock_viewers" => %i[object_type object_id operator_id client_id],
       "appl_lock_history" => %i[event_id],
       "appl_lock_policies" => %i[object_type],
       "appl_lock_stats" => %i[object_type department_id]
@@ -142,9 +143,10 @@ module Applock
     end
 
     # Lays down for a type how long its locks last, at first and at most; what is nil is none.
-    def set_policy(type, default_ttl: nil, longest_ttl: nil, take_reason: nil, actor: nil, reason: nil, history: nil)
+    def set_policy(type, default_ttl: nil, longest_ttl: nil, take_reason: nil, actor: nil, reason: nil, history: nil, presence: nil,
+                   yield_after: nil)
       row = one("set_appl_lock_policy_row", type, seconds(:default_ttl, default_ttl), seconds(:longest_ttl, longest_ttl),
-                flag(:take_reason, take_reason), actor, reason, history)
+                flag(:take_reason, take_reason), actor, reason, history, flag(:presence, presence), seconds(:yield_after, yield_after))
       Answers.answer(Policy, "set_appl_lock_policy", row)
     end
 

@@ -16,7 +16,9 @@ SELECT
     p.default_ttl_seconds,
     p.longest_ttl_seconds,
     p.take_reason_fl,
-    p.history_level
+    p.history_level,
+    p.presence_fl,
+    p.yield_after_seconds
 FROM appl_lock_policies AS p
 WHERE (? IS NULL OR p.object_type = ?)
 ORDER BY p.object_type
@@ -41,6 +43,8 @@ func (q *Queries) ApplLockPolicies(ctx context.Context, arg ApplLockPoliciesPara
 			&i.LongestTtlSeconds,
 			&i.TakeReasonFl,
 			&i.HistoryLevel,
+			&i.PresenceFl,
+			&i.YieldAfterSeconds,
 		); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,23 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
+type Asker struct {
+	ObjectType         string
+	ObjectID           string
+	OperatorID         string
+	DepartmentID       string
+	ClientID           string
+	Message            string
+	SinceTs            db.Moment
+	UntilTs            db.Moment
+	WaitedSeconds      int64
+	Answer             string
+	AnswerReason       string
+	HolderID           string
+	HolderDepartmentID string
+	SecondsLeft        int64
+}
+
 type Event struct {
 	EventID          int64
 	EventTs          db.Moment
@@ -48,6 +65,8 @@ type Policy struct {
 	LongestTtlSeconds sql.NullInt64
 	TakeReasonFl      string
 	HistoryLevel      string
+	PresenceFl        string
+	YieldAfterSeconds sql.NullInt64
 }
 
 type Stats struct {
@@ -59,6 +78,17 @@ type Stats struct {
 	NextExpirySeconds  int64
 	Waiters            int64
 	LongestWaitSeconds int64
+}
+
+type Viewer struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	State        string
+	SinceTs      db.Moment
+	SecondsLeft  int64
 }
 
 type Waiter struct {

@@ -17,6 +17,8 @@ CALL set_appl_lock_policy_row(
     ?,
     ?,
     ?,
+    ?,
+    ?,
     ?
 )
 `
@@ -29,6 +31,8 @@ type SetApplLockPolicyParams struct {
 	ActorID           interface{}
 	Reason            interface{}
 	HistoryLevel      interface{}
+	PresenceFl        interface{}
+	YieldAfterSeconds interface{}
 }
 
 func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyParams) error {
@@ -40,6 +44,8 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyPa
 		arg.ActorID,
 		arg.Reason,
 		arg.HistoryLevel,
+		arg.PresenceFl,
+		arg.YieldAfterSeconds,
 	)
 	return err
 }

@@ -17,7 +17,9 @@ SELECT
     coalesce(p.default_ttl_seconds, 0)::bigint AS default_ttl_seconds,
     coalesce(p.longest_ttl_seconds, 0)::bigint AS longest_ttl_seconds,
     p.take_reason_fl::text AS take_reason_fl,
-    p.history_level::text AS history_level
+    p.history_level::text AS history_level,
+    p.presence_fl::text AS presence_fl,
+    coalesce(p.yield_after_seconds, 0)::bigint AS yield_after_seconds
 FROM appl_lock_policies AS p
 WHERE $1::text IS NULL OR p.object_type = $1::text
 ORDER BY p.object_type
@@ -29,6 +31,8 @@ type ApplLockPoliciesRow struct {
 	LongestTtlSeconds int64
 	TakeReasonFl      string
 	HistoryLevel      string
+	PresenceFl        string
+	YieldAfterSeconds int64
 }
 
 func (q *Queries) ApplLockPolicies(ctx context.Context, objectType pgtype.Text) ([]ApplLockPoliciesRow, error) {
@@ -46,6 +50,8 @@ func (q *Queries) ApplLockPolicies(ctx context.Context, objectType pgtype.Text) 
 			&i.LongestTtlSeconds,
 			&i.TakeReasonFl,
 			&i.HistoryLevel,
+			&i.PresenceFl,
+			&i.YieldAfterSeconds,
 		); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,10 @@ SELECT
     event_ts::timestamptz AS event_ts,
     seconds_left::bigint AS seconds_left,
     reason::text AS reason,
-    safe_event_id::bigint AS safe_event_id
+    safe_event_id::bigint AS safe_event_id,
+    message::text AS message,
+    client_id::text AS client_id,
+    fence::bigint AS fence
 FROM inbox_appl_locks(
     $1::text,
     $2::bigint,
@@ -41,6 +44,9 @@ type InboxApplLocksRow struct {
 	SecondsLeft       int64
 	Reason            string
 	SafeEventID       int64
+	Message           string
+	ClientID          string
+	Fence             int64
 }
 
 func (q *Queries) InboxApplLocks(ctx context.Context, operatorID string, afterEventID pgtype.Int8, maxRows int64) ([]InboxApplLocksRow, error) {
@@ -63,6 +69,9 @@ func (q *Queries) InboxApplLocks(ctx context.Context, operatorID string, afterEv
 			&i.SecondsLeft,
 			&i.Reason,
 			&i.SafeEventID,
+			&i.Message,
+			&i.ClientID,
+			&i.Fence,
 		); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,9 @@ FROM set_appl_lock_policy_row(
     $4::text,
     $5::text,
     $6::text,
-    $7::text
+    $7::text,
+    $8::text,
+    $9::bigint
 )
 `
 
@@ -31,7 +33,7 @@ type SetApplLockPolicyRow struct {
 	Outcome string
 }
 
-func (q *Queries) SetApplLockPolicy(ctx context.Context, objectType string, defaultTtlSeconds pgtype.Int8, longestTtlSeconds pgtype.Int8, takeReasonFl string, actorID string, reason string, historyLevel string) (SetApplLockPolicyRow, error) {
+func (q *Queries) SetApplLockPolicy(ctx context.Context, objectType string, defaultTtlSeconds pgtype.Int8, longestTtlSeconds pgtype.Int8, takeReasonFl string, actorID string, reason string, historyLevel string, presenceFl string, yieldAfterSeconds pgtype.Int8) (SetApplLockPolicyRow, error) {
 	row := q.db.QueryRow(ctx, setApplLockPolicy,
 		objectType,
 		defaultTtlSeconds,
@@ -40,6 +42,8 @@ func (q *Queries) SetApplLockPolicy(ctx context.Context, objectType string, defa
 		actorID,
 		reason,
 		historyLevel,
+		presenceFl,
+		yieldAfterSeconds,
 	)
 	var i SetApplLockPolicyRow
 	err := row.Scan(&i.OkFl, &i.Outcome)

@@ -17,7 +17,9 @@ SELECT
     CAST(coalesce(default_ttl_seconds, 0) AS INTEGER) AS default_ttl_seconds,
     CAST(coalesce(longest_ttl_seconds, 0) AS INTEGER) AS longest_ttl_seconds,
     take_reason_fl,
-    history_level
+    history_level,
+    presence_fl,
+    CAST(coalesce(yield_after_seconds, 0) AS INTEGER) AS yield_after_seconds
 FROM appl_lock_policies
 WHERE object_type = coalesce(?1, object_type)
 ORDER BY object_type
@@ -33,6 +35,8 @@ type ApplLockPoliciesRow struct {
 	LongestTtlSeconds int64
 	TakeReasonFl      string
 	HistoryLevel      string
+	PresenceFl        string
+	YieldAfterSeconds int64
 }
 
 // appl_lock_policies: the policies of all types, or that of one.
@@ -59,6 +63,8 @@ func (q *Queries) ApplLockPolicies(ctx context.Context, arg ApplLockPoliciesPara
 			&i.LongestTtlSeconds,
 			&i.TakeReasonFl,
 			&i.HistoryLevel,
+			&i.PresenceFl,
+			&i.YieldAfterSeconds,
 		); err != nil {
 			return nil, err
 		}

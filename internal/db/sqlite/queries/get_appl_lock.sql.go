@@ -18,17 +18,17 @@ SET operator_id = ?1,
     acquired_ts = CASE CAST(?3 AS INTEGER) WHEN 1 THEN acquired_ts ELSE CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 END,
     lock_ts = max(lock_ts + 1, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
     ttl_seconds = ?4,
-    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + ?4 * 1000000,
+    expires_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + CAST(?5 AS INTEGER) * 1000000,
     note = CASE CAST(?3 AS INTEGER) WHEN 1 THEN note ELSE '' END,
-    history_fl = ?5,
+    history_fl = ?6,
     released_ts = NULL
-WHERE object_type = ?6
-    AND object_id = ?7
-    AND fence = ?8
-    AND lock_ts = ?9
-    AND expires_ts = ?10
-    AND coalesce(released_ts, 0) = CAST(?11 AS INTEGER)
-    AND (released_ts IS NULL AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) = CAST(?12 AS INTEGER)
+WHERE object_type = ?7
+    AND object_id = ?8
+    AND fence = ?9
+    AND lock_ts = ?10
+    AND expires_ts = ?11
+    AND coalesce(released_ts, 0) = CAST(?12 AS INTEGER)
+    AND (released_ts IS NULL AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) = CAST(?13 AS INTEGER)
 RETURNING
     fence,
     expires_ts,
@@ -41,6 +41,7 @@ type GetApplLockParams struct {
 	DepartmentID   string
 	Renews         int64
 	TtlSeconds     int64
+	LastsSeconds   int64
 	HistoryFl      string
 	ObjectType     string
 	ObjectID       string
@@ -67,7 +68,7 @@ type GetApplLockRow struct {
 //
 // In         The arguments as the facade has checked and trimmed them; ttl_seconds is what the policy allows. from_* is
 //
-//	what was read. renews 1 = the grant goes on.
+//	what was read. renews 1 = the grant goes on. lasts_seconds is when it ends, ttl_seconds or less.
 //
 // Out        fence, expires_ts, seconds_left and note of the grant, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
@@ -83,6 +84,7 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		arg.DepartmentID,
 		arg.Renews,
 		arg.TtlSeconds,
+		arg.LastsSeconds,
 		arg.HistoryFl,
 		arg.ObjectType,
 		arg.ObjectID,

@@ -12,7 +12,7 @@ import (
 const inboxApplLocks = `-- name: InboxApplLocks :many
 
 SELECT
-    m.kind,
+    CAST(m.kind AS TEXT) AS kind,
     m.event_id,
     m.object_type,
     m.object_id,
@@ -21,12 +21,16 @@ SELECT
     m.event_ts,
     CAST(m.seconds_left AS INTEGER) AS seconds_left,
     m.reason,
+    m.message,
+    m.client_id,
+    CAST(m.fence AS INTEGER) AS fence,
+    CAST(m.unshown AS INTEGER) AS unshown,
     CAST((SELECT coalesce(max(a.event_id), 0) FROM appl_lock_event AS a) AS INTEGER) AS last_event_id
 FROM (
-    SELECT kind, event_id, object_type, object_id, other_operator_id, other_department_id, event_ts, seconds_left, reason
+    SELECT kind, event_id, object_type, object_id, other_operator_id, other_department_id, event_ts, seconds_left, reason, message, client_id, fence, unshown
     FROM (
         SELECT
-            CASE e.event WHEN 'RELEASED' THEN 'RELEASED' ELSE 'TAKEN' END AS kind,
+            CASE e.event WHEN 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS kind,
             e.event_id,
             e.object_type,
             e.object_id,
@@ -34,12 +38,16 @@ FROM (
             e.to_department_id AS other_department_id,
             e.event_ts,
             0 AS seconds_left,
-            e.reason
+            e.reason,
+            '' AS message,
+            '' AS client_id,
+            0 AS fence,
+            0 AS unshown
         FROM appl_lock_event AS e INDEXED BY appl_lock_event_from_ix
         WHERE e.from_operator_id = ?2
             AND e.event_id > ?3
-            AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED')
-            AND e.actor_id <> ?2
+            AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+            AND (e.actor_id <> ?2 OR e.event IN ('GIVEN', 'YIELDED'))
             AND e.to_operator_id <> ?2
         UNION ALL
         SELECT
@@ -51,12 +59,16 @@ FROM (
             e.from_department_id,
             e.event_ts,
             0,
-            e.reason
+            e.reason,
+            '',
+            '',
+            0,
+            0
         FROM appl_lock_event AS e INDEXED BY appl_lock_event_to_ix
         WHERE e.to_operator_id = ?2
             AND e.event_id > ?3
-            AND e.event = 'TRANSFERRED'
-            AND e.actor_id <> ?2
+            AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+            AND (e.actor_id <> ?2 OR e.event = 'YIELDED')
         ORDER BY event_id
         LIMIT ?1
     )
@@ -70,7 +82,11 @@ FROM (
         w.department_id,
         w.since_ts,
         l.seconds_left,
-        ''
+        '',
+        '',
+        '',
+        0,
+        0
     FROM appl_lock_waiter AS w INDEXED BY appl_lock_waiter_holder_ix
     CROSS JOIN appl_lock_live AS l
     WHERE w.holder_id = ?2
@@ -79,6 +95,53 @@ FROM (
         AND l.object_type = w.object_type
         AND l.object_id = w.object_id
         AND l.operator_id = ?2
+    UNION ALL
+    SELECT
+        'AWAITED',
+        0,
+        a.object_type,
+        a.object_id,
+        a.operator_id,
+        a.department_id,
+        a.since_ts,
+        l.seconds_left,
+        '',
+        a.message,
+        a.client_id,
+        l.fence,
+        a.shown_ts IS NULL AND a.fence = l.fence AND EXISTS (
+            SELECT 1
+            FROM appl_lock_policy AS p
+            WHERE p.object_type = a.object_type
+                AND p.yield_after_seconds IS NOT NULL
+        )
+    FROM appl_lock_ask AS a INDEXED BY appl_lock_ask_holder_ix
+    CROSS JOIN appl_lock_live AS l
+    WHERE a.holder_id = ?2
+        AND a.expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        AND a.answer <> 'NO'
+        AND l.object_type = a.object_type
+        AND l.object_id = a.object_id
+        AND l.operator_id = ?2
+    UNION ALL
+    SELECT
+        CASE a.answer WHEN 'NO' THEN 'DECLINED' ELSE 'LATER' END,
+        0,
+        a.object_type,
+        a.object_id,
+        a.holder_id,
+        '',
+        a.answered_ts,
+        0,
+        a.answer_reason,
+        '',
+        '',
+        0,
+        0
+    FROM appl_lock_ask AS a INDEXED BY appl_lock_ask_operator_ix
+    WHERE a.operator_id = ?2
+        AND a.expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        AND a.answer <> ''
 ) AS m
 ORDER BY m.event_id = 0, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
 LIMIT ?1
@@ -100,19 +163,26 @@ type InboxApplLocksRow struct {
 	EventTs           int64
 	SecondsLeft       int64
 	Reason            string
+	Message           string
+	ClientID          string
+	Fence             int64
+	Unshown           int64
 	LastEventID       int64
 }
 
-// inbox_appl_locks: what concerns an operator: what others did with its locks, and who waits for them.
+// inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its
+//
+//	requests were answered.
 //
 // Contract   As procedures/postgres/inbox_appl_locks.sql.
 // In         The arguments as the facade has checked and trimmed them; after_event_id 0 = no event has been seen.
 // Out        Rows as there; event_ts in microseconds. last_event_id is the greatest number of all events; the driver makes
 //
-//	safe_event_id of it, or of the last event of a page behind which there may be more.
+//	safe_event_id of it, or of the last event of a page behind which there may be more. unshown 1 = the driver runs S2 for the
+//	row, and does without where another writer has the file or nothing can be written.
 //
 // Raises     Nothing of its own.
-// Locks      None.
+// Locks      S1 none. S2 the one write lock of the database file.
 // Race-free  The answer is one snapshot. One transaction writes at a time, so events are numbered as they are committed.
 //
 //	The indexes are named: no statistics lead to another one.
@@ -137,6 +207,10 @@ func (q *Queries) InboxApplLocks(ctx context.Context, arg InboxApplLocksParams) 
 			&i.EventTs,
 			&i.SecondsLeft,
 			&i.Reason,
+			&i.Message,
+			&i.ClientID,
+			&i.Fence,
+			&i.Unshown,
 			&i.LastEventID,
 		); err != nil {
 			return nil, err
@@ -150,4 +224,34 @@ func (q *Queries) InboxApplLocks(ctx context.Context, arg InboxApplLocksParams) 
 		return nil, err
 	}
 	return items, nil
+}
+
+const showApplLockAsk = `-- name: ShowApplLockAsk :exec
+UPDATE appl_lock_ask
+SET shown_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND operator_id = ?3
+    AND client_id = ?4
+    AND fence = ?5
+    AND shown_ts IS NULL
+`
+
+type ShowApplLockAskParams struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+	ClientID   string
+	Fence      int64
+}
+
+func (q *Queries) ShowApplLockAsk(ctx context.Context, arg ShowApplLockAskParams) error {
+	_, err := q.db.ExecContext(ctx, showApplLockAsk,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.ClientID,
+		arg.Fence,
+	)
+	return err
 }

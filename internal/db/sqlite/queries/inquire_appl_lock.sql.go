@@ -27,7 +27,8 @@ SELECT
     CAST(coalesce(p.default_ttl_seconds, 604800) AS INTEGER) AS default_ttl_seconds,
     CAST(coalesce(p.longest_ttl_seconds, 315360000) AS INTEGER) AS longest_ttl_seconds,
     CAST(coalesce(p.take_reason_fl, 'Y') AS TEXT) AS take_reason_fl,
-    CAST(coalesce(p.history_level, 'CHANGES') AS TEXT) AS history_level
+    CAST(coalesce(p.history_level, 'CHANGES') AS TEXT) AS history_level,
+    CAST(coalesce(p.yield_after_seconds, 0) AS INTEGER) AS yield_after_seconds
 FROM (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
 LEFT JOIN appl_lock AS l
     ON l.object_type = ?1
@@ -58,6 +59,7 @@ type InquireApplLockRow struct {
 	LongestTtlSeconds int64
 	TakeReasonFl      string
 	HistoryLevel      string
+	YieldAfterSeconds int64
 }
 
 // inquire_appl_lock: who holds an object, since when and until when.
@@ -89,6 +91,7 @@ func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams
 		&i.LongestTtlSeconds,
 		&i.TakeReasonFl,
 		&i.HistoryLevel,
+		&i.YieldAfterSeconds,
 	)
 	return i, err
 }

@@ -8,6 +8,23 @@ import (
 	"database/sql"
 )
 
+type ApplLockAsking struct {
+	ObjectType         string
+	ObjectID           string
+	OperatorID         string
+	DepartmentID       string
+	ClientID           string
+	Message            string
+	SinceTs            int64
+	UntilTs            sql.NullInt64
+	WaitedSeconds      int64
+	Answer             string
+	AnswerReason       string
+	HolderID           string
+	HolderDepartmentID string
+	SecondsLeft        int64
+}
+
 type ApplLockHistory struct {
 	EventID          int64
 	EventTs          int64
@@ -49,6 +66,17 @@ type ApplLockStat struct {
 	NextExpirySeconds  int64
 	Waiters            int64
 	LongestWaitSeconds int64
+}
+
+type ApplLockViewers struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	State        string
+	SinceTs      int64
+	SecondsLeft  int64
 }
 
 type ApplLockWaiting struct {

@@ -9,6 +9,56 @@ import (
 	"context"
 )
 
+const purgeApplLockAsks = `-- name: PurgeApplLockAsks :exec
+DELETE FROM appl_lock_ask
+WHERE (object_type, object_id, +operator_id, client_id) IN (
+    SELECT
+        a.object_type,
+        a.object_id,
+        a.operator_id,
+        a.client_id
+    FROM appl_lock_ask AS a
+    WHERE a.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(?1 AS INTEGER) * 1000000
+    LIMIT ?2
+)
+`
+
+type PurgeApplLockAsksParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+func (q *Queries) PurgeApplLockAsks(ctx context.Context, arg PurgeApplLockAsksParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLockAsks, arg.OlderThanSeconds, arg.MaxRows)
+	return err
+}
+
+const purgeApplLockViewers = `-- name: PurgeApplLockViewers :exec
+DELETE FROM appl_lock_viewer
+WHERE (object_type, object_id, operator_id, client_id) IN (
+    SELECT
+        v.object_type,
+        v.object_id,
+        v.operator_id,
+        v.client_id
+    FROM appl_lock_viewer AS v
+    WHERE v.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+            - CAST(?1 AS INTEGER) * 1000000
+    LIMIT ?2
+)
+`
+
+type PurgeApplLockViewersParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+func (q *Queries) PurgeApplLockViewers(ctx context.Context, arg PurgeApplLockViewersParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLockViewers, arg.OlderThanSeconds, arg.MaxRows)
+	return err
+}
+
 const purgeApplLockWaiters = `-- name: PurgeApplLockWaiters :exec
 
 DELETE FROM appl_lock_waiter
@@ -32,17 +82,17 @@ type PurgeApplLockWaitersParams struct {
 
 // purge_appl_locks: remove the rows of objects that have been free for long.
 //
-// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2, and S3 with the greatest fence of S2, in one
+// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2, S3, and S4 with the greatest fence of S3, in one
 //
 //	transaction with the event.
 //
 // In         The arguments as the facade has checked them.
-// Out        S2: the fence of each row removed.
+// Out        S3: the fence of each row removed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past, and S3 keeps it
+// Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past, and S4 keeps it
 //
-//	in the same transaction: no later grant of that object has a smaller one. The + keeps S1 from looking for each row
+//	in the same transaction: no later grant of that object has a smaller one. The + keeps S1 and S2 from looking for each row
 //	among all those of its program.
 //
 // Differs    It waits for any writer of the file; it cannot pass over a row.

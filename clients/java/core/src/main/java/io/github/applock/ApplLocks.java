@@ -467,7 +467,8 @@ public final class ApplLocks {
      */
     public Answer setPolicy(Policy policy, String actor, String reason) throws SQLException {
         return one("set_appl_lock_policy_row", row -> laidDown("set_appl_lock_policy", row), policy.type(),
-                seconds("defaultTtl", policy.defaultTtl()), seconds("longestTtl", policy.longestTtl()), flag(policy.takeReason()), actor, reason, policy.history());
+                seconds("defaultTtl", policy.defaultTtl()), seconds("longestTtl", policy.longestTtl()), flag(policy.takeReason()), actor, reason, policy.history(),
+                flag(policy.presence()), seconds("yieldAfter", policy.yieldAfter()));
     }
 
     /**
@@ -493,7 +494,8 @@ public final class ApplLocks {
     public List<Policy> policies(Filter filter) throws SQLException {
         return read("appl_lock_policies", List.of("object_type"), filter, row -> new Policy(
                 row.getString("object_type"), duration(row, "default_ttl_seconds"), duration(row, "longest_ttl_seconds"),
-                "Y".equals(row.getString("take_reason_fl")), row.getString("history_level")));
+                "Y".equals(row.getString("take_reason_fl")), row.getString("history_level"),
+                "Y".equals(row.getString("presence_fl")), duration(row, "yield_after_seconds")));
     }
 
     private static String flag(Boolean value) {

@@ -67,6 +67,8 @@ public enum Outcome {
             case "renew_appl_locks" -> Map.of(RENEWED, true, HELD, false, FREE, false);
             case "set_appl_lock_policy" -> Map.of(SET, true);
             case "drop_appl_lock_policy" -> Map.of(DROPPED, true, NONE, false);
+            case "ask_appl_lock" -> Map.of(ASKED, true, GIVEN, true, WITHDRAWN, true, FREE, false, OWN, false);
+            case "answer_appl_lock" -> Map.of(GIVEN, true, TOLD, true, HELD, false, FREE, false, GONE, false);
             // outcomes: end
             default -> Map.of();
         };

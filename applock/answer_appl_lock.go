@@ -1,0 +1,128 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// AskAnswer is what a holder answers to a request.
+type AskAnswer string
+
+// The answers.
+const (
+	// AnswerGive hands the object to who asks.
+	AnswerGive AskAnswer = "GIVE"
+	// AnswerLater and AnswerNo are told to who asks.
+	AnswerLater AskAnswer = "LATER"
+	AnswerNo    AskAnswer = "NO"
+)
+
+// AnswerRequest answers an operator who asks for a held object.
+type AnswerRequest struct {
+	// Key is the grant that the answer is about, with its fence: the Object and the Fence of a NoticeAwaited, and who holds it.
+	Key Key
+	// Asker is the operator who asks. Client is the program in which, as the notice has it; empty is whichever.
+	Asker  string
+	Client string
+	Answer AskAnswer
+	// Reason is what the asker is to read, and for AnswerGive also the history: up to MaxReasonLength characters, may be empty.
+	Reason string
+}
+
+// Answered is what an answer came to.
+type Answered struct {
+	// Outcome is OutcomeGiven or OutcomeTold.
+	Outcome Outcome
+	// ExpiresAt is when the lock ends: the asker's after OutcomeGiven, which its first Get renews. Left is how long that is from the answer
+	// on, in whole seconds by the database's clock, rounded up.
+	ExpiresAt time.Time
+	Left      time.Duration
+}
+
+// Answer answers a request. AnswerGive ends the grant and begins one of the asker, with a greater fence, in one step: nobody comes in
+// between. It lasts for a minute, so that a program that has gone locks nothing for long, unless the asker gets the object before that. The
+// history has it with the database's user, and the former holder finds it in its Inbox, since a fence is no secret: AnswerGive is as strong as
+// Release is. The asker finds AnswerLater and AnswerNo in its Inbox, as long as it asks.
+//
+// It returns ErrNotAsking when the asker does not ask any more, a *HeldError (ErrHeld) when another operator or grant holds the object,
+// and ErrNotHeld when nobody does. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if AnswerGive took
+// effect, the answer is a *HeldError that names the asker.
+func (c *Client) Answer(ctx context.Context, request AnswerRequest) (Answered, error) {
+	answered, err := c.operations.answerApplLock(ctx, request)
+	if err != nil {
+		return Answered{}, fmt.Errorf("answer %s: %w", request.Key.Object, err)
+	}
+	return answered, nil
+}
+
+func (r AnswerRequest) params() (db.AnswerApplLockParams, error) {
+	key, err := r.Key.trimWithFence()
+	if err != nil {
+		return db.AnswerApplLockParams{}, err
+	}
+	asker, err := checkText("Asker", r.Asker, MaxOperatorLength)
+	if err != nil {
+		return db.AnswerApplLockParams{}, err
+	}
+	client := ""
+	if r.Client != "" {
+		if client, err = checkClient(r.Client); err != nil {
+			return db.AnswerApplLockParams{}, err
+		}
+	}
+	answer, err := checkOptionalText("Answer", string(r.Answer), MaxReasonLength)
+	if err != nil {
+		return db.AnswerApplLockParams{}, err
+	}
+	switch AskAnswer(answer) {
+	case AnswerGive, AnswerLater, AnswerNo:
+	default:
+		return db.AnswerApplLockParams{}, &InvalidError{Argument: "Answer", Reason: "must be GIVE, LATER or NO"}
+	}
+	reason, err := checkOptionalText("Reason", r.Reason, MaxReasonLength)
+	return db.AnswerApplLockParams{
+		ObjectType: key.Object.Type,
+		ObjectID:   key.Object.ID,
+		OperatorID: key.Operator,
+		Fence:      int64(key.Fence),
+		AskerID:    asker,
+		ClientID:   client,
+		Answer:     answer,
+		Reason:     reason,
+	}, err
+}
+
+func (o operations) answerApplLock(ctx context.Context, request AnswerRequest) (Answered, error) {
+	params, err := request.params()
+	if err != nil {
+		return Answered{}, err
+	}
+	result, err := retryIfUnchanged(ctx, o, func() (db.AnswerApplLockResult, error) { return o.driver.AnswerApplLock(ctx, params) })
+	if err != nil {
+		return Answered{}, o.changeError(err)
+	}
+	object := Object{Type: params.ObjectType, ID: params.ObjectID}
+	o.log(ctx, "answer_appl_lock",
+		slog.String("object", object.String()),
+		slog.String("operator", params.OperatorID),
+		slog.String("asker", params.AskerID),
+		slog.String("outcome", string(result.Outcome)))
+	left := time.Duration(result.SecondsLeft) * time.Second
+	switch result.Outcome {
+	case db.Free:
+		return Answered{}, ErrNotHeld
+	case db.Gone:
+		return Answered{}, ErrNotAsking
+	case db.Held:
+		return Answered{}, &HeldError{Object: object, Holder: Holder{
+			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
+			ExpiresAt: result.ExpiresTS,
+			Left:      left,
+		}}
+	}
+	return Answered{Outcome: Outcome(result.Outcome), ExpiresAt: result.ExpiresTS, Left: left}, nil
+}

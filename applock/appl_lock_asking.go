@@ -1,0 +1,106 @@
+package applock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+)
+
+// Asker is somebody who asks for an object.
+type Asker struct {
+	Object Object
+	Owner  Owner
+	// Client is the asking program, by a name that it has made up for itself.
+	Client string
+	// Message is what the holder is to read; empty for nothing.
+	Message string
+	// Since is when it began to ask.
+	Since time.Time
+	// Until is when it gives up; zero is never.
+	Until time.Time
+	// Answer is what the holder answered, AnswerLater or AnswerNo; empty for nothing. AnswerReason is what came with it.
+	Answer       AskAnswer
+	AnswerReason string
+	// Waited is how long it has asked, in whole seconds by the database's clock, rounded down.
+	Waited time.Duration
+	// Holder is who holds the object, and how long that lock lasts; empty when the object is free. The fence, the end and the note
+	// are not told.
+	Holder Holder
+}
+
+// AskingRequest selects askers. An empty field selects any.
+type AskingRequest struct {
+	ObjectType string
+	ObjectID   string
+	// Prefix selects the objects whose TYPE:ID begins with it, such as "customer:4" or "cust", instead of ObjectType
+	// and ObjectID. Only that part of the table is read.
+	Prefix     string
+	Operator   string
+	Department string
+	// NoDepartment selects askers without a department.
+	NoDepartment bool
+	// OlderThan selects those who have asked for at least so long: whole seconds up to MaxTTL. It chooses among those
+	// that the database returns, to the second and by its clock.
+	OlderThan time.Duration
+	// After leaves out those who ask for this object, or for one before it in the order of the list.
+	After Object
+	// PageSize is how many askers one call to the database returns: 1 to MaxPageSize, zero is
+	// DefaultPageSize. It does not limit the list.
+	PageSize int
+}
+
+// Asking returns those who ask, in the order of the bytes of object, operator and client. It reads page by page
+// while the caller iterates and holds no connection in between; one who asks through the whole iteration
+// appears exactly once. An error ends the iteration and comes with a zero Asker.
+func (c *Client) Asking(ctx context.Context, request AskingRequest) iter.Seq2[Asker, error] {
+	o := c.operations
+	return func(yield func(Asker, error) bool) {
+		params, keys, err := WaitersRequest(request).params()
+		if err != nil {
+			yield(Asker{}, fmt.Errorf("list requests: %w", err))
+			return
+		}
+		for {
+			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Asker, error) { return o.driver.ApplLockAsking(ctx, db.ApplLockAskingParams(params)) })
+			if err != nil {
+				yield(Asker{}, fmt.Errorf("list requests: %w", o.readError(err)))
+				return
+			}
+			o.log(ctx, "appl_lock_asking", slog.Int("rows", len(rows)))
+			for _, row := range rows {
+				asker := askerOf(row)
+				if keys.contains(asker.Object) && asker.Object != request.After && asker.Waited >= request.OlderThan && !yield(asker, nil) || keys.endsAt(asker.Object) {
+					return
+				}
+			}
+			if int64(len(rows)) < params.MaxRows {
+				return
+			}
+			last := rows[len(rows)-1]
+			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+			params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
+		}
+	}
+}
+
+func askerOf(row db.Asker) Asker {
+	return Asker{
+		Object:       Object{Type: row.ObjectType, ID: row.ObjectID},
+		Owner:        Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+		Client:       row.ClientID,
+		Message:      row.Message,
+		Answer:       AskAnswer(row.Answer),
+		AnswerReason: row.AnswerReason,
+		Since:        row.SinceTS,
+		Until:        row.UntilTS,
+		Waited:       time.Duration(row.WaitedSeconds) * time.Second,
+		Holder: Holder{
+			Owner: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},
+			Left:  time.Duration(row.SecondsLeft) * time.Second,
+		},
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// answerToAsker also tells who was answered, and how.
+type answerToAsker struct {
+	lockAnswer
+	AskerID  string            `json:"asker_id"`
+	ClientID string            `json:"client_id"`
+	Answer   applock.AskAnswer `json:"answer"`
+	Reason   string            `json:"reason"`
+}
+
+func (a *app) answerApplLockCommand() *cobra.Command {
+	var request applock.AnswerRequest
+	var give, later, no bool
+	fence := number{max: math.MaxInt64}
+	command := &cobra.Command{
+		Use:   "answer OBJECT --operator O --fence N --asker A (--give | --later | --no) [--client C] [--reason R]",
+		Short: "Answer an operator who asks for a held object",
+		Long: `Answers a request that "applockctl inbox" or "applockctl asking" has shown. With --give the asker has the
+object from this moment on: a new lock, for a minute, or until its get and as long as that says. The
+history keeps it, and the former holder is told. With --later and --no the asker reads that in its inbox.
+
+Prints GIVEN or TOLD (exit code 0), GONE when the asker does not ask any more, HELD with the holder when
+somebody else, or another grant than --fence, holds the object, or FREE when nobody does (exit code 1).`,
+		Example: `  applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --give
+  applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --later --reason "at 3"`,
+		Args:                  oneObject,
+		ValidArgsFunction:     a.completeObjects,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			request.Key.Fence = applock.Fence(fence.value)
+			request.Answer = chosenAnswer(give, later)
+			return a.answerApplLock(ctx, args[0], request)
+		}),
+	}
+	a.operatorFlag(command, &request.Key.Operator, "who holds the object")
+	command.Flags().Var(&fence, "fence", "the grant that the answer is about")
+	command.Flags().StringVar(&request.Asker, "asker", "", "who asks")
+	command.Flags().StringVar(&request.Client, "client", "", "the program in which that one asks (whichever)")
+	command.Flags().BoolVar(&give, "give", false, "let the asker have the object")
+	command.Flags().BoolVar(&later, "later", false, "tell the asker: later")
+	command.Flags().BoolVar(&no, "no", false, "tell the asker: no")
+	command.Flags().StringVar(&request.Reason, "reason", "", "what the asker is to read")
+	require(command, "fence", "asker")
+	command.MarkFlagsOneRequired("give", "later", "no")
+	command.MarkFlagsMutuallyExclusive("give", "later", "no")
+	offers(command, "operator", a.completeHolder)
+	offers(command, "asker", a.completeOperator)
+	return command
+}
+
+// chosenAnswer is NO where neither of the others was chosen.
+func chosenAnswer(give, later bool) applock.AskAnswer {
+	switch {
+	case give:
+		return applock.AnswerGive
+	case later:
+		return applock.AnswerLater
+	}
+	return applock.AnswerNo
+}
+
+func (a *app) answerApplLock(ctx context.Context, text string, request applock.AnswerRequest) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	request.Key.Object = object
+	return a.call(ctx, "answer "+object.String(), func(ctx context.Context, s session) error {
+		answer := answerToAsker{
+			lockAnswer: newAnswer(object, applock.Owner{Operator: request.Key.Operator}),
+			AskerID:    trim(request.Asker), ClientID: trim(request.Client), Answer: request.Answer, Reason: trim(request.Reason),
+		}
+		answered, err := s.Answer(ctx, request)
+		var held *applock.HeldError
+		switch {
+		case errors.As(err, &held):
+			answer.refusedBy(held.Holder)
+			a.noteOwnGrant(answer.lockAnswer)
+		case errors.Is(err, applock.ErrNotHeld):
+			answer.Outcome = applock.OutcomeFree
+		case errors.Is(err, applock.ErrNotAsking):
+			answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeGone, answer.OperatorID, request.Key.Fence
+		case err != nil:
+			return err
+		case answered.Outcome == applock.OutcomeGiven:
+			answer.heldUntil(answered, answer.AskerID, 0)
+		default:
+			answer.heldUntil(answered, answer.OperatorID, request.Key.Fence)
+		}
+		return a.answer(err == nil, answer)
+	})
+}
+
+// heldUntil tells who has the object after the answer. The fence of a new grant is told to who has it.
+func (t *answerToAsker) heldUntil(answered applock.Answered, holder string, fence applock.Fence) {
+	t.Outcome, t.Holder, t.Fence = answered.Outcome, holder, fence
+	t.ExpiresTS, t.SecondsLeft = timestamp(answered.ExpiresAt), wholeSeconds(answered.Left)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// outcomeAsking is a line of those who ask.
+const outcomeAsking applock.Outcome = "ASKING"
+
+// listedAsker is somebody who asks for a lock, and in which program. Its lock is the one that is asked for.
+type listedAsker struct {
+	lockAnswer
+	ClientID      string            `json:"client_id"`
+	Message       string            `json:"message"`
+	SinceTS       timestamp         `json:"since_ts"`
+	UntilTS       timestamp         `json:"until_ts"`
+	WaitedSeconds int64             `json:"waited_seconds"`
+	Answer        applock.AskAnswer `json:"answer"`
+	AnswerReason  string            `json:"answer_reason"`
+}
+
+func (l listedAsker) fields() []field {
+	return []field{
+		{title: "OBJECT", value: l.object()},
+		{title: "ASKS", value: l.OperatorID},
+		{title: "SINCE", value: l.SinceTS},
+		{title: "MESSAGE", value: l.Message},
+		{title: "ANSWER", value: string(l.Answer)},
+		{title: "HOLDER", value: l.Holder},
+		{title: "LEFT", value: lasting(l.SecondsLeft)},
+		{title: "PROGRAM", value: l.ClientID, wide: true},
+		{title: "DEPARTMENT", value: l.DepartmentID, wide: true},
+		{title: "HOLDER'S DEPARTMENT", value: l.HolderDepartment, wide: true},
+		{title: "ANSWER'S REASON", value: l.AnswerReason, wide: true},
+		{title: "UNTIL", value: l.UntilTS, wide: true},
+	}
+}
+
+func listedAskerOf(asker applock.Asker) record {
+	answer := newAnswer(asker.Object, asker.Owner)
+	answer.Outcome = outcomeAsking
+	answer.Holder, answer.HolderDepartment = asker.Holder.Owner.Operator, asker.Holder.Owner.Department
+	answer.SecondsLeft = wholeSeconds(asker.Holder.Left)
+	return listedAsker{
+		lockAnswer:    answer,
+		ClientID:      asker.Client,
+		Message:       asker.Message,
+		SinceTS:       timestamp(asker.Since),
+		UntilTS:       timestamp(asker.Until),
+		WaitedSeconds: wholeSeconds(asker.Waited),
+		Answer:        asker.Answer,
+		AnswerReason:  asker.AnswerReason,
+	}
+}
+
+func (a *app) askingCommand() *cobra.Command {
+	var request applock.AskingRequest
+	limit := number{max: math.MaxInt64}
+	command := &cobra.Command{
+		Use:   "asking [--type T | --prefix customer:4] [--operator O] [--department D]",
+		Short: "List who asks for a lock",
+		Long: `Lists the requests in the order of their objects: who asks for what, since when, with which message, what the
+holder has answered, and who that is. Several conditions must all hold; an empty list is a list: exit code 0.
+What asks for an operator's own locks stands in its inbox.
+
+With --output json each request is an object on a line of its own.`,
+		Example: `  applockctl asking
+  applockctl asking --prefix customer:42
+  applockctl asking --operator brown --output json`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return a.printList(ctx, "asking", "request", listedAsker{}, func(ctx context.Context, s session, p *printer) error {
+				return printRows(s, p, s.Asking(ctx, request), limit.value, listedAskerOf)
+			})
+		}),
+	}
+	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
+	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator asks for")
+	command.Flags().StringVar(&request.Department, "department", "", "only what this department asks for")
+	command.Flags().Var(&limit, "limit", "at most so many, the first ones")
+	offers(command, "operator", a.completeOperator)
+	return command
+}

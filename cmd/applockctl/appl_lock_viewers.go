@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/applock/applock/applock"
+)
+
+// listedViewer is somebody who looks at an object.
+type listedViewer struct{ applock.Viewer }
+
+func (v listedViewer) fields() []field {
+	return []field{
+		{title: "OBJECT", value: v.Object.String()},
+		{title: "OPERATOR", value: v.Owner.Operator},
+		{title: "DEPARTMENT", value: v.Owner.Department},
+		{title: "STATE", value: string(v.State)},
+		{title: "SINCE", value: timestamp(v.Since)},
+		{title: "LEFT", value: lasting(wholeSeconds(v.Left)), wide: true},
+		{title: "PROGRAM", value: v.Client},
+	}
+}
+
+func (a *app) viewersCommand() *cobra.Command {
+	var request applock.ViewersRequest
+	var object string
+	limit := number{max: math.MaxInt64}
+	command := &cobra.Command{
+		Use:   "viewers [--object customer:42 | --type T | --prefix customer:4] [--operator O]",
+		Short: "List who looks at objects, and what they do there",
+		Long: `Lists who looks at objects, as "applockctl see" and support tools have said: since when, and whether they view
+it, edit it or are idle. The order is that of the objects. An empty list is a list: exit code 0.
+
+With --object, --type or --prefix only that part of the table is read. With --output json each viewer is an
+object on a line of its own.`,
+		Example: `  applockctl viewers --object customer:42
+  applockctl viewers --type customer --department sales --output json`,
+		Args:                  noArguments,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, _ []string) error {
+			if object != "" {
+				one, err := applock.ParseObject(object)
+				if err != nil {
+					return fmt.Errorf("viewers: %w", err)
+				}
+				request.ObjectType, request.ObjectID = one.Type, one.ID
+			}
+			return a.printList(ctx, "viewers", "viewer", listedViewer{}, func(ctx context.Context, s session, p *printer) error {
+				return printRows(s, p, s.Viewers(ctx, request), limit.value, func(viewer applock.Viewer) record { return listedViewer{viewer} })
+			})
+		}),
+	}
+	command.Flags().StringVar(&object, "object", "", "only this object")
+	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
+	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator looks at")
+	command.Flags().StringVar(&request.Department, "department", "", "only what this department looks at")
+	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only what operators without a department look at")
+	command.Flags().Var(&limit, "limit", "at most so many, the first ones")
+	command.MarkFlagsMutuallyExclusive("object", "type", "prefix")
+	offers(command, "object", a.completeObject)
+	offers(command, "operator", a.completeOperator)
+	return command
+}

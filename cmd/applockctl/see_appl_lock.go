@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/applock/applock/applock"
+)
+
+// presentOne is somebody who has to do with an object.
+type presentOne struct{ applock.Presence }
+
+func (p presentOne) fields() []field {
+	return []field{
+		{title: "WHAT", value: string(p.Kind)},
+		{title: "OPERATOR", value: p.Owner.Operator},
+		{title: "DEPARTMENT", value: p.Owner.Department},
+		{title: "STATE", value: string(p.State)},
+		{title: "SINCE", value: timestamp(p.Since)},
+		{title: "LEFT", value: lasting(wholeSeconds(p.Left))},
+		{title: "PROGRAM", value: p.Client},
+	}
+}
+
+func (a *app) seeCommand() *cobra.Command {
+	request := applock.SeeRequest{State: applock.StateViewing}
+	var ttl duration
+	var leave bool
+	command := &cobra.Command{
+		Use:   "see OBJECT --operator O [--state editing | --leave] [--client C]",
+		Short: "Say that an operator looks at an object, and see who else is there",
+		Long: `Says that an operator looks at an object, and lists who else is there: who holds it (HOLDER), also where that
+is the operator, and each other operator that looks at it (VIEWER), who looks longest first. An empty list
+means that the object is free and nobody else looks: exit code 0. It locks nothing.
+
+The operator is listed for 45s, or --ttl: a support tool calls it every 15s while it shows the object, and
+with --leave when it does so no more. Each browser tab or program has a name of its own, --client.
+
+Where the policy of the type has no presence, nothing is recorded, and only the holder is listed.`,
+		Example: `  applockctl see customer:42 --operator jdoe
+  applockctl see customer:42 --operator jdoe --state editing --client tab-7 --output json
+  applockctl see customer:42 --operator jdoe --client tab-7 --leave`,
+		Args:                  oneObject,
+		ValidArgsFunction:     a.completeObjects,
+		DisableFlagsInUseLine: true,
+		RunE: body(func(ctx context.Context, args []string) error {
+			request.TTL = time.Duration(ttl)
+			if leave {
+				request.State = applock.StateLeft
+			}
+			return a.see(ctx, args[0], request)
+		}),
+	}
+	a.operatorFlag(command, &request.Owner.Operator, "who looks at the object")
+	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
+		"where the operator works; without it $"+departmentVariable)
+	command.Flags().StringVar(&request.Client, "client", program, "the browser tab or program, by a name that no other one has")
+	command.Flags().Var((*presenceState)(&request.State), "state", "what the operator does there: viewing, editing or idle")
+	command.Flags().BoolVar(&leave, "leave", false, "the operator does not look any more")
+	command.Flags().Var(&ttl, "ttl", "how long the operator is listed, at most 60s (45s)")
+	command.MarkFlagsMutuallyExclusive("state", "leave")
+	complete(command, "state", "viewing", "editing", "idle")
+	offers(command, "operator", a.completeOperator)
+	return command
+}
+
+func (a *app) see(ctx context.Context, text string, request applock.SeeRequest) error {
+	object, err := applock.ParseObject(text)
+	if err != nil {
+		return fmt.Errorf("see: %w", err)
+	}
+	request.Object = object
+	return a.call(ctx, "see "+object.String(), func(ctx context.Context, s session) error {
+		present, err := s.See(ctx, request)
+		if err != nil {
+			return err
+		}
+		p := a.newPrinter(presentOne{})
+		for _, one := range present {
+			if err := p.print(presentOne{one}); err != nil {
+				return err
+			}
+		}
+		return p.end()
+	})
+}
+
+// presenceState is what --state takes.
+type presenceState applock.PresenceState
+
+var _ pflag.Value = (*presenceState)(nil)
+
+func (s *presenceState) Set(text string) error {
+	switch state := applock.PresenceState(strings.ToUpper(text)); state {
+	case applock.StateViewing, applock.StateEditing, applock.StateIdle:
+		*s = presenceState(state)
+		return nil
+	}
+	return errors.New("want viewing, editing or idle")
+}
+
+func (s *presenceState) String() string { return strings.ToLower(string(*s)) }
+
+func (*presenceState) Type() string { return "viewing|editing|idle" }

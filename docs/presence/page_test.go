@@ -1,0 +1,108 @@
+// Package presence_test runs what docs/presence.md shows to authors of support tools.
+package presence_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// block returns the page's block of a language.
+func block(t *testing.T, language string) string {
+	t.Helper()
+	page, err := os.ReadFile("../presence.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(page)
+	if found == nil {
+		t.Fatalf("the page has no block of %s", language)
+	}
+	return string(found[1])
+}
+
+// Goal: the page's commands do what it says. Method: a shell runs each on a database of its own, and they all answer yes.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "applockctl"), "../../cmd/applockctl")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	commands := append([]string{"applockctl migrate up"}, strings.Split(strings.TrimSpace(block(t, "sh")), "\n")...)
+	var answers []string
+	for _, command := range commands {
+		shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+		shell.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "APPLOCK_DSN=sqlite:"+filepath.Join(folder, "applock.db"))
+		output, err := shell.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, output)
+		}
+		answers = append(answers, string(output))
+	}
+	if viewers := answers[2]; !strings.Contains(viewers, "JDOE") || !strings.Contains(viewers, "EDITING") || !strings.Contains(viewers, "tab-7") {
+		t.Errorf("the viewers are\n%s", viewers)
+	}
+	if policy := answers[4]; !strings.Contains(policy, "PRESENCE") {
+		t.Errorf("the policy is\n%s", policy)
+	}
+}
+
+// browser stands for a browser and its server: it shows each request and what the page is told.
+const browser = `
+const listeners = {};
+globalThis.document = { hidden: false, addEventListener: (name, listener) => { listeners[name] = listener; } };
+globalThis.addEventListener = (name, listener) => { listeners[name] = listener; };
+const timers = [];
+globalThis.setTimeout = (again, after) => timers.push([again, after]);
+globalThis.clearTimeout = () => {};
+const told = (text) => text.replace(/"client":"[0-9a-f-]{36}"/, '"client":"TAB"');
+let reachable = true;
+globalThis.fetch = async (url, { body }) => {
+  if (!reachable) throw new TypeError("no network");
+  console.log(url + " " + told(body));
+  return { json: async () => ({ present: [{ kind: "HOLDER" }], notices: [{ safe_event_id: 7 }] }) };
+};
+Object.defineProperty(globalThis, "navigator", { value: { sendBeacon: (url, body) => console.log(url + " " + told(body)) } });
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+`
+
+// played is a day in the life of a tab.
+const played = `
+const tab = heartbeat("case:4711", (present, notices) => console.log("shows " + JSON.stringify(present) + " " + notices.length));
+await settled();
+const [again, after] = timers.at(-1);
+console.log("again after " + after);
+tab.edit(true); await settled();
+document.hidden = true; listeners.visibilitychange(); await settled();
+document.hidden = false; reachable = false; again(); await settled();
+reachable = true; again(); await settled();
+listeners.pagehide();
+`
+
+// Goal: the page's heartbeat says what the tab does, goes on after the network was away, asks for notices behind the last ones, and says
+// that it leaves. Method: node runs the block with a browser of ours, in which no time passes.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("there is no node")
+	}
+	script := filepath.Join(t.TempDir(), "heartbeat.mjs")
+	if err := os.WriteFile(script, []byte(browser+block(t, "js")+played), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, err := exec.CommandContext(t.Context(), node, script).CombinedOutput()
+	const shows = `shows [{"kind":"HOLDER"}] 1` + "\n"
+	asks := func(state, after string) string {
+		return `/presence {"object":"case:4711","client":"TAB","state":` + state + `,"safeEventId":` + after + "}\n"
+	}
+	want := asks(`"VIEWING"`, "0") + shows + "again after 15000\n" + asks(`"EDITING"`, "7") + shows + asks(`"IDLE"`, "7") + shows +
+		"shows null 0\n" + asks(`"EDITING"`, "7") + shows + asks("null", "7")
+	if err != nil || string(output) != want {
+		t.Errorf("%v, the tab says\n%s\nwant\n%s", err, output, want)
+	}
+}

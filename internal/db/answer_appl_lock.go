@@ -1,0 +1,52 @@
+package db
+
+import "time"
+
+func answerApplLock() Operation {
+	return Operation{
+		Name:    "answer_appl_lock",
+		Summary: "Answer an operator who asks for a held object: give it, or say later or no.",
+		Parameters: []Parameter{
+			objectType(), objectID(),
+			{"p_operator_id", In, Text, "who holds it, 1 to 64 characters"},
+			{"p_fence", In, Number, "the grant that the answer is about, 1 or greater"},
+			{"p_asker_id", In, Text, "who asks, 1 to 64 characters"},
+			{"p_client_id", In, Text, "the program of the asker, 1 to 64 characters; NULL = whichever"},
+			{"p_answer", In, Text, "`GIVE`: the asker has it from now on; `LATER` or `NO`: the asker is told"},
+			{"p_reason", In, Text, "what the asker is to read, for `GIVE` also the history, up to 255 characters; NULL = empty"},
+			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
+			{"p_expires_ts", Out, Timestamp, "when the asker's lock ends, unless its get comes first, `GIVEN`; when the lock ends, `TOLD` and `HELD`; NULL when `FREE` or `GONE`"},
+			secondsLeft(),
+		},
+		Answers: []Answer{
+			granted("GIVEN", "the asker holds it: a new grant, for 60 s, or until its next get and as long as that says"),
+			granted("TOLD", "the asker finds `LATER` or `DECLINED` in its inbox"),
+			refused("HELD", "another operator or grant holds it"),
+			refused("FREE", "nobody holds it"),
+			refused("GONE", "the asker does not ask any more"),
+		},
+	}
+}
+
+// AnswerApplLockParams are the IN parameters of answer_appl_lock. An empty ClientID is NULL: whichever of the asker's.
+type AnswerApplLockParams struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+	Fence      int64
+	AskerID    string
+	ClientID   string
+	Answer     string
+	Reason     string
+}
+
+// AnswerApplLockResult are the OUT parameters of answer_appl_lock. ExpiresTS is zero when the outcome is Free or Gone.
+type AnswerApplLockResult struct {
+	OkFL            Flag
+	Outcome         Outcome
+	OldOperatorID   string
+	OldDepartmentID string
+	ExpiresTS       time.Time
+	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	SecondsLeft int64
+}

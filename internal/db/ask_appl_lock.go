@@ -1,0 +1,55 @@
+package db
+
+import "time"
+
+func askApplLock() Operation {
+	return Operation{
+		Name:    "ask_appl_lock",
+		Summary: "Ask whoever holds an object for it, with a message, or go on asking.",
+		Parameters: []Parameter{
+			objectType(), objectID(),
+			{"p_operator_id", In, Text, "who asks, 1 to 64 characters"},
+			{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
+			clientID(),
+			{"p_message", In, Text, "what the holder is to read, up to 255 characters; NULL = empty"},
+			{"p_wait_seconds", In, Number, "seconds until it gives up, 0 to 315360000; 0: it takes the request back; NULL = never"},
+			okFL(), outcome(),
+			{"p_old_operator_id", Out, Text, "who holds it, when `ASKED`; who held it, when `GIVEN`; else empty"},
+			{"p_old_department_id", Out, Text, "that operator's department; else empty"},
+			{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `GIVEN`"},
+			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE` or `WITHDRAWN`"},
+			secondsLeft(),
+		},
+		Answers: []Answer{
+			granted("ASKED", "the request is listed for 60 s, or until it gives up; each call keeps it listed, since the first one"),
+			granted("GIVEN", "the holder had not answered for as long as the policy of the type says: p_operator_id holds it now, for 60 s, or until its next get and as long as that says"),
+			granted("WITHDRAWN", "p_wait_seconds was 0: it is not listed any more"),
+			refused("FREE", "nobody holds it; get_appl_lock gets it"),
+			refused("OWN", "p_operator_id holds it itself"),
+			remark("a request is a courtesy: it holds nothing, and programs that wait do not wait for it"),
+		},
+	}
+}
+
+// AskApplLockParams are the IN parameters of ask_appl_lock. A nil WaitSeconds is without limit, and zero takes the request back.
+type AskApplLockParams struct {
+	ObjectType   string
+	ObjectID     string
+	OperatorID   string
+	DepartmentID string
+	ClientID     string
+	Message      string
+	WaitSeconds  *int64
+}
+
+// AskApplLockResult are the OUT parameters of ask_appl_lock. ExpiresTS is zero when the outcome is Free or Withdrawn.
+type AskApplLockResult struct {
+	OkFL            Flag
+	Outcome         Outcome
+	OldOperatorID   string
+	OldDepartmentID string
+	Fence           int64
+	ExpiresTS       time.Time
+	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	SecondsLeft int64
+}

@@ -1,0 +1,48 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// ApplLockAsking reads appl_lock_asking.
+func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
+	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Asker, error) {
+		return q.ApplLockAsking(ctx, queries.ApplLockAskingParams{
+			ObjectType:      nullIfEmpty(params.ObjectType),
+			ObjectID:        nullIfEmpty(params.ObjectID),
+			OperatorID:      nullIfEmpty(params.OperatorID),
+			DepartmentID:    nullIfNil(params.DepartmentID),
+			AfterType:       params.AfterType,
+			AfterID:         params.AfterID,
+			AfterOperatorID: params.AfterOperatorID,
+			AfterClientID:   params.AfterClientID,
+			Limit:           limit(params.MaxRows),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	askers := make([]db.Asker, len(rows))
+	for i, row := range rows {
+		askers[i] = db.Asker{
+			ObjectType:         row.ObjectType,
+			ObjectID:           row.ObjectID,
+			OperatorID:         row.OperatorID,
+			DepartmentID:       row.DepartmentID,
+			ClientID:           row.ClientID,
+			Message:            row.Message,
+			SinceTS:            row.SinceTs.Time,
+			UntilTS:            row.UntilTs.Time,
+			WaitedSeconds:      row.WaitedSeconds,
+			Answer:             row.Answer,
+			AnswerReason:       row.AnswerReason,
+			HolderID:           row.HolderID,
+			HolderDepartmentID: row.HolderDepartmentID,
+			SecondsLeft:        row.SecondsLeft,
+		}
+	}
+	return askers, nil
+}

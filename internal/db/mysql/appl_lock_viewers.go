@@ -1,0 +1,42 @@
+package mysql
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql/queries"
+)
+
+// ApplLockViewers reads appl_lock_viewers.
+func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
+	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Viewer, error) {
+		return q.ApplLockViewers(ctx, queries.ApplLockViewersParams{
+			ObjectType:      nullIfEmpty(params.ObjectType),
+			ObjectID:        nullIfEmpty(params.ObjectID),
+			OperatorID:      nullIfEmpty(params.OperatorID),
+			DepartmentID:    nullIfNil(params.DepartmentID),
+			AfterType:       params.AfterType,
+			AfterID:         params.AfterID,
+			AfterOperatorID: params.AfterOperatorID,
+			AfterClientID:   params.AfterClientID,
+			Limit:           limit(params.MaxRows),
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	viewers := make([]db.Viewer, len(rows))
+	for i, row := range rows {
+		viewers[i] = db.Viewer{
+			ObjectType:   row.ObjectType,
+			ObjectID:     row.ObjectID,
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			ClientID:     row.ClientID,
+			State:        db.PresenceState(row.State),
+			SinceTS:      row.SinceTs.Time,
+			SecondsLeft:  row.SecondsLeft,
+		}
+	}
+	return viewers, nil
+}

@@ -1,0 +1,263 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/applock/applock/internal/testing/contract"
+)
+
+const (
+	askCall    = "CALL ask_appl_lock_row('customer', ?, ?, 'CS', ?, '', NULL)"
+	answerCall = "CALL answer_appl_lock_row('customer', ?, ?, ?, ?, NULL, ?, NULL)"
+	inboxCall  = "CALL inbox_appl_locks(?, NULL, NULL)"
+)
+
+// letYield has locks on customers go to who asks, after so many seconds without an answer: 0 is sooner than the contract allows.
+func letYield(t *testing.T, client contract.Querier, seconds int) {
+	t.Helper()
+	mustQuery(t, client, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL)")
+	mustQuery(t, client, "UPDATE appl_lock_policy SET yield_after_seconds = ? WHERE object_type = 'customer'", seconds)
+}
+
+// outcomeOf returns the outcome of a call that returns one row.
+func outcomeOf(t *testing.T, client contract.Querier, call string, args ...any) string {
+	t.Helper()
+	return fmt.Sprint(mustQuery(t, client, call, args...)[0]["p_outcome"])
+}
+
+// Goal: no deadlock between asking, taking back, answering, yielding, looking, getting, releasing and purging, whatever they share.
+// Method: 32 connections, each an operator of its own with two programs, on 3 objects of a type that yields at once.
+func TestAsksInAStorm(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		letYield(t, place.SQL, 0)
+		const rounds = 100
+		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
+			call := func(statement string, args ...any) error {
+				_, err := contract.RowsByColumn(t.Context(), conn, statement, args...)
+				return err
+			}
+			object, operator := fmt.Sprint(rand.IntN(3)), fmt.Sprint("OPERATOR", connection)
+			program := fmt.Sprint("p", rand.IntN(2))
+			switch rand.IntN(12) {
+			case 0, 1, 2, 3, 4:
+				return call(askCall, object, operator, program)
+			case 5:
+				return call("CALL ask_appl_lock_row('customer', ?, ?, NULL, ?, NULL, 0)", object, operator, program)
+			case 6:
+				rows, err := contract.RowsByColumn(t.Context(), conn, `SELECT l.operator_id, l.fence, a.operator_id AS asker_id
+					FROM appl_lock_live AS l JOIN appl_lock_asking AS a ON a.object_type = l.object_type AND a.object_id = l.object_id
+					WHERE l.object_type = 'customer' AND l.object_id = ? ORDER BY RAND() LIMIT 1`, object)
+				if err != nil || len(rows) == 0 {
+					return err
+				}
+				answer := []string{"GIVE", "GIVE", "LATER", "NO"}[rand.IntN(4)]
+				return call(answerCall, object, rows[0]["operator_id"], rows[0]["fence"], rows[0]["asker_id"], answer)
+			case 7, 8:
+				rows, err := contract.RowsByColumn(t.Context(), conn, "SELECT operator_id FROM appl_lock_live WHERE object_type = 'customer' AND object_id = ?", object)
+				if err != nil || len(rows) == 0 {
+					return err
+				}
+				return call(inboxCall, rows[0]["operator_id"])
+			case 9:
+				return call(getCall, object, operator)
+			case 10:
+				return call(releaseCall, object, operator)
+			default:
+				err := call("UPDATE appl_lock_ask SET expires_ts = expires_ts - INTERVAL 120 SECOND WHERE object_type = 'customer' AND object_id = ? "+
+					"AND operator_id = ? AND client_id = ?", object, operator, program)
+				if err != nil {
+					return err
+				}
+				return call("CALL purge_appl_locks_row(1, 10)")
+			}
+		})
+		if moved := value(t, place.SQL, "SELECT COUNT(DISTINCT event) FROM appl_lock_event WHERE event IN ('GIVEN', 'YIELDED')"); moved != "2" {
+			t.Errorf("%s of the two events, want both: the storm has not tried what it is for", moved)
+		}
+	})
+}
+
+// Goal: a heartbeat that asks, and an answer in words, do not wait for a transaction that has the lock's row, as the holder's own may.
+// Method: such a transaction; a wait would end with 1205.
+func TestAskWaitsForNoLock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		letYield(t, place.SQL, 3600)
+		fence := mustQuery(t, place.SQL, getCall, "1", "JDOE")[0]["p_fence"]
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, getCall, "1", "JDOE")
+			if got := outcomeOf(t, place.SQL, askCall, "1", "ASMITH", "p1"); got != "ASKED" {
+				t.Errorf("ask: %s, want ASKED", got)
+			}
+			mustQuery(t, place.SQL, inboxCall, "JDOE")
+			if got := outcomeOf(t, place.SQL, answerCall, "1", "JDOE", fence, "ASMITH", "LATER"); got != "TOLD" {
+				t.Errorf("answer: %s, want TOLD", got)
+			}
+			if got := outcomeOf(t, place.SQL, askCall, "1", "ASMITH", "p1"); got != "ASKED" {
+				t.Errorf("ask again: %s, want ASKED", got)
+			}
+		})
+	})
+}
+
+// Goal: neither an ask nor an answer fixes what its transaction sees: who is given an object, or gets another one then, sees all that its
+// former holder has written. Method: such a call in a transaction; somebody else writes and releases; a get comes with the data.
+func TestAsksFixNoSnapshot(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		for want, call := range map[string]string{
+			"ASKED":     "ask_appl_lock_row('customer', 'held', 'ASMITH', NULL, 'p1', NULL, NULL)",
+			"FREE":      "ask_appl_lock_row('customer', 'nobody''s', 'ASMITH', NULL, 'p1', NULL, NULL)",
+			"GIVEN":     "ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)",
+			"WITHDRAWN": "ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, 0)",
+			"GONE":      "answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'NOBODY', NULL, 'NO', NULL)",
+			"TOLD":      "answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'NO', NULL)",
+			"GIVEN ":    "answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'GIVE', NULL)",
+		} {
+			t.Run(call, func(t *testing.T) {
+				t.Parallel()
+				place := placeWithData(t, product)
+				letYield(t, place.SQL, 0)
+				mustQuery(t, place.SQL, "CALL ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)")
+				mustQuery(t, place.SQL, inboxCall, "JDOE")
+				fence := value(t, place.SQL, "SELECT fence FROM appl_lock_live WHERE object_id = 'held'")
+				inTx(t, place.SQL, func(tx *sql.Tx) {
+					if got := outcomeOf(t, tx, "CALL "+strings.ReplaceAll(call, "FENCE", fence)); got != strings.TrimSpace(want) {
+						t.Fatalf("%s, want %s", got, want)
+					}
+					mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
+					mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
+					mustQuery(t, tx, getCall, "2", "ASMITH")
+					if rows := value(t, tx, "SELECT COUNT(*) FROM data"); rows != "1" {
+						t.Errorf("the new holder sees %s rows of the former one, want 1", rows)
+					}
+				})
+			})
+		}
+	})
+}
+
+// Goal: an inbox writes once for each request that it has shown, and only where the type yields; never where it only reads, where its
+// page is full or where another transaction has the request. Method: count what a transaction modifies, and which requests are marked.
+func TestInboxMarksOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		mustQuery(t, place.SQL, getCall, "1", "JDOE")
+		mustQuery(t, place.SQL, askCall, "1", "ASMITH", "p1")
+		requireModified := func(want string) {
+			t.Helper()
+			inTx(t, place.SQL, func(tx *sql.Tx) {
+				mustQuery(t, tx, "SELECT * FROM appl_lock WHERE object_id = '0' FOR UPDATE") // or else there is no transaction yet
+				mustQuery(t, tx, inboxCall, "JDOE")
+				if modified := rowsModified(t, tx); modified != want {
+					t.Errorf("%s rows modified, want %s", modified, want)
+				}
+				// And it has locked no gap: others ask meanwhile.
+				mustQuery(t, place.SQL, askCall, "1", "BROWN", "p1")
+				mustQuery(t, place.SQL, "CALL ask_appl_lock_row('customer', '1', 'BROWN', NULL, 'p1', NULL, 0)")
+			})
+		}
+		requireMarked := func(want string) {
+			t.Helper()
+			if marked := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_ask WHERE shown_ts IS NOT NULL"); marked != want {
+				t.Errorf("%s requests are marked, want %s", marked, want)
+			}
+		}
+		requireModified("0")
+		letYield(t, place.SQL, 3600)
+		requireModified("1")
+		requireMarked("0") // it was rolled back
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, askCall, "1", "ASMITH", "p1")
+			mustQuery(t, place.SQL, inboxCall, "JDOE") // a wait would end with 1205
+		})
+		requireMarked("0")
+		mustQuery(t, place.SQL, "CALL inbox_appl_locks('JDOE', NULL, 1)")
+		requireMarked("0")
+		readOnly, err := place.SQL.BeginTx(context.WithoutCancel(t.Context()), &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := mustQuery(t, readOnly, inboxCall, "JDOE"); len(rows) != 1 {
+			t.Errorf("%v, want the request", rows)
+		}
+		if err := readOnly.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		requireMarked("0")
+		mustQuery(t, place.SQL, inboxCall, "JDOE")
+		requireMarked("1")
+		requireModified("0")
+	})
+}
+
+// Goal: of a grant that an operator has got by two programs both requests go, and one that another transaction is just
+// changing does not hold up the yield: its next call removes it. Method: a request in an open transaction.
+func TestYieldPassesOverLockedRequests(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		letYield(t, place.SQL, 0)
+		mustQuery(t, place.SQL, getCall, "1", "JDOE")
+		for _, program := range []string{"p1", "p2", "p3"} {
+			mustQuery(t, place.SQL, askCall, "1", "ASMITH", program)
+		}
+		mustQuery(t, place.SQL, inboxCall, "JDOE")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, `UPDATE appl_lock_ask SET message = 'changing'
+				WHERE object_type = 'customer' AND object_id = '1' AND operator_id = 'ASMITH' AND client_id = 'p2'`)
+			if got := outcomeOf(t, place.SQL, askCall, "1", "ASMITH", "p1"); got != "GIVEN" {
+				t.Errorf("%s, want GIVEN", got)
+			}
+		})
+		if left := strings.Join(column(t, place.SQL, "SELECT client_id FROM appl_lock_ask"), " "); left != "p2" {
+			t.Errorf("the requests of %q are left, want that of p2", left)
+		}
+		if got := outcomeOf(t, place.SQL, askCall, "1", "ASMITH", "p2"); got != "OWN" {
+			t.Errorf("%s, want OWN", got)
+		}
+		if left := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_ask"); left != "0" {
+			t.Errorf("%s requests are left", left)
+		}
+	})
+}
+
+// Goal: a purge takes dead requests and passes over one that is being said again. Method: dead ones beside a live one, one of the dead
+// ones locked.
+func TestPurgePassesOverLockedRequests(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		for _, id := range []string{"1", "2", "3", "4"} {
+			mustQuery(t, place.SQL, getCall, id, "JDOE")
+			mustQuery(t, place.SQL, askCall, id, "ASMITH", "p1")
+		}
+		mustQuery(t, place.SQL, "UPDATE appl_lock_ask SET expires_ts = expires_ts - INTERVAL 1 DAY WHERE object_id <> '4'")
+		inTx(t, place.SQL, func(tx *sql.Tx) {
+			mustQuery(t, tx, askCall, "2", "ASMITH", "p1")
+			mustQuery(t, place.SQL, "CALL purge_appl_locks_row(60, 1)") // a wait would end with 1205
+			if left := strings.Join(column(t, place.SQL, "SELECT object_id FROM appl_lock_ask"), " "); left != "2 3 4" {
+				t.Errorf("after a purge of one: %s are left, want 2 3 4", left)
+			}
+			mustQuery(t, place.SQL, "CALL purge_appl_locks_row(60, NULL)")
+		})
+		if left := strings.Join(column(t, place.SQL, "SELECT object_id FROM appl_lock_ask"), " "); left != "2 4" {
+			t.Errorf("%s are left, want 2 4", left)
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ApplLockAsking reads the view appl_lock_asking.
+func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockAskingRow, error) {
+		return q.ApplLockAsking(
+			ctx, params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID,
+			nullIfEmpty(params.ObjectType), nullIfEmpty(params.ObjectID), nullIfEmpty(params.OperatorID),
+			nullIfNil(params.DepartmentID), params.MaxRows,
+		)
+	})
+	if err != nil {
+		return nil, err
+	}
+	askers := make([]db.Asker, len(rows))
+	for i, row := range rows {
+		askers[i] = db.Asker{
+			ObjectType:         row.ObjectType,
+			ObjectID:           row.ObjectID,
+			OperatorID:         row.OperatorID,
+			DepartmentID:       row.DepartmentID,
+			ClientID:           row.ClientID,
+			Message:            row.Message,
+			SinceTS:            utc(row.SinceTs),
+			UntilTS:            utc(row.UntilTs),
+			WaitedSeconds:      row.WaitedSeconds,
+			Answer:             row.Answer,
+			AnswerReason:       row.AnswerReason,
+			HolderID:           row.HolderID,
+			HolderDepartmentID: row.HolderDepartmentID,
+			SecondsLeft:        row.SecondsLeft,
+		}
+	}
+	return askers, nil
+}

@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// ApplLockViewers reads the view appl_lock_viewers.
+func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockViewersRow, error) {
+		return q.ApplLockViewers(
+			ctx, params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID,
+			nullIfEmpty(params.ObjectType), nullIfEmpty(params.ObjectID), nullIfEmpty(params.OperatorID),
+			nullIfNil(params.DepartmentID), params.MaxRows,
+		)
+	})
+	if err != nil {
+		return nil, err
+	}
+	viewers := make([]db.Viewer, len(rows))
+	for i, row := range rows {
+		viewers[i] = db.Viewer{
+			ObjectType:   row.ObjectType,
+			ObjectID:     row.ObjectID,
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			ClientID:     row.ClientID,
+			State:        db.PresenceState(row.State),
+			SinceTS:      utc(row.SinceTs),
+			SecondsLeft:  row.SecondsLeft,
+		}
+	}
+	return viewers, nil
+}

@@ -1,0 +1,35 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/postgres/queries"
+)
+
+// SeeApplLock calls see_appl_lock.
+func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) ([]db.Presence, error) {
+	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.SeeApplLockRow, error) {
+		return q.SeeApplLock(
+			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID,
+			nullIfEmpty(string(params.State)), nullIfZero(params.TTLSeconds),
+		)
+	})
+	if err != nil {
+		return nil, err
+	}
+	present := make([]db.Presence, len(rows))
+	for i, row := range rows {
+		present[i] = db.Presence{
+			Kind:         db.PresenceKind(row.Kind),
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			ClientID:     row.ClientID,
+			State:        db.PresenceState(row.State),
+			SinceTS:      utc(row.SinceTs),
+			SecondsLeft:  row.SecondsLeft,
+			Message:      row.Message,
+		}
+	}
+	return present, nil
+}

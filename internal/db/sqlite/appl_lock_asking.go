@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// ApplLockAsking runs the statement of appl_lock_asking.
+func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
+	if params.AfterType < params.ObjectType { // so the page begins at the type, not at the first row of all
+		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, "", "", ""
+	}
+	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockAsking, error) {
+		return d.queries().ApplLockAsking(ctx, queries.ApplLockAskingParams{
+			AfterType:       params.AfterType,
+			AfterID:         params.AfterID,
+			AfterOperatorID: params.AfterOperatorID,
+			AfterClientID:   params.AfterClientID,
+			ObjectType:      nullIfEmpty(params.ObjectType),
+			ObjectID:        nullIfEmpty(params.ObjectID),
+			OperatorID:      nullIfEmpty(params.OperatorID),
+			DepartmentID:    nullIfNil(params.DepartmentID),
+			MaxRows:         params.MaxRows,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	askers := make([]db.Asker, len(rows))
+	for i, row := range rows {
+		askers[i] = asker(row)
+	}
+	return askers, nil
+}
+
+func asker(row queries.ApplLockAsking) db.Asker {
+	var until time.Time
+	if row.UntilTs.Valid {
+		until = utc(row.UntilTs.Int64)
+	}
+	return db.Asker{
+		ObjectType:         row.ObjectType,
+		ObjectID:           row.ObjectID,
+		OperatorID:         row.OperatorID,
+		DepartmentID:       row.DepartmentID,
+		ClientID:           row.ClientID,
+		Message:            row.Message,
+		SinceTS:            utc(row.SinceTs),
+		UntilTS:            until,
+		WaitedSeconds:      row.WaitedSeconds,
+		Answer:             row.Answer,
+		AnswerReason:       row.AnswerReason,
+		HolderID:           row.HolderID,
+		HolderDepartmentID: row.HolderDepartmentID,
+		SecondsLeft:        row.SecondsLeft,
+	}
+}

@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// ApplLockViewers runs the statement of appl_lock_viewers.
+func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
+	if params.AfterType < params.ObjectType { // so the page begins at the type, not at the first row of all
+		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, "", "", ""
+	}
+	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockViewers, error) {
+		return d.queries().ApplLockViewers(ctx, queries.ApplLockViewersParams{
+			AfterType:       params.AfterType,
+			AfterID:         params.AfterID,
+			AfterOperatorID: params.AfterOperatorID,
+			AfterClientID:   params.AfterClientID,
+			ObjectType:      nullIfEmpty(params.ObjectType),
+			ObjectID:        nullIfEmpty(params.ObjectID),
+			OperatorID:      nullIfEmpty(params.OperatorID),
+			DepartmentID:    nullIfNil(params.DepartmentID),
+			MaxRows:         params.MaxRows,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	viewers := make([]db.Viewer, len(rows))
+	for i, row := range rows {
+		viewers[i] = viewer(row)
+	}
+	return viewers, nil
+}
+
+func viewer(row queries.ApplLockViewers) db.Viewer {
+	return db.Viewer{
+		ObjectType:   row.ObjectType,
+		ObjectID:     row.ObjectID,
+		OperatorID:   row.OperatorID,
+		DepartmentID: row.DepartmentID,
+		ClientID:     row.ClientID,
+		State:        db.PresenceState(row.State),
+		SinceTS:      utc(row.SinceTs),
+		SecondsLeft:  row.SecondsLeft,
+	}
+}

@@ -1,0 +1,124 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+const (
+	// firstSeconds is how long a grant lasts at first that went to who had asked for it.
+	firstSeconds = 60
+	// leaseSeconds: a lock of less is a lease of a program, which has nobody to answer.
+	leaseSeconds = 3600
+)
+
+// AskApplLock reads, decides, and runs a statement of ask_appl_lock; where the object is due to the asker, with that of get_appl_lock
+// and the event in one transaction.
+func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
+	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
+	return change(ctx, d, "ask_appl_lock", key, func(object object) decision[db.AskApplLockResult] {
+		withdraws := params.WaitSeconds != nil && *params.WaitSeconds == 0
+		if withdraws || !object.isLive() || object.OperatorID == params.OperatorID {
+			return decision[db.AskApplLockResult]{write: func(ctx context.Context, d *Driver) (db.AskApplLockResult, error) {
+				return nothingToAsk(object, withdraws), d.queries().WithdrawApplLockAsk(ctx, queries.WithdrawApplLockAskParams{
+					ObjectType: params.ObjectType, ObjectID: params.ObjectID, OperatorID: params.OperatorID, ClientID: params.ClientID,
+				})
+			}}
+		}
+		return decision[db.AskApplLockResult]{
+			write: func(ctx context.Context, d *Driver) (db.AskApplLockResult, error) { return d.ask(ctx, params, object) },
+			inTx:  object.patience() > 0,
+		}
+	})
+}
+
+// nothingToAsk is the answer of a call that lists nothing: the object is free, or its own, or it takes its request back.
+func nothingToAsk(object object, withdraws bool) db.AskApplLockResult {
+	switch {
+	case withdraws:
+		return db.AskApplLockResult{OkFL: db.Yes, Outcome: db.Withdrawn}
+	case object.isLive():
+		return db.AskApplLockResult{OkFL: db.No, Outcome: db.Own, ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft}
+	}
+	return db.AskApplLockResult{OkFL: db.No, Outcome: db.Free}
+}
+
+// patience is how many seconds the holder may leave a request without an answer; 0 is for ever.
+func (o object) patience() int64 {
+	if o.TtlSeconds < leaseSeconds {
+		return 0
+	}
+	return o.YieldAfterSeconds
+}
+
+// ask lists the request, and moves the grant where the holder has had its time.
+func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object object) (db.AskApplLockResult, error) {
+	result := db.AskApplLockResult{
+		OkFL: db.Yes, Outcome: db.Asked, OldOperatorID: object.OperatorID, OldDepartmentID: object.DepartmentID,
+		ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft,
+	}
+	var wait sql.NullInt64
+	if params.WaitSeconds != nil {
+		wait = nullIfZero(*params.WaitSeconds)
+	}
+	edited, err := d.edited(ctx, object)
+	if err != nil {
+		return result, err
+	}
+	due, err := d.queries().AskApplLock(ctx, queries.AskApplLockParams{
+		ObjectType:   params.ObjectType,
+		ObjectID:     params.ObjectID,
+		OperatorID:   params.OperatorID,
+		DepartmentID: params.DepartmentID,
+		ClientID:     params.ClientID,
+		Message:      params.Message,
+		WaitSeconds:  wait,
+		HolderID:     object.OperatorID,
+		Fence:        object.Fence,
+		LockTs:       object.LockTs,
+		EditedTs:     edited,
+		Patience:     object.patience(),
+	})
+	if err != nil || due == 0 {
+		return result, err
+	}
+	moved, err := d.fulfil(ctx, object, move{
+		operator:   params.OperatorID,
+		department: params.DepartmentID,
+		outcome:    db.Given,
+		event:      db.EventYielded,
+		actor:      params.OperatorID,
+		reason:     fmt.Sprintf("no answer for %d s", object.patience()),
+	})
+	if err != nil {
+		return result, err
+	}
+	result.Outcome, result.Fence, result.ExpiresTS, result.SecondsLeft = db.Given, moved.Fence, moved.ExpiresTS, moved.SecondsLeft
+	return result, nil
+}
+
+// edited returns when the holder last said that it edits, where the time of its answer matters; else 0.
+func (d *Driver) edited(ctx context.Context, object object) (int64, error) {
+	if object.patience() == 0 {
+		return 0, nil
+	}
+	return d.queries().ApplLockEdited(ctx, queries.ApplLockEditedParams{
+		ObjectType: object.ObjectType, ObjectID: object.ObjectID, OperatorID: object.OperatorID,
+	})
+}
+
+// fulfil moves the grant to an operator who has asked for it, whose requests have come true.
+func (d *Driver) fulfil(ctx context.Context, object object, move move) (db.TransferApplLockResult, error) {
+	move.ttl, move.lasts = object.DefaultTtlSeconds, firstSeconds
+	moved, err := d.move(ctx, object, move)
+	if err != nil {
+		return moved, err
+	}
+	return moved, d.queries().FulfilApplLockAsks(ctx, queries.FulfilApplLockAsksParams{
+		ObjectType: object.ObjectType, ObjectID: object.ObjectID, OperatorID: move.operator,
+	})
+}

@@ -1,0 +1,73 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/sqlite/queries"
+)
+
+// SeeApplLock runs the statements of see_appl_lock in one transaction.
+func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) ([]db.Presence, error) {
+	var rows []queries.SeeApplLockRow
+	err := d.tx(ctx, func(d *Driver) error {
+		var err error
+		rows, err = withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.SeeApplLockRow, error) {
+			return d.see(ctx, params)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	present := make([]db.Presence, len(rows))
+	for i, row := range rows {
+		present[i] = db.Presence{
+			Kind:         db.PresenceKind(row.Kind),
+			OperatorID:   row.OperatorID,
+			DepartmentID: row.DepartmentID,
+			ClientID:     row.ClientID,
+			State:        db.PresenceState(row.State),
+			SinceTS:      utc(row.SinceTs),
+			SecondsLeft:  row.SecondsLeft,
+			Message:      row.Message,
+		}
+	}
+	return present, nil
+}
+
+// see says that the viewer looks, or leaves, buries the dead, and reads who is there.
+func (d *Driver) see(ctx context.Context, params db.SeeApplLockParams) ([]queries.SeeApplLockRow, error) {
+	if err := d.sayState(ctx, params); err != nil {
+		return nil, err
+	}
+	err := d.queries().SeeApplLockBury(ctx, queries.SeeApplLockBuryParams{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
+	if err != nil {
+		return nil, err
+	}
+	return d.queries().SeeApplLock(ctx, queries.SeeApplLockParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
+	})
+}
+
+func (d *Driver) sayState(ctx context.Context, params db.SeeApplLockParams) error {
+	if params.State == "" {
+		return d.queries().SeeApplLockLeave(ctx, queries.SeeApplLockLeaveParams{
+			ObjectType: params.ObjectType,
+			ObjectID:   params.ObjectID,
+			OperatorID: params.OperatorID,
+			ClientID:   params.ClientID,
+		})
+	}
+	return d.queries().SeeApplLockKeep(ctx, queries.SeeApplLockKeepParams{
+		ObjectType:   params.ObjectType,
+		ObjectID:     params.ObjectID,
+		OperatorID:   params.OperatorID,
+		DepartmentID: params.DepartmentID,
+		ClientID:     params.ClientID,
+		State:        string(params.State),
+		TtlSeconds:   nullIfZero(params.TTLSeconds),
+	})
+}

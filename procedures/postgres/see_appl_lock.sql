@@ -1,0 +1,157 @@
+-- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
+-- it. It is for one call in each heartbeat.
+--
+-- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds: called again
+--            it stays listed, since its first call; once it is not listed any more, a call begins anew. Without a state the
+--            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself; ASKER,
+--            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. No
+--            row: the object is free, and nobody else is there. It locks and promises nothing, and nothing of it is in the
+--            history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+--            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
+--            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+-- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (of a VIEWER; else empty); since_ts (start of the grant,
+--            HOLDER; since when it asks or looks); seconds_left (until the lock ends, until that one is not listed any more); message
+--            (of an ASKER; else empty).
+-- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another call for the same row, 40001 and 40P01 as the engine has
+--            them. 0A000 on a standby: its table is unlogged.
+-- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the dead rows of the object that no
+--            other transaction is changing, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row, and whether
+--            it is live is judged on it. S3 judges a row again once it is locked: a viewer that has come back stays.
+--            REPEATABLE READ and SERIALIZABLE: S2 or S3 on a row changed since the snapshot is 40001.
+-- Differs    Nothing: this is the reference. A function here, because it returns rows.
+
+CREATE OR REPLACE FUNCTION see_appl_lock(...) RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '1s'
+-- By the primary key, whatever the statistics say and whenever the plans were made.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
+AS $$
+DECLARE
+    v_object_type text := appl_lock_text('see_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text := appl_lock_text('see_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_client_id text := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
+    v_state text := rtrim(p_state, ' ');
+    v_ttl_seconds bigint := appl_lock_number('see_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 45, 60);
+    v_now timestamptz := clock_timestamp();
+    v_presence boolean;
+BEGIN
+    IF v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL',
+            COLUMN = 'p_state';
+    END IF;
+    -- S1: is presence on?
+    v_presence := NOT EXISTS (
+        SELECT
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = v_object_type
+            AND p.presence_fl = 'N'
+    );
+
+    -- S2: it leaves, or it is listed.
+    IF v_state IS NULL THEN
+        DELETE FROM appl_lock_viewer AS v
+        WHERE v.object_type = v_object_type
+            AND v.object_id = v_object_id
+            AND v.operator_id = v_operator_id
+            AND v.client_id = v_client_id;
+    ELSIF v_presence THEN
+        INSERT INTO appl_lock_viewer AS v (
+            object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
+        )
+        VALUES (
+            v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state, v_now, v_now,
+            v_now + make_interval(secs => v_ttl_seconds)
+        )
+        ON CONFLICT ON CONSTRAINT appl_lock_viewer_pk DO UPDATE
+        SET department_id = excluded.department_id,
+            state = excluded.state,
+            since_ts = CASE WHEN v.expires_ts > clock_timestamp() THEN v.since_ts ELSE excluded.since_ts END,
+            seen_ts = excluded.seen_ts,
+            expires_ts = excluded.expires_ts;
+    END IF;
+
+    -- S3: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
+    DELETE FROM appl_lock_viewer AS v
+    WHERE v.ctid = ANY (ARRAY(
+            SELECT d.ctid
+            FROM appl_lock_viewer AS d
+            WHERE d.object_type = v_object_type
+                AND d.object_id = v_object_id
+                AND d.expires_ts <= v_now
+            LIMIT 200
+            FOR UPDATE SKIP LOCKED
+        ));
+
+    -- S4: who is there?
+    RETURN QUERY
+    SELECT
+        m.kind,
+        m.operator_id::text,
+        m.department_id::text,
+        m.client_id::text,
+        m.state::text,
+        m.since_ts,
+        m.seconds_left,
+        m.message::text
+    FROM (
+        SELECT
+            1 AS part,
+            'HOLDER' AS kind,
+            l.operator_id,
+            l.department_id,
+            '' AS client_id,
+            '' AS state,
+            l.acquired_ts AS since_ts,
+            appl_lock_seconds_left(l.expires_ts) AS seconds_left,
+            '' AS message
+        FROM appl_lock AS l
+        WHERE l.object_type = v_object_type
+            AND l.object_id = v_object_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        UNION ALL
+        SELECT
+            2,
+            'ASKER',
+            a.operator_id,
+            a.department_id,
+            a.client_id,
+            '',
+            a.since_ts,
+            appl_lock_seconds_left(a.expires_ts),
+            a.message
+        FROM appl_lock_ask AS a
+        WHERE a.object_type = v_object_type
+            AND a.object_id = v_object_id
+            AND a.operator_id <> v_operator_id
+            AND a.expires_ts > v_now
+        UNION ALL
+        SELECT
+            3,
+            'VIEWER',
+            v.operator_id,
+            v.department_id,
+            v.client_id,
+            v.state,
+            v.since_ts,
+            appl_lock_seconds_left(v.expires_ts),
+            ''
+        FROM appl_lock_viewer AS v
+        WHERE v_presence
+            AND v.object_type = v_object_type
+            AND v.object_id = v_object_id
+            AND v.operator_id <> v_operator_id
+            AND v.expires_ts > v_now
+    ) AS m
+    ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
+    LIMIT 200;
+END
+$$;

@@ -1,0 +1,18 @@
+-- name: AnswerApplLock :one
+SELECT
+    p_ok_fl::text AS ok_fl,
+    p_outcome::text AS outcome,
+    p_old_operator_id::text AS old_operator_id,
+    p_old_department_id::text AS old_department_id,
+    p_expires_ts AS expires_ts,
+    p_seconds_left::bigint AS seconds_left
+FROM answer_appl_lock_row(
+    @object_type::text,
+    @object_id::text,
+    @operator_id::text,
+    @fence::bigint,
+    @asker_id::text,
+    sqlc.narg('client_id')::text,
+    @answer::text,
+    @reason::text
+);

@@ -20,7 +20,7 @@ const (
 // letYield has locks on customers go to who asks, after so many seconds without an answer: 0 is sooner than the contract allows.
 func letYield(t *testing.T, client contract.Querier, seconds int) {
 	t.Helper()
-	mustQuery(t, client, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL)")
+	mustQuery(t, client, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL, NULL, NULL)")
 	mustQuery(t, client, "UPDATE appl_lock_policy SET yield_after_seconds = ? WHERE object_type = 'customer'", seconds)
 }
 

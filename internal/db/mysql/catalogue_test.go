@@ -178,6 +178,7 @@ func TestResultSetsEqualContract(t *testing.T) {
 // argumentsFor gets a lock and lists a waiter for an operation, and returns IN arguments that name them.
 func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	t.Helper()
+	mustQuery(t, handle, "DELETE FROM appl_lock WHERE object_id = ?", operation.Name) // another call may have handed it over
 	get := mustQuery(t, handle, "CALL get_appl_lock_row('customer', ?, 'JDOE', 'CS', NULL, NULL)", operation.Name)
 	mustQuery(t, handle, "CALL announce_appl_lock_waiter_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
 	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL, NULL, NULL)")

@@ -139,7 +139,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	for _, call := range []string{"appl_lock_refuse_number('r', 'a', 1)", "appl_lock_refuse_text('r', 'a', 1, 1)", "appl_lock_end(TRUE)"} {
 		all = append(all, statement{"", "CALL " + database + "." + call, nil, errorRoutineDenied})
 	}
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_event", "appl_lock_policy", "appl_lock_serialize", "appl_lock_goose"} {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy", "appl_lock_serialize", "appl_lock_goose"} {
 		for _, text := range []string{"SELECT * FROM %s", "DELETE FROM %s", "INSERT INTO %s () VALUES ()", "DROP TABLE %s"} {
 			all = append(all, statement{"", fmt.Sprintf(text, database+"."+table), nil, errorTableDenied})
 		}

@@ -226,7 +226,7 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 		{"see, S4", func(q *queries.Queries) error {
 			_, err := q.SeeApplLock(ctx, queries.SeeApplLockParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"})
 			return err
-		}, []string{ofTheTable + byKey, ofTheViewers + byKey, thePolicy, "SCAN m", sorts}},
+		}, []string{ofTheTable + byKey, "SEARCH a " + byKey, ofTheViewers + byKey, thePolicy, "SCAN m", sorts}},
 		{"viewers", func(q *queries.Queries) error {
 			_, err := q.ApplLockViewers(ctx, queries.ApplLockViewersParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
 			return err

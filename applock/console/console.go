@@ -16,10 +16,9 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
-	"maps"
 	"net/http"
 	"path"
-	"slices"
+	"regexp"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -31,7 +30,7 @@ var files embed.FS
 // DefaultTimeout bounds the calls to the database of one page where nothing else is asked for.
 const DefaultTimeout = 10 * time.Second
 
-// DefaultInterval is how often the database is asked whether anything has changed, while somebody looks.
+// DefaultInterval is how often a page that is open asks whether anything has changed.
 const DefaultInterval = 2 * time.Second
 
 // Config is who may do what. Its zero value shows the locks to this host, and changes nothing.
@@ -50,8 +49,8 @@ type Config struct {
 	Checks []Check
 	// Timeout bounds the calls to the database of one page; zero is DefaultTimeout.
 	Timeout time.Duration
-	// Interval is how often the database is asked whether anything has changed, by one query for all who look by the same
-	// client; zero is DefaultInterval. When nobody looks, nothing is asked.
+	// Interval is how often a page asks whether it still shows what the database has; zero is DefaultInterval. All who look at the
+	// same page by the same client share the reads: at most two in an interval, fewer where they take long, none while nobody looks.
 	Interval time.Duration
 	// Logger gets errors of the database, which pages tell only in general, and what was changed by whom; nil logs nothing.
 	Logger *slog.Logger
@@ -75,6 +74,8 @@ type console struct {
 	// own is for those without a role, and databases are for those with one, in the order of the roles.
 	own       *database
 	databases []*database
+	// counters finds the counters in a page.
+	counters *regexp.Regexp
 	// signIns are the failures to finish a sign-in.
 	signIns *limiter
 }
@@ -83,7 +84,7 @@ type console struct {
 //
 //	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(client, config)))
 //
-// It is safe for concurrent use, and does not close the client. For each client it has a goroutine only while somebody looks.
+// It is safe for concurrent use, and does not close the client.
 func Handler(client *applock.Client, config Config) http.Handler {
 	c := newConsole(client, config)
 	return c.guarded(c.routes())
@@ -106,7 +107,10 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter()}
+	c := &console{
+		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter(),
+		counters: regexp.MustCompile(countersPattern),
+	}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
 		c.databases = append(c.databases, newDatabase(role.Client, config))
@@ -116,10 +120,10 @@ func newConsole(client *applock.Client, config Config) *console {
 
 func (c *console) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", c.page(c.listPage))
-	mux.HandleFunc("GET /object", c.page(c.objectPage))
-	mux.HandleFunc("GET /operator", c.page(c.operatorPage))
-	mux.HandleFunc("GET /waiters", c.page(c.waitersPage))
+	mux.HandleFunc("GET /{$}", c.live(c.listPage))
+	mux.HandleFunc("GET /object", c.live(c.objectPage))
+	mux.HandleFunc("GET /operator", c.live(c.operatorPage))
+	mux.HandleFunc("GET /waiters", c.live(c.waitersPage))
 	mux.HandleFunc("GET /statistics", c.page(c.statisticsPage))
 	mux.HandleFunc("GET /health", c.page(c.healthPage))
 	for name, verb := range verbs() {
@@ -132,7 +136,6 @@ func (c *console) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
-	mux.HandleFunc("GET /changes", c.changes)
 	for _, name := range staticFiles() {
 		mux.HandleFunc("GET /"+name, static(name))
 	}
@@ -161,8 +164,6 @@ type view struct {
 	title string
 	// here is the address of the menu's entry.
 	here string
-	// live are the topics whose changes make the page look again; empty where it never does.
-	live string
 	data any
 	// location is where the browser is to go instead, relative to this page.
 	location string
@@ -170,24 +171,36 @@ type view struct {
 
 // shown is what a template gets.
 type shown struct {
-	Title, Here, Person, Role, Live, Seen string
-	MayChange                             bool
+	Title, Here, Person, Role string
+	MayChange                 bool
 	// HasSession is true where there is one to end.
 	HasSession bool
-	Data       any
+	// Live is nil for a page that stays as it is.
+	Live *liveness
+	Data any
+	// Main is for the frame.
+	Main template.HTML
+}
+
+// shownTo returns what a template gets for who asks.
+func (c *console) shownTo(ctx context.Context, v view, state *liveness) shown {
+	who := askerOf(ctx)
+	_, hasSession := c.config.SignIn.(Sessions)
+	return shown{
+		Title: v.title, Here: v.here, Person: who.person, Role: who.role, MayChange: len(namesOf(c.allowed(ctx))) > 0,
+		HasSession: hasSession, Live: state, Data: v.data,
+	}
 }
 
 // page answers with what a view has, or with what went wrong.
 func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// Before anything is read: what changes from here on is to be told.
-		who := askerOf(r.Context())
-		seen := who.database.hub.version()
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
 		v, err := look(r.WithContext(ctx))
 		if err != nil {
-			v = c.failure(r, err)
+			c.logFailure(ctx, r.URL.Path, err)
+			v = c.errorView(err)
 		}
 		if v.location != "" {
 			// Not http.Redirect, which makes it absolute, and does not know where the handler is mounted.
@@ -195,19 +208,26 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 			w.WriteHeader(http.StatusSeeOther)
 			return
 		}
-		_, hasSession := c.config.SignIn.(Sessions)
-		c.render(w, r, v, shown{
-			Title: v.title, Here: v.here, Person: who.person, Role: who.role, Live: v.live, Seen: seen,
-			MayChange: slices.Contains(slices.Collect(maps.Values(c.allowed(ctx))), true), HasSession: hasSession, Data: v.data,
-		})
+		c.render(w, r, v, c.shownTo(ctx, v, nil))
 	}
 }
 
+// render answers with a page.
 func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data shown) {
+	main, err := c.body(v, data)
+	if err != nil {
+		c.broken(w, r, err)
+		return
+	}
+	c.frame(w, r, v, main, data)
+}
+
+// frame answers with a page whose main part is there.
+func (c *console) frame(w http.ResponseWriter, r *http.Request, v view, main template.HTML, data shown) {
+	data.Main = main
 	text, err := execute(c.templates[v.template], data)
 	if err != nil {
-		c.config.Logger.ErrorContext(r.Context(), "console", slog.String("error", err.Error()))
-		http.Error(w, c.texts["error.internal"], http.StatusInternalServerError)
+		c.broken(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -217,6 +237,12 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data sh
 	_, _ = w.Write(text) // the reader may have gone
 }
 
+// broken answers where a template fails.
+func (c *console) broken(w http.ResponseWriter, r *http.Request, err error) {
+	c.config.Logger.ErrorContext(r.Context(), "console", slog.String("error", err.Error()))
+	http.Error(w, c.texts["error.internal"], http.StatusInternalServerError)
+}
+
 var (
 	errNoPage     = errors.New("there is no such page")
 	errMayNot     = errors.New("not allowed to do that")
@@ -224,12 +250,9 @@ var (
 	errFormTooBig = errors.New("the form is too big")
 )
 
-// failure is the page of an error. What the database's client says may name hosts and users: the log has that.
-func (c *console) failure(r *http.Request, err error) view {
+// errorView is the page of an error.
+func (c *console) errorView(err error) view {
 	status, text := c.explain(err)
-	if status >= http.StatusInternalServerError {
-		c.config.Logger.ErrorContext(r.Context(), "console", slog.String("page", r.URL.Path), slog.String("error", err.Error()))
-	}
 	return view{template: "error", status: status, title: c.texts["error.title"], data: text}
 }
 

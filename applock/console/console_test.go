@@ -37,10 +37,19 @@ type desk struct {
 type counted struct {
 	db.Driver
 	locks, waiters, events, stats, inquiries atomic.Int64
+	// eventRows are the events that were returned.
+	eventRows atomic.Int64
+	// failure, if set, is what reading locks meets.
+	failure atomic.Pointer[failing]
 }
+
+type failing struct{ err error }
 
 func (c *counted) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
 	c.locks.Add(1)
+	if failure := c.failure.Load(); failure != nil {
+		return nil, failure.err
+	}
 	return c.Driver.ApplLockLive(ctx, params)
 }
 
@@ -51,7 +60,9 @@ func (c *counted) ApplLockWaiting(ctx context.Context, params db.ApplLockWaiting
 
 func (c *counted) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
 	c.events.Add(1)
-	return c.Driver.ApplLockHistory(ctx, params)
+	events, err := c.Driver.ApplLockHistory(ctx, params)
+	c.eventRows.Add(int64(len(events)))
+	return events, err
 }
 
 func (c *counted) ApplLockStats(ctx context.Context, params db.ApplLockStatsParams) ([]db.Stats, error) {
@@ -351,7 +362,7 @@ func TestPages(t *testing.T) {
 	}
 	d.wait(t, "customer:42", "PKING")
 	check(t, d.see(t, "/object?name=customer%3A42", http.StatusOK),
-		`<h1>customer:42</h1>`, `<a href="operator?name=ASMITH">ASMITH</a>`, "PKING", "TRANSFERRED", "JDOE is ill", `data-seconds="1`, `data-live="locks waiters"`)
+		`<h1>customer:42</h1>`, `<a href="operator?name=ASMITH">ASMITH</a>`, "PKING", "TRANSFERRED", "JDOE is ill", `data-seconds="1`, `data-interval="2000"`)
 	check(t, d.see(t, "/object?name=customer%3A43", http.StatusOK), "Nobody holds it.", "Nobody waits for it.", "The history has nothing on it.")
 	check(t, d.see(t, "/operator?name=ASMITH", http.StatusOK), "Desk of ASMITH", "customer:42", "TRANSFERRED")
 	check(t, d.see(t, "/operator?name=PKING", http.StatusOK), "Holds nothing.", "The history has nothing on this operator.")

@@ -142,7 +142,7 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 		c.tellOfSignIn(w, r, &RefusedError{Status: http.StatusNotFound, Reason: c.texts["error.no-page"]})
 		return
 	}
-	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" || r.URL.Path == "/changes" {
+	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" {
 		c.tellOfSignIn(w, r, err)
 		return
 	}

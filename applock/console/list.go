@@ -133,13 +133,10 @@ type listed struct {
 }
 
 func (c *console) listPage(r *http.Request) (view, error) {
-	v := view{template: "list", title: c.texts["title.locks"], here: "./", live: topicLocks}
+	v := view{template: "list", title: c.texts["title.locks"], here: "./"}
 	f := filterOf(r.URL.Query())
 	if f.First() == (filter{Within: "1h", Sort: byLeft}).First() {
 		v.title, v.here = c.texts["title.expiring"], expiringSoon
-	}
-	if f.Sort == byWaiters {
-		v.live = topicLocks + " " + topicWaiters
 	}
 	page, err := c.readList(r.Context(), f)
 	v.data = page

@@ -66,7 +66,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID})
-	return view{template: "object", title: object.String(), live: topicLocks + " " + topicWaiters, data: data}, err
+	return view{template: "object", title: object.String(), data: data}, err
 }
 
 // inquire returns the lock on an object, nil where nobody holds it.
@@ -110,7 +110,7 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 	}
 	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{Operator: data.Operator})
 	title := fmt.Sprintf(c.texts["title.operator"], data.Operator)
-	return view{template: "operator", title: title, live: topicLocks + " " + topicWaiters, data: data}, err
+	return view{template: "operator", title: title, data: data}, err
 }
 
 // queueShown is the page of those who wait.
@@ -124,7 +124,7 @@ func (c *console) waitersPage(r *http.Request) (view, error) {
 	data := queueShown{Type: r.URL.Query().Get("type")}
 	var err error
 	data.Waiters, data.All, err = c.readWaiters(r.Context(), applock.WaitersRequest{ObjectType: data.Type})
-	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", live: topicWaiters, data: data}, err
+	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", data: data}, err
 }
 
 // statisticsShown is the page of the statistics.

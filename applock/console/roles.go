@@ -23,20 +23,15 @@ type Role struct {
 type database struct {
 	client *applock.Client
 	rights *rights
-	hub    *hub
-	// What the hub has read last, by so many rows at a time.
-	locksSeen, waitersSeen *memory
-	pieceRows              int
-	timeout                time.Duration
+	// parts are what live pages show.
+	parts *shared[liveKey, livePart]
 }
 
 func newDatabase(client *applock.Client, config Config) *database {
-	d := &database{
-		client: client, rights: &rights{now: time.Now}, locksSeen: newMemory(), waitersSeen: newMemory(), pieceRows: applock.MaxPageSize,
-		timeout: config.Timeout,
+	return &database{
+		client: client, rights: &rights{now: time.Now},
+		parts: &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
 	}
-	d.hub = newHub(d.lookForChanges, config.Interval)
-	return d
 }
 
 // asker is who asks for a page.
@@ -45,6 +40,8 @@ type asker struct {
 	// role is the one that the person is here in; empty for those without one, who use the console's own client.
 	role     string
 	database *database
+	// verbs, if not nil, are what may be done: those of all who share a live page, who have no name there.
+	verbs map[string]bool
 }
 
 // askerKey is what an asker is kept by in a request's context.
@@ -75,6 +72,9 @@ func (c *console) asking(person Person) asker {
 // allowed returns what who asks may do, by the names of verbs: what the database allows, for those who may change anything.
 func (c *console) allowed(ctx context.Context) map[string]bool {
 	who := askerOf(ctx)
+	if who.verbs != nil {
+		return who.verbs
+	}
 	if who.person == "" || who.role == "" && !c.config.MayChange(who.person) {
 		return nil
 	}

@@ -146,7 +146,6 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			}),
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       2 * time.Minute,
-			BaseContext:       func(net.Listener) context.Context { return ctx }, // who looks on ends with it
 			ErrorLog:          slog.NewLogLogger(a.consoleLog().Handler(), slog.LevelWarn),
 		}
 		answer := consoleAnswer{Outcome: outcomeListening, Address: "http://" + listener.Addr().String() + "/"}

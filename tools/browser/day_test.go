@@ -76,44 +76,6 @@ func aDay(t *testing.T, d *desk) {
 	p.has(t, "Nobody holds it.", "RELEASED")
 }
 
-// Goal: a page shows changes by itself, but not while somebody works on it, and goes on after a restart of the console. Method:
-// applockctl changes locks, and the page is looked at.
-func TestLivePage(t *testing.T) {
-	t.Parallel()
-	onEachProduct(t, aLivePage)
-}
-
-func aLivePage(t *testing.T, d *desk) {
-	t.Helper()
-	p := newPerson(t)
-	p.opens(t, d, "")
-	p.has(t, "No lock is held.")
-	p.do(t, chromedp.Evaluate("window.same = true", nil))
-	d.run(t, "get", "customer:42", "--operator", "jdoe")
-	p.has(t, "customer:42")
-
-	p.do(t, chromedp.Evaluate("document.querySelector('details').open = true", nil), chromedp.Focus(`input[name="operator"]`, chromedp.ByQuery))
-	d.run(t, "get", "customer:43", "--operator", "asmith")
-	p.has(t, "Something has changed.")
-	if asks[bool](t, p, "document.getElementById('content').innerText.includes('customer:43')") {
-		t.Error("the page changes while somebody types")
-	}
-	p.do(t, chromedp.Click("#news a", chromedp.ByQuery))
-	p.has(t, "customer:43")
-	if asks[bool](t, p, "document.getElementById('news').childNodes.length > 0") || !asks[bool](t, p, "document.querySelector('details').open") {
-		t.Error("the news stays, or the filter closes")
-	}
-
-	d.stop()
-	d.run(t, "release", "customer:42", "--operator", "jdoe")
-	d.serve(t)
-	p.lacks(t, "customer:42")
-	p.has(t, "customer:43")
-	if !asks[bool](t, p, "window.same === true") {
-		t.Error("the page was loaded again as a whole")
-	}
-}
-
 // Goal: times are in the reader's zone with the zone said, what is left runs down, and without a script all is still there.
 // Method: a browser in Tokyo; and one that runs no script, which releases a lock.
 func TestWithAndWithoutScript(t *testing.T) {

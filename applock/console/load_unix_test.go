@@ -4,6 +4,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,7 +42,7 @@ func BenchmarkViewers(b *testing.B) {
 					asking.Go(func() {
 						time.Sleep(DefaultInterval * time.Duration(i) / time.Duration(viewers))
 						begun := time.Now()
-						version, err := askFor(browsers, server.URL+"/?within=1h&sort=left", versions[i])
+						version, err := askFor(b.Context(), browsers, server.URL+"/?within=1h&sort=left", versions[i])
 						if err != nil {
 							b.Error(err)
 						}
@@ -79,8 +80,8 @@ func BenchmarkViewers(b *testing.B) {
 }
 
 // askFor asks as a page does, and returns the version that it shows from then on.
-func askFor(browsers *http.Client, address, version string) (string, error) {
-	r, err := http.NewRequest(http.MethodGet, address, nil)
+func askFor(ctx context.Context, browsers *http.Client, address, version string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", err
 	}

@@ -121,7 +121,11 @@ func (p person) isStale(t *testing.T) {
 	if !asks[bool](t, p, "/since [0-2][0-9]:[0-5][0-9]\\./.test(document.querySelector('[role=status]').textContent)") {
 		t.Error("it does not say since when")
 	}
-	p.awaits(t, "getComputedStyle(document.querySelector('main table')).opacity < 1")
+	p.awaits(t, "getComputedStyle(document.querySelector('main td')).color !== getComputedStyle(document.body).color")
+	for _, fault := range asks[[]string](t, p, audit) {
+		t.Errorf("a page that is not up to date: %s", fault)
+	}
+	p.shoots(t, "no-connection")
 	const left = "document.querySelector('.left').textContent"
 	before := asks[string](t, p, left)
 	p.seconds(t, "3")

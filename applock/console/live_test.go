@@ -316,7 +316,8 @@ func TestHistoryIsReadFromItsEnd(t *testing.T) {
 			t.Errorf("%s takes %d calls, which return %d events", address, calls, rows)
 		}
 		newest, oldest := fmt.Sprintf("reason %d.", 3*rowsOfPage), fmt.Sprintf("reason %d.", 2*rowsOfPage+1)
-		if strings.Index(page, newest) < 0 || strings.Index(page, oldest) < strings.Index(page, newest) || strings.Contains(page, fmt.Sprintf("reason %d.", 2*rowsOfPage)) {
+		_, behind, found := strings.Cut(page, newest)
+		if !found || !strings.Contains(behind, oldest) || strings.Contains(page, fmt.Sprintf("reason %d.", 2*rowsOfPage)) {
 			t.Errorf("%s does not show the newest %d events, the newest first", address, rowsOfPage)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -183,6 +184,8 @@ func parseForm(r *http.Request) error {
 	switch {
 	case errors.As(err, &tooBig):
 		return errFormTooBig
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errFormLate
 	case err != nil:
 		return &applock.InvalidError{Argument: "form", Reason: "cannot be read"}
 	}
@@ -250,6 +253,7 @@ func (c *console) do(r *http.Request, v verb, d deed) view {
 		slog.String("person", d.by),
 		slog.String("object", d.object.String()),
 		slog.Int64("fence", int64(d.fence)),
+		slog.String("to", d.to.Operator),
 		slog.String("outcome", string(outcome)),
 		slog.Any("error", err))
 	return c.answered(d, outcome, holder, err)

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -30,12 +31,15 @@ var files embed.FS
 // DefaultTimeout bounds the calls to the database of one page where nothing else is asked for.
 const DefaultTimeout = 10 * time.Second
 
+// bodyLimit is how long a form may take to arrive.
+const bodyLimit = 20 * time.Second
+
 // DefaultInterval is how often a page that is open asks whether anything has changed.
 const DefaultInterval = 2 * time.Second
 
-// Config is who may do what. Its zero value shows the locks to this host, and changes nothing.
+// Config is who may do what. With its zero value nobody gets in.
 type Config struct {
-	// SignIn tells who asks. Nil is Local(""): the browsers of this host, which may only look.
+	// SignIn tells who asks. Nil is nobody. [Local] is for the browsers of this host.
 	SignIn SignIn
 	// MayChange says whether a person without a role may hand over, take over, release and note. Nil is nobody. The name becomes
 	// the actor of the history. What the database user has no right to is not offered, and the database refuses it.
@@ -60,10 +64,13 @@ type Config struct {
 type Check struct {
 	// Name says what is checked.
 	Name string
-	// Run returns what there is to say, and an error where not all is well. Where it says nothing, the error is told in general
-	// words, as on every page.
+	// Run returns what there is to say, and an error where not all is well: ErrNotChecked where it could not look, which is
+	// neither well nor bad. Where it says nothing, the error is told in general words, as on every page.
 	Run func(ctx context.Context) (string, error)
 }
+
+// ErrNotChecked is what [Check.Run] returns where the product, or the rights of the database user, do not let it look.
+var ErrNotChecked = errors.New("not checked")
 
 // console is a mounted handler.
 type console struct {
@@ -75,9 +82,8 @@ type console struct {
 	own       *database
 	databases []*database
 	// counters finds the counters in a page.
-	counters *regexp.Regexp
-	// signIns are the failures to finish a sign-in.
-	signIns *limiter
+	counters  *regexp.Regexp
+	bodyLimit time.Duration
 }
 
 // Handler returns the pages, for any path that ends in a slash:
@@ -92,7 +98,7 @@ func Handler(client *applock.Client, config Config) http.Handler {
 
 func newConsole(client *applock.Client, config Config) *console {
 	if config.SignIn == nil {
-		config.SignIn = Local("")
+		config.SignIn = nobody{}
 	}
 	if config.MayChange == nil {
 		config.MayChange = func(string) bool { return false }
@@ -108,8 +114,8 @@ func newConsole(client *applock.Client, config Config) *console {
 	}
 	texts := english()
 	c := &console{
-		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter(),
-		counters: regexp.MustCompile(countersPattern),
+		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(),
+		counters: regexp.MustCompile(countersPattern), bodyLimit: bodyLimit,
 	}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
@@ -139,8 +145,30 @@ func (c *console) routes() http.Handler {
 	for _, name := range staticFiles() {
 		mux.HandleFunc("GET /"+name, static(name))
 	}
-	mux.HandleFunc("/", c.page(func(*http.Request) (view, error) { return view{}, errNoPage }))
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, found := mux.Handler(r); found != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		c.noPage(w, r, mux)
+	})
+}
+
+// noPage answers to an address that there is not, or that is not there for the request's method.
+func (c *console) noPage(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	err := errNoPage
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, found := mux.Handler(other); found != "" {
+			allowed, err = append(allowed, method), errNoForm
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+	}
+	c.page(func(*http.Request) (view, error) { return view{}, err })(w, r)
 }
 
 // staticFiles returns the names of what everybody gets, also who is not signed in yet.
@@ -200,7 +228,7 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 		v, err := look(r.WithContext(ctx))
 		if err != nil {
 			c.logFailure(ctx, r.URL.Path, err)
-			v = c.errorView(err)
+			v = c.errorView(r, err)
 		}
 		if v.location != "" {
 			// Not http.Redirect, which makes it absolute, and does not know where the handler is mounted.
@@ -245,14 +273,19 @@ func (c *console) broken(w http.ResponseWriter, r *http.Request, err error) {
 
 var (
 	errNoPage     = errors.New("there is no such page")
+	errNoForm     = errors.New("the page does not take that")
 	errMayNot     = errors.New("not allowed to do that")
 	errNoAnswer   = errors.New("the answer is not kept any more")
 	errFormTooBig = errors.New("the form is too big")
+	errFormLate   = errors.New("the form has not arrived in time")
 )
 
-// errorView is the page of an error.
-func (c *console) errorView(err error) view {
+// errorView is the page of an error. A refusal leaves a line in the log.
+func (c *console) errorView(r *http.Request, err error) view {
 	status, text := c.explain(err)
+	if status == http.StatusForbidden {
+		c.logRefusal(r, status, personOf(r), err.Error())
+	}
 	return view{template: "error", status: status, title: c.texts["error.title"], data: text}
 }
 
@@ -268,8 +301,10 @@ func (c *console) explain(err error) (status int, text string) {
 		text   string
 	}{
 		{errNoPage, http.StatusNotFound, c.texts["error.no-page"]},
+		{errNoForm, http.StatusMethodNotAllowed, c.texts["error.no-form"]},
 		{errNoAnswer, http.StatusNotFound, c.texts["error.no-answer"]},
 		{errMayNot, http.StatusForbidden, c.texts["error.may-not"]},
+		{errFormLate, http.StatusRequestTimeout, c.texts["error.form-late"]},
 		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},
 		{applock.ErrInvalid, http.StatusBadRequest, applock.ErrInvalid.Error()},
 		{applock.ErrReadOnly, http.StatusServiceUnavailable, applock.ErrReadOnly.Error()},

@@ -57,7 +57,7 @@ func (c *console) live(look func(*http.Request) (view, error)) http.HandlerFunc 
 		state := &liveness{Version: part.version, Age: time.Since(part.read).Milliseconds(), Interval: c.config.Interval.Milliseconds()}
 		switch {
 		case err != nil:
-			v := c.errorView(err)
+			v := c.errorView(r, err)
 			if v.status < http.StatusInternalServerError {
 				state = nil // asking again does not help
 			}

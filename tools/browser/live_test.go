@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -140,7 +141,11 @@ func TestConsoleGoes(t *testing.T) {
 	onEachProduct(t, func(t *testing.T, d *desk) {
 		d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "50m")
 		d.run(t, "get", "customer:43", "--operator", "jdoe", "--ttl", "50m")
+		d.stop()
+		d.flags = []string{"--user-header", "X-User", "--proxy", "127.0.0.0/8", "--may-change", "mlee"} // no token that ends with the process
+		d.serve(t)
 		p := newPerson(t)
+		p.do(t, network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"X-User": "mlee"}))
 		p.opens(t, d, "")
 		p.has(t, "customer:42")
 		p.do(t, chromedp.Evaluate("window.same = true", nil))

@@ -78,6 +78,8 @@ type console struct {
 	templates map[string]*template.Template
 	texts     texts
 	answers   *answers
+	// noting has room for whoever changes a note.
+	noting chan struct{}
 	// own is for those without a role, and databases are for those with one, in the order of the roles.
 	own       *database
 	databases []*database
@@ -114,7 +116,7 @@ func newConsole(client *applock.Client, config Config) *console {
 	}
 	texts := english()
 	c := &console{
-		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(),
+		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), noting: make(chan struct{}, 1),
 		counters: regexp.MustCompile(countersPattern), bodyLimit: bodyLimit,
 	}
 	c.own = newDatabase(client, config)
@@ -132,13 +134,9 @@ func (c *console) routes() http.Handler {
 	mux.HandleFunc("GET /waiters", c.live(c.waitersPage))
 	mux.HandleFunc("GET /statistics", c.page(c.statisticsPage))
 	mux.HandleFunc("GET /health", c.page(c.healthPage))
-	for name, verb := range verbs() {
-		mux.HandleFunc("GET /"+name, c.page(c.formPage(verb)))
-		mux.HandleFunc("POST /"+name, c.page(c.changePage(verb)))
-	}
-	for _, verb := range deskVerbs() {
-		mux.HandleFunc("GET /"+verb.name, c.page(c.deskFormPage(verb)))
-		mux.HandleFunc("POST /"+verb.name, c.page(c.deskChangePage(verb)))
+	for _, verb := range verbs() {
+		mux.HandleFunc("GET /"+verb.Name, c.page(c.formPage(verb)))
+		mux.HandleFunc("POST /"+verb.Name, c.page(c.changePage(verb)))
 	}
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
@@ -215,7 +213,7 @@ func (c *console) shownTo(ctx context.Context, v view, state *liveness) shown {
 	who := askerOf(ctx)
 	_, hasSession := c.config.SignIn.(Sessions)
 	return shown{
-		Title: v.title, Here: v.here, Person: who.person, Role: who.role, MayChange: len(namesOf(c.allowed(ctx))) > 0,
+		Title: v.title, Here: v.here, Person: who.person, Role: who.role, MayChange: len(trueOf(c.allowed(ctx))) > 0,
 		HasSession: hasSession, Live: state, Data: v.data,
 	}
 }

@@ -51,7 +51,7 @@ func (c *console) live(look func(*http.Request) (view, error)) http.HandlerFunc 
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
 		nobody := asker{database: who.database, verbs: c.allowed(ctx)}
-		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), verbs: strings.Join(namesOf(nobody.verbs), " ")}
+		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), verbs: strings.Join(trueOf(nobody.verbs), " ")}
 		known := r.Header.Get("If-None-Match")
 		part, err := who.database.parts.get(ctx, key, known != "", func() (livePart, error) { return c.readPart(ctx, r.URL, nobody, look) })
 		state := &liveness{Version: part.version, Age: time.Since(part.read).Milliseconds(), Interval: c.config.Interval.Milliseconds()}
@@ -98,16 +98,16 @@ func versionOf(main template.HTML, counters *regexp.Regexp) string {
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
-// namesOf returns the names of what is true, sorted.
-func namesOf(verbs map[string]bool) []string {
-	var names []string
-	for name, allowed := range verbs {
-		if allowed {
-			names = append(names, name)
+// trueOf returns the names of what is true, sorted.
+func trueOf(names map[string]bool) []string {
+	var of []string
+	for name, is := range names {
+		if is {
+			of = append(of, name)
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(of)
+	return of
 }
 
 const (

@@ -159,7 +159,7 @@ func TestSharedPageIsNobodys(t *testing.T) {
 			for _, person := range []string{"MLEE", "PKING", "EVE"} {
 				l := &looker{desk: d, address: "/object?name=customer%3A42", person: person, version: "none"}
 				_, page := l.asks()
-				if !strings.Contains(page, "You are "+person) || strings.Contains(page, `href="release?`) != (person != "EVE") {
+				if !strings.Contains(page, "You are "+string(value(person))) || strings.Contains(page, `href="release?`) != (person != "EVE") {
 					t.Errorf("%s sees %s", person, page)
 				}
 			}

@@ -140,8 +140,8 @@ func TestTransfersAreLoggedWithTheirTarget(t *testing.T) {
 	form.Set("to", "ASMITH")
 	d.submit("/transfer", form)
 	d.get(t, "order:7", "JDOE", time.Hour)
-	_, plan := d.follow(t, d.submit("/transfer-desk", deskForm("JDOE", "PKING")))
-	d.submit("/transfer-desk", formOf(plan))
+	_, plan := d.follow(t, d.submit("/transfer", deskForm("JDOE", "PKING")))
+	d.submit("/transfer", formOf(plan))
 	for _, want := range []string{"to=ASMITH", "to=PKING"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("lacks %s:\n%s", want, log.String())

@@ -88,7 +88,7 @@ func TestConsole(t *testing.T) {
 		same := func(*http.Request) {}
 		for page, want := range map[string]string{
 			"": "customer:42", "?sort=left&within=3650d": "customer:42", "operator?name=jdoe": "customer:42", "waiters": "Nobody waits", "health": "0 of them pending",
-			"statistics": "customer", "object?name=customer:42": `href="release?name=customer%3a42"`, "release?name=customer:42": "You will be asked once more",
+			"statistics": "customer", "object?name=customer:42": `href="release?name=customer%3a42"`, "release?name=customer:42": "Show what will happen",
 		} {
 			if status, text := s.fetch(t, page, same); status != http.StatusOK || !strings.Contains(text, want) {
 				t.Errorf("%q: status %d, lacks %q: %s", page, status, want, text)
@@ -163,7 +163,7 @@ func TestConsoleLetsInByItsAddress(t *testing.T) {
 	s := serveConsole(t, sqliteUser(t), "--by", "mlee")
 	token := strings.TrimPrefix(s.printed, s.address)
 	same := func(*http.Request) {}
-	if status, text := s.fetch(t, "", same); status != http.StatusOK || !strings.Contains(text, "You are mlee") || !strings.HasPrefix(token, "?token=") {
+	if status, text := s.fetch(t, "", same); status != http.StatusOK || !strings.Contains(text, "You are <bdi>mlee</bdi>") || !strings.HasPrefix(token, "?token=") {
 		t.Errorf("%s: status %d: %s", s.printed, status, text)
 	}
 	other := s
@@ -191,13 +191,13 @@ func TestConsoleSignsIn(t *testing.T) {
 	basic := serveConsole(t, u, "--passwords", people)
 	for password, want := range map[string]int{"": http.StatusUnauthorized, "other": http.StatusUnauthorized, "secret:1": http.StatusOK} {
 		status, text := basic.fetch(t, "", func(r *http.Request) { r.SetBasicAuth("mlee", password) })
-		if status != want || strings.Contains(text, "You are mlee") != (want == http.StatusOK) {
+		if status != want || strings.Contains(text, "You are <bdi>mlee</bdi>") != (want == http.StatusOK) {
 			t.Errorf("password %q: status %d", password, status)
 		}
 	}
 	basic.stop()
 	proxied := serveConsole(t, u, "--user-header", "X-User", "--proxy", "127.0.0.0/8")
-	if status, text := proxied.fetch(t, "", func(r *http.Request) { r.Header.Set("X-User", "mlee") }); status != http.StatusOK || !strings.Contains(text, "You are mlee") {
+	if status, text := proxied.fetch(t, "", func(r *http.Request) { r.Header.Set("X-User", "mlee") }); status != http.StatusOK || !strings.Contains(text, "You are <bdi>mlee</bdi>") {
 		t.Errorf("status %d: %s", status, text)
 	}
 	if status, _ := proxied.fetch(t, "", func(*http.Request) {}); status != http.StatusForbidden {
@@ -226,7 +226,7 @@ func TestConsoleHasRoles(t *testing.T) {
 			r.Header.Set("X-User", test.person)
 			r.Header.Set("X-Groups", test.groups)
 		})
-		if !strings.Contains(text, "jdoe") || strings.Contains(text, "as supervisors") != test.may || strings.Contains(text, "release?name=") != test.may {
+		if !strings.Contains(text, "jdoe") || strings.Contains(text, "as <bdi>supervisors</bdi>") != test.may || strings.Contains(text, "release?name=") != test.may {
 			t.Errorf("%s of %q: %s", test.person, test.groups, text)
 		}
 	}

@@ -294,7 +294,7 @@ func TestSession(t *testing.T) {
 	p := newPlace(t, func(*Config) {})
 	browser := p.browser(t)
 	got := ask(t, browser, http.MethodGet, p.address+"?type=a%26b&sort=left", nil)
-	if got.status != http.StatusOK || !strings.Contains(got.text, "You are mlee") || got.address.Path != "/locks/" ||
+	if got.status != http.StatusOK || !strings.Contains(got.text, "You are <bdi>mlee</bdi>") || got.address.Path != "/locks/" ||
 		got.address.Query().Get("type") != "a&b" || got.address.Query().Get("sort") != "left" {
 		t.Fatalf("status %d at %s: %s", got.status, got.address, got.text)
 	}
@@ -322,7 +322,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("a form: status %d", got.status)
 	}
 	browser.CheckRedirect = nil
-	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are mlee") {
+	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are <bdi>mlee</bdi>") {
 		t.Errorf("signed in again: %s", got.text)
 	}
 	evil := map[string]string{"Sec-Fetch-Site": "cross-site"}
@@ -588,7 +588,7 @@ func TestTabsSignInAtOnce(t *testing.T) {
 			t.Errorf("a tab that comes back again: status %d", got.status)
 		}
 	}
-	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are mlee") {
+	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are <bdi>mlee</bdi>") {
 		t.Errorf("signed in: %s", got.text)
 	}
 	var tabs []string
@@ -686,7 +686,7 @@ func TestNames(t *testing.T) {
 		bend func(claims map[string]any)
 		want string
 	}{
-		"verified":     {func(map[string]any) {}, "You are mlee@example.com"},
+		"verified":     {func(map[string]any) {}, "You are <bdi>mlee@example.com</bdi>"},
 		"not verified": {func(claims map[string]any) { claims["email_verified"] = false }, "not verified"},
 		"no word":      {func(claims map[string]any) { delete(claims, "email_verified") }, "not verified"},
 		"too long":     {func(claims map[string]any) { claims["email"] = strings.Repeat("x", 65) }, "A name has 1 to 64 characters"},

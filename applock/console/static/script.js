@@ -75,10 +75,11 @@
     while (at !== null) at = removed(at, at.nextSibling);
   }
 
-  // A row is known by its key, or by the address that it is about.
+  // A row is known by its key, by the grant that it selects, or by the address that it is about: a tick stays with its grant.
   function keyOf(row) {
+    const tick = row.querySelector("[name=lock]");
     const link = row.querySelector("th a");
-    return row.dataset.key || (link === null ? "" : link.getAttribute("href"));
+    return row.dataset.key || (tick !== null ? tick.value : link !== null ? link.getAttribute("href") : "");
   }
 
   function morphRows(old, next) {

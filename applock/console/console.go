@@ -72,6 +72,8 @@ type console struct {
 	templates map[string]*template.Template
 	texts     texts
 	answers   *answers
+	// noting has room for whoever changes a note.
+	noting chan struct{}
 	// own is for those without a role, and databases are for those with one, in the order of the roles.
 	own       *database
 	databases []*database
@@ -106,7 +108,7 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter()}
+	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), noting: make(chan struct{}, 1), signIns: newLimiter()}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
 		c.databases = append(c.databases, newDatabase(role.Client, config))
@@ -122,13 +124,9 @@ func (c *console) routes() http.Handler {
 	mux.HandleFunc("GET /waiters", c.page(c.waitersPage))
 	mux.HandleFunc("GET /statistics", c.page(c.statisticsPage))
 	mux.HandleFunc("GET /health", c.page(c.healthPage))
-	for name, verb := range verbs() {
-		mux.HandleFunc("GET /"+name, c.page(c.formPage(verb)))
-		mux.HandleFunc("POST /"+name, c.page(c.changePage(verb)))
-	}
-	for _, verb := range deskVerbs() {
-		mux.HandleFunc("GET /"+verb.name, c.page(c.deskFormPage(verb)))
-		mux.HandleFunc("POST /"+verb.name, c.page(c.deskChangePage(verb)))
+	for _, verb := range verbs() {
+		mux.HandleFunc("GET /"+verb.Name, c.page(c.formPage(verb)))
+		mux.HandleFunc("POST /"+verb.Name, c.page(c.changePage(verb)))
 	}
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))

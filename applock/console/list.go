@@ -120,6 +120,8 @@ func (f filter) request() (applock.ListRequest, error) {
 type row struct {
 	applock.Lock
 	Waiters int
+	// Selects is true where the row can be selected.
+	Selects bool
 }
 
 // listed is a page of the list.
@@ -128,6 +130,8 @@ type listed struct {
 	Rows   []row
 	// More is the address of the next page, empty where there is none.
 	More string
+	// Verbs are those that who asks may do with several locks.
+	Verbs []string
 	// Cut is true where there are more locks and no next page.
 	Cut bool
 }
@@ -142,6 +146,10 @@ func (c *console) listPage(r *http.Request) (view, error) {
 		v.live = topicLocks + " " + topicWaiters
 	}
 	page, err := c.readList(r.Context(), f)
+	page.Verbs = c.allowedOf(r.Context(), verbsOfMany())
+	for i := range page.Rows {
+		page.Rows[i].Selects = len(page.Verbs) > 0
+	}
 	v.data = page
 	return v, err
 }

@@ -92,11 +92,7 @@ type deskShown struct {
 }
 
 func (c *console) operatorPage(r *http.Request) (view, error) {
-	data := deskShown{Operator: r.URL.Query().Get("name")}
-	for _, verb := range deskVerbs() {
-		data.Verbs = append(data.Verbs, verb.name)
-	}
-	data.Verbs = c.allowedOf(r.Context(), data.Verbs)
+	data := deskShown{Operator: r.URL.Query().Get("name"), Verbs: c.allowedOf(r.Context(), verbsOfMany())}
 	if data.Operator == "" {
 		return view{}, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}

@@ -16,13 +16,12 @@ import (
 // parseTemplates returns the pages by their names, each in the frame.
 func parseTemplates(words texts) map[string]*template.Template {
 	frame := template.Must(template.New("frame.html").Funcs(template.FuncMap{
-		"text":    words.say,
 		"seconds": wholeSeconds,
 		"lasting": lasting,
 		"stamp":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"entries": menu,
-	}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	}).Funcs(words.functions()).ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	pages := map[string]*template.Template{}
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {

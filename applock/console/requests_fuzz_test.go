@@ -18,12 +18,10 @@ func FuzzRequests(f *testing.F) {
 	}
 	for _, verb := range verbNames() {
 		f.Add(false, verb, "name=customer:42", "")
-		f.Add(true, verb, "", "name=customer%3A42&holder=JDOE&fence=1&to=ASMITH&department=CS&reason=%3Cscript%3E")
-		f.Add(true, verb, "name=customer:42", "name=customer%3A42&holder=JDOE&fence=-9223372036854775808&confirmed=1")
-	}
-	for _, verb := range deskVerbs() {
-		f.Add(false, verb.name, "operator=JDOE", "")
-		f.Add(true, verb.name, "", "operator=JDOE&to=ASMITH&sum=0&confirmed=1&count=1")
+		f.Add(false, verb, "desk=JDOE", "")
+		f.Add(true, verb, "", "lock=name%3Dcustomer%253A42%26holder%3DJDOE%26fence%3D1&to=ASMITH&department=CS&reason=%3Cscript%3E&unknown=ASMITH&confirmed=1")
+		f.Add(true, verb, "name=customer:42", "lock=name%3Dcustomer%253A42%26holder%3DJDOE%26fence%3D-9223372036854775808&reason=x&confirmed=1")
+		f.Add(true, verb, "", "desk=JDOE&type=customer&after=customer%3A1&next=customer%3A2&to=ASMITH&reason=x&old=y&carry=yes&confirmed=1")
 	}
 	f.Add(true, "release", "%zz=%", "fence=%zz&&&;=\xff")
 	d := newDesk(f, supervisor())

@@ -107,9 +107,10 @@ func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bo
 		return r.allowed
 	}
 	allowed, sure := map[string]bool{}, true
-	for name, try := range tries() {
-		err := try(ctx, client, nobodysDeed())
-		allowed[name] = !errors.Is(err, applock.ErrPrivilege)
+	d, lock := nobodysDeed()
+	for _, v := range verbs() {
+		_, err := v.call(ctx, client, d, lock)
+		allowed[v.Name] = !errors.Is(err, applock.ErrPrivilege)
 		sure = sure && (err == nil || errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrNotHeld))
 	}
 	if sure {
@@ -120,32 +121,7 @@ func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bo
 
 // nobodysDeed is about an object and people that there are not. Every database tells by it who may call a procedure, without a
 // look at its catalogue, and nothing changes.
-func nobodysDeed() deed {
-	return deed{
-		object: applock.Object{Type: "applock-console", ID: rand.Text()}, holder: rand.Text(), fence: 1, to: applock.Owner{Operator: rand.Text()},
-		reason: "may this user do it?", by: rand.Text(),
-	}
-}
-
-// tries returns what asks for the right to each verb.
-func tries() map[string]func(ctx context.Context, client *applock.Client, d deed) error {
-	all := map[string]func(ctx context.Context, client *applock.Client, d deed) error{}
-	for name, v := range verbs() {
-		all[name] = func(ctx context.Context, client *applock.Client, d deed) error {
-			_, _, err := v.do(ctx, client, d)
-			return err
-		}
-	}
-	// Its verb looks first, and calls nothing for an object that nobody holds.
-	all["transfer"] = func(ctx context.Context, client *applock.Client, d deed) error {
-		_, _, err := handOver(ctx, client, d)
-		return err
-	}
-	for _, v := range deskVerbs() {
-		all[v.name] = func(ctx context.Context, client *applock.Client, d deed) error {
-			_, err := v.do(ctx, client, deskDeed{holder: d.holder, to: d.to, reason: d.reason, by: d.by}, true, 1)
-			return err
-		}
-	}
-	return all
+func nobodysDeed() (deed, applock.Lock) {
+	return deed{To: applock.Owner{Operator: rand.Text()}, Text: "may this user do it?", By: rand.Text()},
+		applock.Lock{Object: applock.Object{Type: "applock-console", ID: rand.Text()}, Owner: applock.Owner{Operator: rand.Text()}, Fence: 1}
 }

@@ -174,7 +174,7 @@ func TestOtherOrigins(t *testing.T) {
 		}
 	}
 	// No form by its address.
-	if w := d.do(request(http.MethodGet, "/release?"+confirmedForm(grant, "because").Encode(), "")); w.Code != http.StatusOK {
+	if w := d.do(request(http.MethodGet, "/release?name=customer%3A42&"+confirmedForm(grant, "because").Encode(), "")); w.Code != http.StatusOK {
 		t.Errorf("status %d", w.Code)
 	}
 	if w := d.do(request(http.MethodPost, "/release?"+confirmedForm(grant, "because").Encode(), "")); w.Code != http.StatusBadRequest {
@@ -262,22 +262,20 @@ func TestTextsOfLocksDoNotRun(t *testing.T) {
 		form.Set("department", attack)
 		_, plan := d.follow(t, d.submit("/"+verb, form))
 		pages["plan of "+verb] = plan
-		if confirmed := formOf(plan); confirmed.Get("holder") != attack || confirmed.Get("reason") != attack {
+		if confirmed := formOf(plan); !strings.Contains(confirmed.Get("lock"), url.QueryEscape(attack)) || confirmed.Get("reason") != attack {
 			t.Errorf("%s: the form does not carry what it was given: %v", verb, confirmed)
 		}
 	}
-	for _, verb := range deskVerbs() {
+	for _, verb := range verbsOfMany() {
 		form := deskForm(attack, attack)
 		form.Set("reason", attack)
 		form.Set("department", attack)
-		_, pages["plan of "+verb.name] = d.follow(t, d.submit("/"+verb.name, form))
-		form.Del("reason")
-		pages["form of "+verb.name] = d.submit("/"+verb.name, form).Body.String()
+		_, pages["plan on a desk of "+verb] = d.follow(t, d.submit("/"+verb, form))
+		form.Set("reason", "")
+		pages["form on a desk of "+verb] = d.submit("/"+verb, form).Body.String()
 	}
-	_, pages["answer on a desk"] = d.follow(t, d.submit("/transfer-desk", formOf(pages["plan of transfer-desk"])))
-	form := formOf(pages["plan of transfer"])
-	form.Set("fence", "1")
-	_, pages["answer"] = d.follow(t, d.submit("/transfer", form))
+	_, pages["answer on a desk"] = d.follow(t, d.submit("/transfer", formOf(pages["plan on a desk of transfer"])))
+	_, pages["answer"] = d.follow(t, d.submit("/transfer", formOf(pages["plan of transfer"])))
 	for address, page := range pages {
 		if attacked(page) {
 			t.Errorf("%s runs it:\n%s", address, page)
@@ -294,9 +292,9 @@ func TestParametersDoNotRun(t *testing.T) {
 	d := newDesk(t, supervisor())
 	d.get(t, "customer:42", "JDOE", time.Hour)
 	parameters := []string{
-		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "name", "id", "topics", "seen",
+		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "name", "desk", "id", "topics", "seen",
 	}
-	for _, page := range []string{"/", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/transfer-desk", "/answer", "/nonsense"} {
+	for _, page := range []string{"/", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/take", "/answer", "/nonsense"} {
 		for _, parameter := range parameters {
 			for _, value := range []string{attack, "a:" + attack, "javascript:alert(1)"} {
 				w := d.do(request(http.MethodGet, page+"?"+url.Values{parameter: {value}}.Encode(), ""))

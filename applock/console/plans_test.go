@@ -285,7 +285,7 @@ func TestNotesAreKept(t *testing.T) {
 		config := supervisor()
 		config.Timeout = time.Hour
 		if test.refused {
-			d = deskOn(clients.New(failingNotes{Driver: clients.Driver(behind.client), err: &db.Error{Kind: db.KindContention, Err: errors.New("again")}}, nil, lease.Hooks{}), config)
+			d = deskOn(clients.New(failingNotes{Driver: clients.Driver(behind.client), err: &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}}, nil, lease.Hooks{}), config)
 		} else {
 			d = deskOn(behind.client, config)
 		}
@@ -341,4 +341,56 @@ func TestHistoryKeepsWhatFits(t *testing.T) {
 	form.Del("confirmed")
 	_, plan := d.follow(t, d.submit("/release", form))
 	check(t, plan, "The reason leaves too little room to keep it whole")
+}
+
+// breaking is a database in which something comes before each release.
+type breaking struct {
+	db.Driver
+	before func(id string) error
+}
+
+func (b breaking) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+	if err := b.before(params.ObjectID); err != nil {
+		return db.ReleaseApplLockResult{}, err
+	}
+	return b.Driver.ReleaseApplLock(ctx, params)
+}
+
+// Goal: a lock that another transaction works on is left as it is, and the others are done; after a call without an answer, or when half of
+// the time is over, nothing else is begun, and the answer leads on with that. Method: a database that is busy with one of five locks
+// and breaks off at the fourth; and one that takes all the time for the first.
+func TestFailuresAmongMany(t *testing.T) {
+	t.Parallel()
+	behind := newDesk(t, Config{})
+	config := supervisor()
+	config.Timeout = time.Hour
+	errs := map[string]error{"2": &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}, "4": &db.Error{Kind: db.KindInFlight, Err: errors.New("broken off")}}
+	late := func() {}
+	d := deskOn(clients.New(breaking{Driver: clients.Driver(behind.client), before: func(id string) error {
+		late()
+		return errs[id]
+	}}, nil, lease.Hooks{}), config)
+	d.console.own.rights.believeAll()
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		behind.get(t, "a:"+id, "JDOE", time.Hour)
+	}
+	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
+	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
+	check(t, answer, "RELEASED</strong> Released. 2 of 4.", "Not done, or nobody knows. "+applock.ErrBusy.Error(), "Not tried: 1.", "Go on with the other 1")
+	if status < http.StatusInternalServerError {
+		t.Errorf("status %d", status)
+	}
+	_, plan = d.follow(t, d.submit("/release", formOf(answer)))
+	check(t, plan, "<button>Release a:5</button>")
+
+	clear(errs)
+	_, plan = d.follow(t, d.submit("/release", deskForm("JDOE", "")))
+	late = func() { d.console.config.Timeout = 0 }
+	_, answer = d.follow(t, d.submit("/release", formOf(plan)))
+	check(t, answer, "RELEASED</strong> Released.", "Not tried: 2.")
+	for object, want := range map[string]string{"a:1": "", "a:2": "", "a:3": "", "a:4": "JDOE", "a:5": "JDOE"} {
+		if lock := behind.holder(t, object); lock.Owner.Operator != want {
+			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)
+		}
+	}
 }

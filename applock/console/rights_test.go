@@ -123,7 +123,7 @@ func TestRolesOfPeople(t *testing.T) {
 				got = append(got, match[1])
 			}
 			if role := strings.Contains(page.Body.String(), " · as "); page.Code != http.StatusOK || role != (want.role != "") ||
-				role && !strings.Contains(page.Body.String(), " · as "+want.role) {
+				role && !strings.Contains(page.Body.String(), " · as <bdi>"+want.role) {
 				t.Errorf("%q: %s has status %d, or another role than %q", groups, address, page.Code, want.role)
 			}
 		}

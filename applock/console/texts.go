@@ -116,8 +116,8 @@ func english() texts {
 		"statistics.none":   "There is nothing to count.",
 		"statistics.table":  "By type and department",
 		"department.none":   "none",
-		"health.well":       "well",
-		"health.bad":        "not well",
+		"health.well":       "OK",
+		"health.bad":        "not OK",
 
 		"error.title":         "That did not work",
 		"error.back":          "To the locks",

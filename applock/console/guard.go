@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +30,8 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// limited has a body arrive in time. The server reads it, too, where the console refuses without a look. When all is there the limit ends: what
-// the page does may take longer, and the connection is for other requests.
+// limited has a body arrive in time. The server reads it, too, where the console refuses without a look. When all is there the limit
+// ends: what the page does may take longer, and the connection is for other requests.
 func (c *console) limited(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(c.bodyLimit)) // not every writer can
@@ -57,9 +56,11 @@ func (b *limitedBody) Read(buffer []byte) (read int, err error) {
 func (c *console) signedIn(next http.Handler) http.Handler {
 	sessions, hasSessions := c.config.SignIn.(Sessions)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if name := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && slices.Contains(staticFiles(), name) {
-			static(name)(w, r)
-			return
+		for _, name := range staticFiles() {
+			if r.Method == http.MethodGet && r.URL.Path == "/"+name {
+				static(name)(w, r)
+				return
+			}
 		}
 		if hasSessions && c.served(w, r, sessions) {
 			return

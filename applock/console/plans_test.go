@@ -281,14 +281,14 @@ func TestNotesAreKept(t *testing.T) {
 		behind := newDesk(t, Config{})
 		grant := behind.get(t, "customer:42", "JDOE", time.Hour)
 		behind.note(t, grant, text)
-		d := behind
+		client := behind.client
+		if test.refused {
+			busy := failingNotes{Driver: clients.Driver(client), err: &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}}
+			client = clients.New(busy, nil, lease.Hooks{})
+		}
 		config := supervisor()
 		config.Timeout = time.Hour
-		if test.refused {
-			d = deskOn(clients.New(failingNotes{Driver: clients.Driver(behind.client), err: &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}}, nil, lease.Hooks{}), config)
-		} else {
-			d = deskOn(behind.client, config)
-		}
+		d := deskOn(client, config)
 		form := confirmedForm(grant, "JDOE is ill")
 		form.Set("to", "ASMITH")
 		form.Del("confirmed")

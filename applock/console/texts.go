@@ -118,8 +118,8 @@ func english() texts {
 		"statistics.none":   "There is nothing to count.",
 		"statistics.table":  "By type and department",
 		"department.none":   "none",
-		"health.well":       "well",
-		"health.bad":        "not well",
+		"health.well":       "OK",
+		"health.bad":        "Problem",
 		"health.unchecked":  "not checked",
 
 		"error.title":   "That did not work",

@@ -22,14 +22,12 @@ func TestValuesAreIsolated(t *testing.T) {
 	d := newDesk(t, Config{SignIn: Local(turned), MayChange: func(string) bool { return true }})
 	object := applock.Object{Type: "type" + turned, ID: turned}
 	owner := applock.Owner{Operator: turned, Department: turned}
-	grant, err := d.client.Get(t.Context(), applock.GetRequest{Object: object, Owner: owner, TTL: time.Hour})
-	if err != nil {
+	if _, err := d.client.Get(t.Context(), applock.GetRequest{Object: object, Owner: owner, TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	d.wait(t, object.String(), turned)
-	if grant, err = d.client.Transfer(t.Context(), applock.TransferRequest{
-		Object: object, From: turned, To: owner, Actor: turned, Reason: turned,
-	}); err != nil {
+	grant, err := d.client.Transfer(t.Context(), applock.TransferRequest{Object: object, From: turned, To: owner, Actor: turned, Reason: turned})
+	if err != nil {
 		t.Fatal(err)
 	}
 	d.note(t, grant, turned+"\n"+turned)

@@ -250,6 +250,7 @@ func (c *console) do(r *http.Request, v verb, d deed) view {
 		slog.String("person", d.by),
 		slog.String("object", d.object.String()),
 		slog.Int64("fence", int64(d.fence)),
+		slog.String("to", d.to.Operator),
 		slog.String("outcome", string(outcome)),
 		slog.Any("error", err))
 	return c.answered(d, outcome, holder, err)

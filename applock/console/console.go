@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -136,8 +137,30 @@ func (c *console) routes() http.Handler {
 	for _, name := range staticFiles() {
 		mux.HandleFunc("GET /"+name, static(name))
 	}
-	mux.HandleFunc("/", c.page(func(*http.Request) (view, error) { return view{}, errNoPage }))
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, found := mux.Handler(r); found != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		c.noPage(w, r, mux)
+	})
+}
+
+// noPage answers to an address that there is not, or that is not there for the request's method.
+func (c *console) noPage(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	err := errNoPage
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, found := mux.Handler(other); found != "" {
+			allowed, err = append(allowed, method), errNoForm
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+	}
+	c.page(func(*http.Request) (view, error) { return view{}, err })(w, r)
 }
 
 // staticFiles returns the names of what everybody gets, also who is not signed in yet.
@@ -219,6 +242,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data sh
 
 var (
 	errNoPage     = errors.New("there is no such page")
+	errNoForm     = errors.New("the page does not take that")
 	errMayNot     = errors.New("not allowed to do that")
 	errNoAnswer   = errors.New("the answer is not kept any more")
 	errFormTooBig = errors.New("the form is too big")
@@ -229,6 +253,9 @@ func (c *console) failure(r *http.Request, err error) view {
 	status, text := c.explain(err)
 	if status >= http.StatusInternalServerError {
 		c.config.Logger.ErrorContext(r.Context(), "console", slog.String("page", r.URL.Path), slog.String("error", err.Error()))
+	}
+	if status == http.StatusForbidden {
+		c.logRefusal(r, status, personOf(r), err.Error())
 	}
 	return view{template: "error", status: status, title: c.texts["error.title"], data: text}
 }
@@ -245,6 +272,7 @@ func (c *console) explain(err error) (status int, text string) {
 		text   string
 	}{
 		{errNoPage, http.StatusNotFound, c.texts["error.no-page"]},
+		{errNoForm, http.StatusMethodNotAllowed, c.texts["error.no-form"]},
 		{errNoAnswer, http.StatusNotFound, c.texts["error.no-answer"]},
 		{errMayNot, http.StatusForbidden, c.texts["error.may-not"]},
 		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},

@@ -243,6 +243,7 @@ func (c *console) doDesk(r *http.Request, v deskVerb, d deskDeed, plan deskDeedS
 	c.config.Logger.InfoContext(ctx, "console: "+v.name,
 		slog.String("person", d.by),
 		slog.String("holder", d.holder),
+		slog.String("to", d.to.Operator),
 		slog.String("type", d.objectType),
 		slog.Int("changed", answer.Changed),
 		slog.Int("left", len(changes)-answer.Changed),

@@ -17,8 +17,24 @@ func personOf(r *http.Request) string { return askerOf(r.Context()).person }
 // guarded lets nobody in whom the sign-in does not know, and no form of another site.
 func (c *console) guarded(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.refuse(w, r, forbidden(c.texts["error.origin"]))
+	}))
+	inner := protection.Handler(c.signedIn(next))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setHeaders(w.Header())
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// signedIn serves the files of the pages to everybody, and the rest to those whom the sign-in knows.
+func (c *console) signedIn(next http.Handler) http.Handler {
 	sessions, hasSessions := c.config.SignIn.(Sessions)
-	signedIn := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && slices.Contains(staticFiles(), name) {
+			static(name)(w, r)
+			return
+		}
 		if hasSessions && c.served(w, r, sessions) {
 			return
 		}
@@ -37,21 +53,17 @@ func (c *console) guarded(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askerKey{}, c.asking(person))))
 	})
-	inner := protection.Handler(signedIn)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w.Header())
-		inner.ServeHTTP(w, r)
-	})
 }
 
-// setHeaders has the browser run, show and send nothing that is not the console's own, and keep nothing.
+// setHeaders has the browser run, show and send nothing that is not the console's own, and keep nothing. The Referrer-Policy is not
+// no-referrer: forms would come with "Origin: null", which is refused where plain HTTP has no Sec-Fetch-Site.
 func setHeaders(header http.Header) {
 	for name, value := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"X-Frame-Options":              "DENY",
 		"X-Content-Type-Options":       "nosniff",
-		"Referrer-Policy":              "no-referrer",
+		"Referrer-Policy":              "same-origin",
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",
 		"Permissions-Policy":           "camera=(), geolocation=(), microphone=()",
@@ -66,10 +78,6 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 	ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
-	if name := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && slices.Contains(staticFiles(), name) {
-		static(name)(w, r)
-		return true
-	}
 	switch r.Method + " " + r.URL.Path {
 	case "GET /sign-in":
 		page := r.URL.Query().Get("page")
@@ -155,12 +163,14 @@ func (c *console) tellOfSignIn(w http.ResponseWriter, r *http.Request, err error
 	c.render(w, r, view{template: "signedout", status: refused.Status}, shown{Title: c.texts["title.sign-in"], Data: refused.Reason})
 }
 
-// refusal is what to tell of an error. What is no refusal is for the log.
+// refusal is what to tell of an error, and logs it.
 func (c *console) refusal(w http.ResponseWriter, r *http.Request, err error) *RefusedError {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
 		c.config.Logger.ErrorContext(r.Context(), "console: sign in", slog.String("error", err.Error()))
 		refused = &RefusedError{Status: http.StatusInternalServerError, Reason: c.texts["error.sign-in"]}
+	} else if refused.Status != http.StatusUnauthorized || r.Header.Get("Authorization") != "" { // a browser asks without a password first
+		c.logRefusal(r, refused.Status, refused.Person, refused.Reason)
 	}
 	if refused.RetryAfter > 0 {
 		seconds := (refused.RetryAfter + time.Second - 1) / time.Second
@@ -174,5 +184,17 @@ func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if refused.Challenge != "" {
 		w.Header().Set("WWW-Authenticate", refused.Challenge)
 	}
-	http.Error(w, refused.Reason, refused.Status)
+	c.render(w, r, view{template: "error", status: refused.Status}, shown{Title: c.texts["error.title"], Data: refused.Reason})
+}
+
+// logRefusal leaves a line about a request that is refused. It has nothing of the address but the page, and nothing of the form:
+// either may have a secret.
+func (c *console) logRefusal(r *http.Request, status int, person, reason string) {
+	c.config.Logger.WarnContext(r.Context(), "console: refused",
+		slog.Int("status", status),
+		slog.String("reason", reason),
+		slog.String("person", person),
+		slog.String("address", hostOf(r.RemoteAddr)),
+		slog.String("method", r.Method),
+		slog.String("page", r.URL.Path[:min(len(r.URL.Path), longestPage)]))
 }

@@ -26,10 +26,10 @@ func TestLocal(t *testing.T) {
 		change func(r *http.Request)
 		status int
 	}{
-		"this host":      {func(*http.Request) {}, http.StatusOK},
-		"by IPv6":        {func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:4000", "[::1]:8420" }, http.StatusOK},
-		"by 127.0.0.1":   {func(r *http.Request) { r.Host = "127.0.0.1" }, http.StatusOK},
-		"mapped":         {func(r *http.Request) { r.RemoteAddr = "[::ffff:127.0.0.1]:4000" }, http.StatusOK},
+		"this host":      {func(*http.Request) {}, http.StatusNotFound},
+		"by IPv6":        {func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:4000", "[::1]:8420" }, http.StatusNotFound},
+		"by 127.0.0.1":   {func(r *http.Request) { r.Host = "127.0.0.1" }, http.StatusNotFound},
+		"mapped":         {func(r *http.Request) { r.RemoteAddr = "[::ffff:127.0.0.1]:4000" }, http.StatusNotFound},
 		"another host":   {func(r *http.Request) { r.RemoteAddr = "10.0.0.7:4000" }, http.StatusForbidden},
 		"no address":     {func(r *http.Request) { r.RemoteAddr = "" }, http.StatusForbidden},
 		"another name":   {func(r *http.Request) { r.Host = "evil.example.com" }, http.StatusForbidden},
@@ -38,7 +38,7 @@ func TestLocal(t *testing.T) {
 		"a proxy by RFC": {func(r *http.Request) { r.Header.Set("Forwarded", "for=10.0.0.7") }, http.StatusForbidden},
 	} {
 		d := deskOn(clients.New(nil, nil, lease.Hooks{}), Config{})
-		r := request(http.MethodGet, "/style.css", "")
+		r := request(http.MethodGet, "/nonsense", "") // which is missing for those who get in
 		test.change(r)
 		if w := d.do(r); w.Code != test.status {
 			t.Errorf("%s: status %d, want %d", name, w.Code, test.status)
@@ -74,7 +74,7 @@ func TestTrustedHeader(t *testing.T) {
 		r := request(http.MethodGet, "/", "")
 		r.RemoteAddr = test.remote
 		r.Header["X-Forwarded-User"] = test.names
-		r.Header["X-Groups"] = []string{"a, b", "c"}
+		r.Header["X-Groups"] = []string{"a, b,c"}
 		person, err := signIn.Identify(r)
 		if roles := strings.Join(person.Roles, "|"); (roles == "a|b|c") != (test.want != "") {
 			t.Errorf("%s: the roles %q", name, roles)
@@ -105,7 +105,7 @@ func TestBasic(t *testing.T) {
 	config := Config{SignIn: signIn}
 	d := deskOn(clients.New(nil, nil, lease.Hooks{}), config)
 	ask := func(remote, name, password string) *httptest.ResponseRecorder {
-		r := request(http.MethodGet, "/style.css", "")
+		r := request(http.MethodGet, "/nonsense", "") // which is missing for those who get in
 		r.RemoteAddr = remote
 		if name != "" {
 			r.SetBasicAuth(name, password)
@@ -116,7 +116,7 @@ func TestBasic(t *testing.T) {
 	if first.Code != http.StatusUnauthorized || !strings.HasPrefix(first.Header().Get("WWW-Authenticate"), "Basic ") {
 		t.Errorf("nobody: status %d", first.Code)
 	}
-	if got := ask("10.0.0.1:1", "mlee", "right"); got.Code != http.StatusOK {
+	if got := ask("10.0.0.1:1", "mlee", "right"); got.Code != http.StatusNotFound {
 		t.Errorf("the right password: status %d", got.Code)
 	}
 	for i := range failuresAllowed {
@@ -133,11 +133,11 @@ func TestBasic(t *testing.T) {
 	if limited.Code != http.StatusTooManyRequests || limited.Header().Get("Retry-After") != "60" {
 		t.Errorf("after ten failures: status %d, %v", limited.Code, limited.Header())
 	}
-	if got := ask("10.0.0.2:1", "mlee", "right"); got.Code != http.StatusOK {
+	if got := ask("10.0.0.2:1", "mlee", "right"); got.Code != http.StatusNotFound {
 		t.Errorf("another address: status %d", got.Code)
 	}
 	now = now.Add(failuresKept)
-	if got := ask("10.0.0.1:1", "mlee", "right"); got.Code != http.StatusOK || len(b.failures) != 0 {
+	if got := ask("10.0.0.1:1", "mlee", "right"); got.Code != http.StatusNotFound || len(b.failures) != 0 {
 		t.Errorf("a minute later: status %d, %d kept", got.Code, len(b.failures))
 	}
 	for i := range addressesKept + 1 {
@@ -195,7 +195,7 @@ func TestHeaders(t *testing.T) {
 	for _, address := range []string{"/", "/object?name=customer:42", "/transfer?name=customer:42", "/statistics", "/nonsense", "/style.css"} {
 		w := d.do(request(http.MethodGet, address, ""))
 		for header, want := range map[string]string{
-			"Content-Security-Policy": "default-src 'none'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": "default-src 'none'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
 		} {
 			if !strings.HasPrefix(w.Header().Get(header), want) {
 				t.Errorf("%s: %s is %q", address, header, w.Header().Get(header))

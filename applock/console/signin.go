@@ -53,7 +53,10 @@ type RefusedError struct {
 	Challenge string
 	// RetryAfter is when to try again; zero for no such advice.
 	RetryAfter time.Duration
-	Reason     string
+	// Person is who was refused, for the log: somebody that the sign-in knows, and no text that a form or a header has for a name,
+	// which may be a password. Empty for nobody that is known.
+	Person string
+	Reason string
 }
 
 // Error returns the reason.
@@ -88,14 +91,20 @@ func (l local) Identify(r *http.Request) (Person, error) {
 
 // isLoopbackName reports whether a host, with or without a port, is this one by its name.
 func isLoopbackName(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
+	host = hostOf(host)
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil && address.IsLoopback()
+}
+
+// hostOf returns an address without its port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
 }
 
 func remoteAddress(r *http.Request) (netip.Addr, error) {
@@ -129,8 +138,11 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 		return Person{}, forbidden("This is reached through the proxy that signs people in.")
 	}
 	values := r.Header.Values(t.header)
-	if len(values) != 1 {
-		return Person{}, forbidden("The proxy has not said who asks.")
+	if len(values) == 0 {
+		return Person{}, forbidden("The proxy has not said who asks: the header " + t.header + " is missing. Ask who runs the proxy to set it.")
+	}
+	if err := t.once(r); err != nil {
+		return Person{}, err
 	}
 	name, err := checkedPerson(values[0])
 	if err != nil {
@@ -138,11 +150,22 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	}
 	person := Person{Name: name}
 	if t.roles != "" {
-		for _, role := range strings.Split(strings.Join(r.Header.Values(t.roles), ","), ",") {
+		for role := range strings.SplitSeq(r.Header.Get(t.roles), ",") {
 			person.Roles = append(person.Roles, strings.TrimSpace(role))
 		}
 	}
 	return person, nil
+}
+
+// once refuses a header that came more than once: a proxy that appends its own to that of the browser lets people name themselves.
+func (t trustedHeader) once(r *http.Request) error {
+	for _, header := range []string{t.header, t.roles} {
+		if times := len(r.Header[header]); times > 1 {
+			return forbidden(fmt.Sprintf("The header %s came %d times, so the console cannot tell which one is the proxy's. "+
+				"Ask who runs the proxy to have it replace what it gets by its own.", header, times))
+		}
+	}
+	return nil
 }
 
 // checkedPerson returns a name that can be an actor of the history.
@@ -212,9 +235,14 @@ func (b *basic) Identify(r *http.Request) (Person, error) {
 	if given { // a browser asks without a password first
 		b.failed(address)
 	}
-	return Person{}, &RefusedError{
-		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`, Reason: "Name and password, please.",
+	refused := &RefusedError{
+		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`,
+		Reason: "Type your name and password. If you have none, ask who runs this console.",
 	}
+	if _, known := b.sums[name]; known {
+		refused.Person = name
+	}
+	return Person{}, refused
 }
 
 // knows takes the same time for an unknown name as for a wrong password.

@@ -62,10 +62,13 @@ type Config struct {
 type Check struct {
 	// Name says what is checked.
 	Name string
-	// Run returns what there is to say, and an error where not all is well. Where it says nothing, the error is told in general
-	// words, as on every page.
+	// Run returns what there is to say, and an error where not all is well: ErrNotChecked where it could not look, which is
+	// neither well nor bad. Where it says nothing, the error is told in general words, as on every page.
 	Run func(ctx context.Context) (string, error)
 }
+
+// ErrNotChecked is what [Check.Run] returns where the product, or the rights of the database user, do not let it look.
+var ErrNotChecked = errors.New("not checked")
 
 // console is a mounted handler.
 type console struct {

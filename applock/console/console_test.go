@@ -342,6 +342,7 @@ func TestPages(t *testing.T) {
 		{Name: "Steps", Run: func(context.Context) (string, error) { return "all applied", nil }},
 		{Name: "Clock", Run: func(context.Context) (string, error) { return "late", io.EOF }},
 		{Name: "Disk", Run: func(context.Context) (string, error) { return "", fmt.Errorf("password=secret") }},
+		{Name: "Purge", Run: func(context.Context) (string, error) { return "this account may not look", ErrNotChecked }},
 	}})
 	grant := d.get(t, "customer:42", "JDOE", 48*time.Hour)
 	if _, err := d.client.Transfer(t.Context(), applock.TransferRequest{
@@ -359,10 +360,12 @@ func TestPages(t *testing.T) {
 	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "Nobody waits.")
 	check(t, d.see(t, "/statistics", http.StatusOK), "<svg", `>customer</text><rect x="150" y="4" width="370"`, "Waiters by type")
 	health := d.see(t, "/health", http.StatusServiceUnavailable)
-	check(t, health, "SQLite", "contract", "all applied", "late", "which the log has")
+	check(t, health, "SQLite", "contract", "all applied", "late", "which the log has", `<span class="none">not checked</span>`, "this account may not look")
 	if strings.Contains(health, "secret") {
 		t.Error("an error of a check is shown as it is")
 	}
+	d.console.config.Checks = d.console.config.Checks[3:] // what was checked is well
+	d.see(t, "/health", http.StatusOK)
 	check(t, d.see(t, "/nonsense", http.StatusNotFound), "There is no such page.")
 	check(t, d.see(t, "/operator", http.StatusBadRequest), "“Operator” must not be empty.")
 	check(t, d.see(t, "/object?name=", http.StatusBadRequest), "“Object”")

@@ -207,7 +207,8 @@ func plotOf(title string, values map[string]int64) plot {
 // checked is what a check has said.
 type checked struct {
 	Name, Text string
-	Well       bool
+	// State is the name of the text that says it: well, bad or unchecked.
+	State string
 }
 
 func (c *console) healthPage(r *http.Request) (view, error) {
@@ -218,20 +219,31 @@ func (c *console) healthPage(r *http.Request) (view, error) {
 	v := view{template: "health", title: c.texts["title.health"], here: "health"}
 	var lines []checked
 	for _, check := range checks {
-		line := checked{Name: check.Name, Well: true}
-		text, err := check.Run(r.Context())
-		line.Text = text
-		if err != nil {
-			line.Well = false
-			if text == "" {
-				_, line.Text = c.explain(err)
-			}
+		line := c.checkedBy(r.Context(), check)
+		if line.State == "health.bad" {
 			v.status = http.StatusServiceUnavailable
 		}
 		lines = append(lines, line)
 	}
 	v.data = lines
 	return v, nil
+}
+
+func (c *console) checkedBy(ctx context.Context, check Check) checked {
+	text, err := check.Run(ctx)
+	line := checked{Name: check.Name, Text: text, State: "health.well"}
+	switch {
+	case err == nil:
+		return line
+	case errors.Is(err, ErrNotChecked):
+		line.State = "health.unchecked"
+		return line
+	}
+	line.State = "health.bad"
+	if text == "" {
+		_, line.Text = c.explain(err)
+	}
+	return line
 }
 
 func (c *console) checkServer(ctx context.Context) (string, error) {

@@ -125,6 +125,7 @@ func english() texts {
 		"department.none":   "none",
 		"health.well":       "well",
 		"health.bad":        "not well",
+		"health.unchecked":  "not checked",
 
 		"verb.transfer":      "Hand over",
 		"verb.take":          "Take over",

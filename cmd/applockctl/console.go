@@ -248,7 +248,10 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener) erro
 func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
-		if err != nil {
+		switch {
+		case errors.Is(err, applock.ErrPrivilege):
+			return "this account may not read which steps are applied; applockctl migrate status says it, by the account that installs", console.ErrNotChecked
+		case err != nil:
 			return "", err
 		}
 		pending := 0
@@ -291,8 +294,8 @@ func healthOf(client *applock.Client) []console.Check {
 	}
 }
 
-// notChecked is what a page says of what a product, or an account, does not tell.
-const notChecked = "not checked: %s"
+// notTold is what a page says of what a product does not tell.
+const notTold = "this product does not tell"
 
 // around says what one look around has found.
 func around(client *applock.Client, say func(migrate.SurroundingsResult) (string, error)) func(context.Context) (string, error) {
@@ -300,7 +303,7 @@ func around(client *applock.Client, say func(migrate.SurroundingsResult) (string
 		found, err := migrate.Surroundings(ctx, client, migrate.SurroundingsRequest{})
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
-			return fmt.Sprintf(notChecked, "this product does not tell"), nil
+			return notTold, console.ErrNotChecked
 		case err != nil:
 			return "", err
 		}
@@ -314,9 +317,9 @@ func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 		found, err := migrate.Stale(ctx, client, migrate.StaleRequest{FreeFor: defaultStale})
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
-			return fmt.Sprintf(notChecked, "this product does not tell"), nil
+			return notTold, console.ErrNotChecked
 		case errors.Is(err, applock.ErrPrivilege):
-			return fmt.Sprintf(notChecked, "this account may not read the table appl_lock"), nil
+			return "this account may not read the table appl_lock; applockctl verify says it, by the account that purges", console.ErrNotChecked
 		case err != nil:
 			return "", err
 		}

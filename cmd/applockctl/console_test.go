@@ -125,6 +125,26 @@ func TestConsoleTellsHealth(t *testing.T) {
 	})
 }
 
+// Goal: by the role that the docs prescribe the page on health is well, and says what it could not look at, which is not green. Method: an
+// account with the supervisor's rights.
+func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		owner := userOf(dsn)
+		owner.must(t, "migrate", "up")
+		name := s.newUser(t, dsn, "secret")
+		owner.must(t, "grant", "--to", name, "--as", "supervisor")
+		console := serveConsole(t, userOf(withUser(t, dsn, name, "secret")))
+		status, text := console.fetch(t, "health", func(*http.Request) {})
+		if status != http.StatusOK || strings.Count(text, ">not checked<") != 2 || !strings.Contains(text, "migrate status says it") ||
+			!strings.Contains(text, "verify says it") {
+			t.Errorf("status %d: %s", status, text)
+		}
+		console.stop()
+	})
+}
+
 // Goal: a sign-in is what its flags say. Method: requests with names and passwords.
 func TestConsoleSignsIn(t *testing.T) {
 	t.Parallel()

@@ -35,9 +35,9 @@ const DefaultTimeout = 10 * time.Second
 // DefaultInterval is how often the database is asked whether anything has changed, while somebody looks.
 const DefaultInterval = 2 * time.Second
 
-// Config is who may do what. Its zero value shows the locks to this host, and changes nothing.
+// Config is who may do what. With its zero value nobody gets in.
 type Config struct {
-	// SignIn tells who asks. Nil is Local(""): the browsers of this host, which may only look.
+	// SignIn tells who asks. Nil is nobody. [Local] is for the browsers of this host.
 	SignIn SignIn
 	// MayChange says whether a person without a role may hand over, take over, release and note. Nil is nobody. The name becomes
 	// the actor of the history. What the database user has no right to is not offered, and the database refuses it.
@@ -95,7 +95,7 @@ func Handler(client *applock.Client, config Config) http.Handler {
 
 func newConsole(client *applock.Client, config Config) *console {
 	if config.SignIn == nil {
-		config.SignIn = Local("")
+		config.SignIn = nobody{}
 	}
 	if config.MayChange == nil {
 		config.MayChange = func(string) bool { return false }

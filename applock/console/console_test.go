@@ -89,9 +89,25 @@ func newDesk(t testing.TB, config Config) desk {
 }
 
 func deskOn(client *applock.Client, config Config) desk {
+	if config.SignIn == nil {
+		config.SignIn = Local("")
+	}
 	calls := &counted{Driver: clients.Driver(client)}
 	c := newConsole(clients.New(calls, nil, lease.Hooks{}), config)
-	return desk{client: client, console: c, handler: c.guarded(c.routes()), calls: calls}
+	return desk{client: client, console: c, handler: signedIn(c), calls: calls}
+}
+
+// signedIn is a console for browsers that have used its token, if it has one.
+func signedIn(c *console) http.Handler {
+	handler := c.guarded(c.routes())
+	local, is := c.config.SignIn.(*LocalSignIn)
+	if !is {
+		return handler
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.AddCookie(&http.Cookie{Name: local.cookie, Value: local.session})
+		handler.ServeHTTP(w, r)
+	})
 }
 
 func (d desk) get(t testing.TB, object, operator string, ttl time.Duration) applock.Grant {

@@ -38,6 +38,10 @@ func (c *console) signedIn(next http.Handler) http.Handler {
 		if hasSessions && c.served(w, r, sessions) {
 			return
 		}
+		if local, is := c.config.SignIn.(*LocalSignIn); is && local.exchange(w, r) {
+			c.sendOn(w, r, pageOf(withoutToken(r.URL)), nil)
+			return
+		}
 		person, err := c.config.SignIn.Identify(r)
 		if err == nil && person.Name != "" {
 			person.Name, err = checkedPerson(person.Name)
@@ -125,6 +129,14 @@ func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string
 
 // longestPage is what is kept of an address for as long as somebody signs in.
 const longestPage = 2000
+
+// withoutToken is an address that can be kept and sent to others.
+func withoutToken(address *url.URL) string {
+	query := address.Query()
+	query.Del(tokenParameter)
+	page := url.URL{Path: address.Path, RawQuery: query.Encode()}
+	return page.String()
+}
 
 // pageOf is an address of this console, relative to where it is mounted, whatever somebody has made the parameter.
 func pageOf(page string) string {

@@ -66,39 +66,6 @@ func forbidden(reason string) error {
 	return &RefusedError{Status: http.StatusForbidden, Reason: reason}
 }
 
-// Local lets the browsers of this host in, all by one name; empty for those who may only look. It refuses what came through
-// a proxy, which would make everybody local, and what was asked by another name than localhost or a loopback address, as a
-// page of somebody else does that has its name lead here.
-func Local(person string) SignIn { return local(person) }
-
-type local string
-
-func (l local) Identify(r *http.Request) (Person, error) {
-	address, err := remoteAddress(r)
-	if err != nil || !address.IsLoopback() {
-		return Person{}, forbidden("Without a sign-in only this host gets in.")
-	}
-	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
-		if r.Header.Get(header) != "" {
-			return Person{}, forbidden("Without a sign-in nobody gets in through a proxy.")
-		}
-	}
-	if !isLoopbackName(r.Host) {
-		return Person{}, forbidden("Without a sign-in this is localhost, and has no other name.")
-	}
-	return Person{Name: string(l)}, nil
-}
-
-// isLoopbackName reports whether a host, with or without a port, is this one by its name.
-func isLoopbackName(host string) bool {
-	host = hostOf(host)
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && address.IsLoopback()
-}
-
 // hostOf returns an address without its port.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {

@@ -67,8 +67,8 @@ DSN is the first line of the file, which nobody else may read. Who has the role 
 header of --roles-header, or by the claim of --oidc-roles-claim. Who has several is there in the first one;
 who has none is there by the DSN of the command.
 
-Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to
-be a loopback address. A sign-in is one of three. A proxy signs people in, and names them in a header, which
+Without a sign-in the address that is printed has a token, which lets in one browser of this host, once, as the
+one whom --by names; stderr has the next address then. --listen has to be a loopback address. A sign-in is one of three. A proxy signs people in, and names them in a header, which
 is believed from the networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the
 console is behind what encrypts, at --address, and the issuer has to know its page signed-in. Or a file has
 a line NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords on their way.`,
@@ -116,6 +116,9 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
+	if _, local := signIn.(*console.LocalSignIn); local && a.quiet {
+		return &applock.InvalidError{Argument: "--quiet", Reason: "is for consoles with a sign-in: without one the address that is printed is the way in"}
+	}
 	members, err := flags.rolesOfMembers()
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
@@ -149,9 +152,21 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			BaseContext:       func(net.Listener) context.Context { return ctx }, // who looks on ends with it
 			ErrorLog:          slog.NewLogLogger(a.consoleLog().Handler(), slog.LevelWarn),
 		}
-		answer := consoleAnswer{Outcome: outcomeListening, Address: "http://" + listener.Addr().String() + "/"}
+		answer := consoleAnswer{Outcome: outcomeListening, Address: a.consoleAddress(listener, signIn)}
 		return errors.Join(a.answer(true, answer), serve(ctx, server, listener))
 	})
+}
+
+// consoleAddress is where people begin: without a sign-in it has a token, and the next one is told when that is used.
+func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) string {
+	address := "http://" + listener.Addr().String() + "/"
+	local, is := signIn.(*console.LocalSignIn)
+	if !is {
+		return address
+	}
+	const tokened = "%s?token=%s"
+	local.Told = func(token string) { a.note("console: a browser has come in; the address for the next one is "+tokened, address, token) }
+	return fmt.Sprintf(tokened, address, local.Token())
 }
 
 // consoleRoles opens the clients of roles, each of which is written NAME=FILE.

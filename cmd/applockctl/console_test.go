@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +15,11 @@ import (
 
 // servedConsole is a run of console.
 type servedConsole struct {
-	line, address string
-	stop          func() (code int, stderr string)
+	// line is what is printed: an address that has a token where nobody signs in. In address it is left out.
+	line, printed, address string
+	// browser has come in, if there is a token.
+	browser *http.Client
+	stop    func() (code int, stderr string)
 }
 
 func serveConsole(t *testing.T, u user, args ...string) servedConsole {
@@ -38,10 +42,19 @@ func serveConsole(t *testing.T, u user, args ...string) servedConsole {
 	if err := json.Unmarshal([]byte(line), &answer); err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
-	return servedConsole{line: line, address: answer.Address, stop: func() (int, string) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, token, _ := strings.Cut(answer.Address, "?")
+	s := servedConsole{line: line, printed: answer.Address, address: address, browser: &http.Client{Jar: jar}, stop: func() (int, string) {
 		cancel()
 		return <-codes, stderr.String()
 	}}
+	if token != "" {
+		s.fetch(t, "?"+token, func(*http.Request) {})
+	}
+	return s
 }
 
 // fetch returns the status of a page and its text.
@@ -52,7 +65,7 @@ func (s servedConsole) fetch(t *testing.T, page string, change func(r *http.Requ
 		t.Fatal(err)
 	}
 	change(r)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := s.browser.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +97,7 @@ func TestConsole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream, err := http.DefaultClient.Do(r)
+		stream, err := s.browser.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,6 +156,30 @@ func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
 		}
 		console.stop()
 	})
+}
+
+// Goal: without a sign-in only the browser that has the printed address gets in, once; stderr has the address for the next one. Method: browsers
+// with that address, without it, and with a used one.
+func TestConsoleLetsInByItsAddress(t *testing.T) {
+	t.Parallel()
+	s := serveConsole(t, sqliteUser(t), "--by", "mlee")
+	token := strings.TrimPrefix(s.printed, s.address)
+	same := func(*http.Request) {}
+	if status, text := s.fetch(t, "", same); status != http.StatusOK || !strings.Contains(text, "You are mlee") || !strings.HasPrefix(token, "?token=") {
+		t.Errorf("%s: status %d: %s", s.printed, status, text)
+	}
+	other := s
+	other.browser = &http.Client{}
+	for page, want := range map[string]int{"": http.StatusUnauthorized, token: http.StatusForbidden} {
+		if status, text := other.fetch(t, page, same); status != want || !strings.Contains(text, "After each use the next address is printed") {
+			t.Errorf("another browser at %q: status %d: %s", page, status, text)
+		}
+	}
+	code, stderr := s.stop()
+	if _, next, found := strings.Cut(stderr, "the address for the next one is "+s.address+"?token="); !found || strings.Contains(next, token) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	sqliteUser(t).run(t, "console", "--quiet").check(t, exitUsage, "--quiet is for consoles with a sign-in")
 }
 
 // Goal: a sign-in is what its flags say. Method: requests with names and passwords.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -85,7 +86,11 @@ func TestLivePage(t *testing.T) {
 
 func aLivePage(t *testing.T, d *desk) {
 	t.Helper()
+	d.stop()
+	d.flags = []string{"--user-header", "X-User", "--proxy", "127.0.0.0/8", "--may-change", "mlee"} // no token that ends with the process
+	d.serve(t)
 	p := newPerson(t)
+	p.do(t, network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"X-User": "mlee"}))
 	p.opens(t, d, "")
 	p.has(t, "No lock is held.")
 	p.do(t, chromedp.Evaluate("window.same = true", nil))

@@ -28,3 +28,27 @@ func TestByANameOfTheNetwork(t *testing.T) {
 		t.Errorf("the browser is at %s", p.page(t, d))
 	}
 }
+
+// Goal: without a sign-in a browser gets in by the printed address, which has no token any more when the page is there; another browser reads
+// where to find an address of its own. Method: two browsers.
+func TestTokenOfTheAddress(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.run(t, "get", "customer:42", "--operator", "jdoe")
+	stranger := newPerson(t)
+	stranger.in[d.console] = true // which it is not
+	stranger.opens(t, d, "")
+	stranger.has(t, "Open the address that this console printed when it started")
+	p := newPerson(t)
+	p.in[d.console] = true
+	token := <-d.tokens
+	p.opens(t, d, "?type=customer&token="+token)
+	p.has(t, "You are mlee", "customer:42")
+	if got := p.page(t, d); got != "?type=customer" {
+		t.Errorf("the browser is at %s", got)
+	}
+	stranger.opens(t, d, "?token="+token)
+	stranger.has(t, "This address has been used")
+	stranger.opens(t, d, "?token="+<-d.tokens)
+	stranger.has(t, "customer:42")
+}

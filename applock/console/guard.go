@@ -127,8 +127,8 @@ func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// longestPage is what is kept of an address for as long as somebody signs in.
-const longestPage = 2000
+// longestPage is what is kept of an address, in a cookie, for as long as somebody signs in.
+const longestPage = 500
 
 // withoutToken is an address that can be kept and sent to others.
 func withoutToken(address *url.URL) string {

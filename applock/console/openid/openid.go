@@ -34,7 +34,7 @@ const DefaultSession = 8 * time.Hour
 const (
 	// signingIn is how long somebody may take to sign in at the issuer.
 	signingIn = 10 * time.Minute
-	// most bounds the sessions, and those who are just signing in: beyond it the oldest ends.
+	// most bounds the sessions: beyond it the oldest ends.
 	most = 10000
 )
 
@@ -75,18 +75,10 @@ type SignIn struct {
 	now                   func() time.Time
 
 	sessions *kept[console.Person]
-	pending  *kept[attempt]
+	seal     seal
 }
 
 var _ console.Sessions = (*SignIn)(nil)
-
-// attempt is somebody who is just signing in.
-type attempt struct {
-	// state comes back from the issuer in the address, and nonce in the token. The proof is told with the code.
-	state, nonce, proof string
-	// page is where to go afterwards.
-	page string
-}
 
 // New asks the issuer for its discovery document. It returns *applock.InvalidError (ErrInvalid) for a Config that cannot
 // be used, and what it was told where the issuer does not answer. ctx bounds that question only.
@@ -108,6 +100,10 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	if config.Session == 0 {
 		config.Session = DefaultSession
 	}
+	seal, err := newSeal()
+	if err != nil {
+		return nil, fmt.Errorf("openid: %w", err)
+	}
 	returns := address.JoinPath("signed-in").String()
 	// Cookies know no ports and no paths that could be relied on: two consoles of a host have different names.
 	sum := sha256.Sum256([]byte(returns))
@@ -123,7 +119,7 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		session: config.Session,
 		cookie:  name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
-		sessions: newKept[console.Person](), pending: newKept[attempt](),
+		sessions: newKept[console.Person](), seal: seal,
 	}, nil
 }
 
@@ -160,16 +156,18 @@ func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
 }
 
-// Begin remembers for which page somebody signs in, in a cookie of this browser only, and returns the address of the issuer.
+// Begin has this browser keep for which page somebody signs in, in a sealed cookie, and returns the address of the issuer.
 func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error) {
-	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page}
+	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page, until: s.now().Add(signingIn)}
 	s.makeRoom(w, r)
-	s.setCookie(w, s.pendingCookie+tabOf(a.state), s.pending.keep(a, s.now().Add(signingIn), s.now()), signingIn)
+	name := s.pendingCookie + tabOf(a.state)
+	s.setCookie(w, name, s.seal.close(a, name), signingIn)
 	return s.oauth.AuthCodeURL(a.state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.proof)), nil
 }
 
-// tabsMost is in how many tabs somebody can be signing in by one browser, which sends all their cookies each time.
-const tabsMost = 8
+// tabsMost is in how many tabs somebody can be signing in by one browser. It sends all their cookies each time, of up to 1 KB each, and
+// proxies take no more than 8 KB of them.
+const tabsMost = 5
 
 // tabOf is what a state adds to the name of its cookie. It says nothing that the address does not say.
 func tabOf(state string) string { return state[:min(len(state), 8)] }
@@ -183,7 +181,6 @@ func (s *SignIn) makeRoom(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for len(begun) >= tabsMost {
-		s.pending.take(begun[0].Value, s.now())
 		s.setCookie(w, begun[0].Name, "", 0)
 		begun = begun[1:]
 	}
@@ -196,7 +193,7 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	if err != nil {
 		return "", notBegun("This browser has not begun to sign in, or not within ten minutes.")
 	}
-	a, found := s.pending.take(cookie.Value, s.now())
+	a, found := s.seal.open(cookie.Value, cookie.Name, s.now())
 	s.setCookie(w, cookie.Name, "", 0)
 	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
 		return "", notBegun("This is not the sign-in that this browser has begun.")

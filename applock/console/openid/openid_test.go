@@ -602,6 +602,72 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// Goal: people who are signing in are not put out by those who only begin to. Method: more beginnings than sessions are kept, between
+// a person's beginning and end.
+func TestBeginningsPutNobodyOut(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, func(*Config) {})
+	begin := httptest.NewRecorder()
+	location, err := p.signIn.Begin(begin, httptest.NewRequest(http.MethodGet, "/sign-in", nil), "/waiters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range most + 1 {
+		if _, err := p.signIn.Begin(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/sign-in", nil), "/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "/signed-in?"+answerOf(t, p, location).Encode(), nil)
+	r.AddCookie(begin.Result().Cookies()[0])
+	if page, err := p.signIn.Finish(httptest.NewRecorder(), r); err != nil || page != "/waiters" {
+		t.Errorf("%q, %v", page, err)
+	}
+}
+
+// Goal: what a browser keeps while somebody signs in is read and written by this console only, fits into a cookie, and is for one tab.
+// Method: cookies that are bent, of another console, and of another tab; the longest page.
+func TestCookieOfASignIn(t *testing.T) {
+	t.Parallel()
+	p, other := newPlace(t, func(*Config) {}), newPlace(t, func(*Config) {})
+	begin := func(p *place, page string) (*http.Cookie, string) {
+		w := httptest.NewRecorder()
+		location, err := p.signIn.Begin(w, httptest.NewRequest(http.MethodGet, "/sign-in", nil), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Result().Cookies()[0], location
+	}
+	cookie, location := begin(p, strings.Repeat("\x01", 500)) // the longest that the console asks for
+	if len(cookie.String()) > 1500 {
+		t.Errorf("a cookie has %d bytes, and a browser sends %d of them", len(cookie.String()), tabsMost)
+	}
+	asked, err := url.Parse(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
+	for _, name := range []string{"state", "nonce"} {
+		if strings.Contains(string(content), asked.Query().Get(name)) {
+			t.Errorf("the cookie shows the %s", name)
+		}
+	}
+	bent, _ := begin(p, "")
+	last := bent.Value[len(bent.Value)-2:]
+	bent.Value = strings.TrimSuffix(bent.Value, last) + string([]byte{last[1], last[0] ^ 1})
+	foreign, _ := begin(other, "")
+	tab, _ := begin(p, "")
+	for name, value := range map[string]string{"bent": bent.Value, "of another console": foreign.Value, "of another tab": tab.Value, "short": "AAAA", "no base64": "%"} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/signed-in?"+answerOf(t, p, location).Encode(), nil)
+		r.AddCookie(&http.Cookie{Name: cookie.Name, Value: value})
+		_, err := p.signIn.Finish(w, r)
+		var refused *console.RefusedError
+		if !errors.As(err, &refused) || refused.Status != http.StatusBadRequest {
+			t.Errorf("a cookie %s: %v", name, err)
+		}
+	}
+}
+
 // Goal: what is kept has an end, in number and in time. Method: more than there is room for, and a clock.
 func TestKeptIsBounded(t *testing.T) {
 	t.Parallel()

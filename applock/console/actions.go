@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -183,6 +184,8 @@ func parseForm(r *http.Request) error {
 	switch {
 	case errors.As(err, &tooBig):
 		return errFormTooBig
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errFormLate
 	case err != nil:
 		return &applock.InvalidError{Argument: "form", Reason: "cannot be read"}
 	}

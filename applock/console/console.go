@@ -32,6 +32,9 @@ var files embed.FS
 // DefaultTimeout bounds the calls to the database of one page where nothing else is asked for.
 const DefaultTimeout = 10 * time.Second
 
+// bodyLimit is how long a form may take to arrive.
+const bodyLimit = 20 * time.Second
+
 // DefaultInterval is how often the database is asked whether anything has changed, while somebody looks.
 const DefaultInterval = 2 * time.Second
 
@@ -80,7 +83,8 @@ type console struct {
 	own       *database
 	databases []*database
 	// signIns are the failures to finish a sign-in.
-	signIns *limiter
+	signIns   *limiter
+	bodyLimit time.Duration
 }
 
 // Handler returns the pages, for any path that ends in a slash:
@@ -110,7 +114,7 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter()}
+	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter(), bodyLimit: bodyLimit}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
 		c.databases = append(c.databases, newDatabase(role.Client, config))
@@ -249,6 +253,7 @@ var (
 	errMayNot     = errors.New("not allowed to do that")
 	errNoAnswer   = errors.New("the answer is not kept any more")
 	errFormTooBig = errors.New("the form is too big")
+	errFormLate   = errors.New("the form has not arrived in time")
 )
 
 // failure is the page of an error. What the database's client says may name hosts and users: the log has that.
@@ -278,6 +283,7 @@ func (c *console) explain(err error) (status int, text string) {
 		{errNoForm, http.StatusMethodNotAllowed, c.texts["error.no-form"]},
 		{errNoAnswer, http.StatusNotFound, c.texts["error.no-answer"]},
 		{errMayNot, http.StatusForbidden, c.texts["error.may-not"]},
+		{errFormLate, http.StatusRequestTimeout, c.texts["error.form-late"]},
 		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},
 		{applock.ErrInvalid, http.StatusBadRequest, applock.ErrInvalid.Error()},
 		{applock.ErrReadOnly, http.StatusServiceUnavailable, applock.ErrReadOnly.Error()},

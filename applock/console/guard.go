@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -23,8 +24,33 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	inner := protection.Handler(c.signedIn(next))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
+		if r.ContentLength != 0 {
+			r.Body = c.limited(w, r.Body)
+		}
 		inner.ServeHTTP(w, r)
 	})
+}
+
+// limited has a body arrive in time. The server reads it, too, where the console refuses without a look. When all is there the limit ends: what
+// the page does may take longer, and the connection is for other requests.
+func (c *console) limited(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(c.bodyLimit)) // not every writer can
+	return &limitedBody{ReadCloser: body, arrived: func() { _ = connection.SetReadDeadline(time.Time{}) }}
+}
+
+// limitedBody tells when it has arrived.
+type limitedBody struct {
+	io.ReadCloser
+	arrived func()
+}
+
+func (b *limitedBody) Read(buffer []byte) (read int, err error) {
+	read, err = b.ReadCloser.Read(buffer)
+	if errors.Is(err, io.EOF) {
+		b.arrived()
+	}
+	return read, err
 }
 
 // signedIn serves the files of the pages to everybody, and the rest to those whom the sign-in knows.

@@ -177,6 +177,7 @@ func english() texts {
 		"error.no-answer":     "This answer is not kept any more, or it is not yours. The object's page says how it is now.",
 		"error.may-not":       "You have no right to do that.",
 		"error.too-big":       "That is more than a form can have.",
+		"error.form-late":     "The form did not arrive in time. Nothing has happened: send it again.",
 		"error.late":          "The database has not answered in time.",
 		"error.internal":      "The database has answered with an error, which the log has.",
 		"error.sign-in":       "The sign-in does not work.",

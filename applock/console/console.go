@@ -82,8 +82,6 @@ type console struct {
 	// own is for those without a role, and databases are for those with one, in the order of the roles.
 	own       *database
 	databases []*database
-	// signIns are the failures to finish a sign-in.
-	signIns   *limiter
 	bodyLimit time.Duration
 }
 
@@ -114,7 +112,7 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter(), bodyLimit: bodyLimit}
+	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), bodyLimit: bodyLimit}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
 		c.databases = append(c.databases, newDatabase(role.Client, config))

@@ -117,7 +117,7 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 		location, err := sessions.Begin(w, r, page)
 		c.sendOn(w, r, location, err)
 	case "GET /signed-in":
-		page, err := c.finish(w, r, sessions)
+		page, err := sessions.Finish(w, r)
 		c.sendOn(w, r, pageOf(page), err)
 	case "POST /sign-out":
 		sessions.End(w, r)
@@ -126,21 +126,6 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 		return false
 	}
 	return true
-}
-
-// finish has an address that the issuer or the person fails too often wait. What nobody has begun is refused without a count: a
-// page of somebody else could have any browser ask for it, and behind a proxy all have one address.
-func (c *console) finish(w http.ResponseWriter, r *http.Request, sessions Sessions) (page string, err error) {
-	address, err := c.signIns.admit(r)
-	if err != nil {
-		return "", err
-	}
-	page, err = sessions.Finish(w, r)
-	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Status != http.StatusBadRequest {
-		c.signIns.failed(address)
-	}
-	return page, err
 }
 
 // sendOn sends the browser on, or tells what went wrong, with a way to begin again.

@@ -91,19 +91,17 @@ func TestTrustedHeader(t *testing.T) {
 	}
 }
 
-// Goal: Basic knows names and passwords, tells nothing about which was wrong, and refuses an address after ten failures for
-// a minute, also with the right password. Method: a clock of the test's own.
+// Goal: Basic knows names and passwords, and tells nothing about which was wrong. Somebody who fails again and again waits, longer each time, for
+// that name at that address only: others there get in, and so does the name from elsewhere. Method: a clock of the test's own.
 func TestBasic(t *testing.T) {
 	t.Parallel()
 	signIn, err := Basic(map[string]string{"mlee": "right", "pking": "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := signIn.(*basic)
 	now := time.Now()
-	b.now = func() time.Time { return now }
-	config := Config{SignIn: signIn}
-	d := deskOn(clients.New(nil, nil, lease.Hooks{}), config)
+	signIn.(*basic).now = func() time.Time { return now }
+	d := deskOn(clients.New(nil, nil, lease.Hooks{}), Config{SignIn: signIn})
 	ask := func(remote, name, password string) *httptest.ResponseRecorder {
 		r := request(http.MethodGet, "/nonsense", "") // which is missing for those who get in
 		r.RemoteAddr = remote
@@ -112,40 +110,51 @@ func TestBasic(t *testing.T) {
 		}
 		return d.do(r)
 	}
-	first := ask("10.0.0.1:1", "", "")
-	if first.Code != http.StatusUnauthorized || !strings.HasPrefix(first.Header().Get("WWW-Authenticate"), "Basic ") {
-		t.Errorf("nobody: status %d", first.Code)
-	}
-	if got := ask("10.0.0.1:1", "mlee", "right"); got.Code != http.StatusNotFound {
-		t.Errorf("the right password: status %d", got.Code)
-	}
-	for i := range failuresAllowed {
-		name, password := "mlee", "other"
-		if i%2 == 0 {
-			name, password = "nobody", ""
+	gets := func(remote, name, password string, status int) *httptest.ResponseRecorder {
+		t.Helper()
+		w := ask(remote, name, password)
+		if w.Code != status {
+			t.Errorf("%s of %s at %s: status %d, want %d", password, name, remote, w.Code, status)
 		}
-		got := ask("10.0.0.1:"+strconv.Itoa(i), name, password)
-		if got.Code != http.StatusUnauthorized || got.Body.String() != first.Body.String() {
-			t.Errorf("%s: status %d, %q", name, got.Code, got.Body)
+		return w
+	}
+	const in, no, wait = http.StatusNotFound, http.StatusUnauthorized, http.StatusTooManyRequests
+	first := gets("10.0.0.1:1", "", "", no)
+	if !strings.HasPrefix(first.Header().Get("WWW-Authenticate"), "Basic ") {
+		t.Errorf("nobody: %v", first.Header())
+	}
+	gets("10.0.0.1:1", "mlee", "right", in)
+	for _, name := range []string{"mlee", "nobody"} { // nobody can find out by it who has a password
+		for range failuresAllowed {
+			if w := gets("10.0.0.1:1", name, "other", no); w.Body.String() != first.Body.String() {
+				t.Errorf("%s: %s", name, w.Body)
+			}
+		}
+		gets("10.0.0.1:1", name, "other", no)
+		if w := gets("10.0.0.1:2", name, "right", wait); w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s waits for %s", name, w.Header().Get("Retry-After"))
 		}
 	}
-	limited := ask("10.0.0.1:99", "mlee", "right")
-	if limited.Code != http.StatusTooManyRequests || limited.Header().Get("Retry-After") != "60" {
-		t.Errorf("after ten failures: status %d, %v", limited.Code, limited.Header())
+	gets("10.0.0.1:1", "pking", "other", in)
+	gets("10.0.0.2:1", "mlee", "right", in)
+	for seconds := 2; seconds < 3000; seconds *= 2 { // each failure doubles the wait, up to its limit
+		now = now.Add(longestWait)
+		gets("10.0.0.1:1", "mlee", "other", no)
+		want := min(seconds, int(longestWait/time.Second))
+		if w := gets("10.0.0.1:1", "mlee", "right", wait); w.Header().Get("Retry-After") != strconv.Itoa(want) {
+			t.Errorf("waits for %s s, want %d", w.Header().Get("Retry-After"), want)
+		}
 	}
-	if got := ask("10.0.0.2:1", "mlee", "right"); got.Code != http.StatusNotFound {
-		t.Errorf("another address: status %d", got.Code)
+	now = now.Add(longestWait)
+	gets("10.0.0.1:1", "mlee", "right", in)
+	gets("10.0.0.1:1", "mlee", "other", no)
+	gets("10.0.0.1:1", "mlee", "right", in) // what went well begins anew
+	for range failuresAllowed + 1 {
+		gets("[2001:db8::1]:1", "mlee", "other", no)
 	}
-	now = now.Add(failuresKept)
-	if got := ask("10.0.0.1:1", "mlee", "right"); got.Code != http.StatusNotFound || len(b.failures) != 0 {
-		t.Errorf("a minute later: status %d, %d kept", got.Code, len(b.failures))
-	}
-	for i := range addressesKept + 1 {
-		b.failed(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
-	}
-	if len(b.failures) > addressesKept {
-		t.Errorf("%d addresses are kept", len(b.failures))
-	}
+	gets("[2001:db8::ffff:1]:1", "mlee", "right", wait) // one household has many addresses
+	gets("[2001:db8:0:1::1]:1", "mlee", "right", in)
+	gets("@", "mlee", "right", http.StatusForbidden)
 	for _, bad := range []map[string]string{nil, {"": "x"}, {"a:b": "x"}, {"mlee": ""}, {" mlee": "x"}} {
 		if _, err := Basic(bad); err == nil {
 			t.Errorf("%v is no error", bad)

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -38,8 +37,8 @@ type Sessions interface {
 	// Begin returns the address where the browser is to sign in, to come back to the console's page signed-in. The page is where it
 	// wants to go.
 	Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error)
-	// Finish is that coming back: it begins a session, and returns the page that Begin was given. A *RefusedError counts as a
-	// failure, unless its status is 400, for what nobody has begun: after ten of them an address is refused for a minute.
+	// Finish is that coming back: it begins a session, and returns the page that Begin was given. A *RefusedError is told with a way to
+	// begin again.
 	Finish(w http.ResponseWriter, r *http.Request) (page string, err error)
 	// End ends the session.
 	End(w http.ResponseWriter, r *http.Request)
@@ -146,7 +145,8 @@ func checkedPerson(name string) (string, error) {
 }
 
 // Basic asks the browser for a name and a password. It is for trials: whoever can read the connection reads the password,
-// where nothing encrypts it. After ten failures an address is refused for a minute. It returns
+// where nothing encrypts it. After five failures a name waits at that address, a second first, then twice as long after each failure, up to
+// 15 minutes; other names there do not wait, and neither does the name elsewhere. It returns
 // *applock.InvalidError (ErrInvalid) without users, for names that cannot be actors, and for empty passwords.
 func Basic(passwords map[string]string) (SignIn, error) {
 	if len(passwords) == 0 {
@@ -162,49 +162,35 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	return b, nil
 }
 
-const (
-	failuresAllowed = 10
-	failuresKept    = time.Minute
-	addressesKept   = 10000
-)
-
-// limiter refuses addresses that fail too often.
-type limiter struct {
-	now func() time.Time
-
-	mutex    sync.Mutex
-	failures map[netip.Addr]failures
-}
-
-func newLimiter() *limiter { return &limiter{now: time.Now, failures: map[netip.Addr]failures{}} }
-
 // basic knows people by passwords.
 type basic struct {
 	*limiter
 	sums map[string][sha256.Size]byte
 }
 
-// failures are those of one address.
-type failures struct {
-	count int
-	since time.Time
-}
-
 func (b *basic) Identify(r *http.Request) (Person, error) {
-	address, err := b.admit(r)
+	address, err := remoteAddress(r)
 	if err != nil {
-		return Person{}, err
-	}
-	name, password, given := r.BasicAuth()
-	if given && b.knows(name, password) {
-		return Person{Name: name}, nil
-	}
-	if given { // a browser asks without a password first
-		b.failed(address)
+		return Person{}, forbidden("Nobody knows where this comes from.")
 	}
 	refused := &RefusedError{
 		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`,
 		Reason: "Type your name and password. If you have none, ask who runs this console.",
+	}
+	name, password, given := r.BasicAuth()
+	if !given { // a browser asks without a password first
+		return Person{}, refused
+	}
+	right := b.knows(name, password)
+	wait := b.attempt(address, name, right)
+	if right && wait == 0 {
+		return Person{Name: name}, nil
+	}
+	if wait > 0 {
+		refused = &RefusedError{
+			Status: http.StatusTooManyRequests, RetryAfter: wait,
+			Reason: fmt.Sprintf("This name was tried with wrong passwords here too often: try again in %s.", lasting(wait+time.Second-1)),
+		}
 	}
 	if _, known := b.sums[name]; known {
 		refused.Person = name
@@ -218,46 +204,4 @@ func (b *basic) knows(name, password string) bool {
 	got := sha256.Sum256([]byte(password))
 	same := subtle.ConstantTimeCompare(want[:], got[:]) == 1
 	return same && known
-}
-
-// admit returns the address of a request, or refuses it.
-func (l *limiter) admit(r *http.Request) (netip.Addr, error) {
-	address, err := remoteAddress(r)
-	if err != nil {
-		return address, forbidden("Nobody knows where this comes from.")
-	}
-	if wait := l.wait(address); wait > 0 {
-		return address, &RefusedError{Status: http.StatusTooManyRequests, RetryAfter: wait, Reason: "Too many failures: wait a minute."}
-	}
-	return address, nil
-}
-
-// wait returns how long an address is refused from now on.
-func (l *limiter) wait(address netip.Addr) time.Duration {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	known := l.failures[address]
-	left := failuresKept - l.now().Sub(known.since)
-	if left <= 0 {
-		delete(l.failures, address)
-		return 0
-	}
-	if known.count < failuresAllowed {
-		return 0
-	}
-	return left
-}
-
-func (l *limiter) failed(address netip.Addr) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	known, found := l.failures[address]
-	if !found {
-		known.since = l.now()
-	}
-	if !found && len(l.failures) >= addressesKept {
-		clear(l.failures)
-	}
-	known.count++
-	l.failures[address] = known
 }

@@ -290,7 +290,7 @@ func (s *SignIn) setCookie(w http.ResponseWriter, name, value string, lasting ti
 	})
 }
 
-// notBegun is an answer that nobody has asked for. It is no failure of the person's, and the console does not count it.
+// notBegun is an answer that nobody has asked for, which is no failure of the person's.
 func notBegun(reason string) error {
 	return &console.RefusedError{Status: http.StatusBadRequest, Reason: reason}
 }

@@ -254,3 +254,45 @@ func TestStream(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 }
+
+// Goal: one person does not take the streams of all others. Method: as many as one may have and one more, another person, and one that ends.
+func TestStreamsOfOnePerson(t *testing.T) {
+	t.Parallel()
+	d, _ := logged(t)
+	server := httptest.NewServer(d.handler)
+	t.Cleanup(server.Close)
+	begin := func(person string) (status int, end func()) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/changes?topics=locks", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-User", person)
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = answer.Body.Close() })
+		return answer.StatusCode, cancel
+	}
+	var end func()
+	for i := range streamsOfPerson {
+		status, cancel := begin("MLEE")
+		if end = cancel; status != http.StatusOK {
+			t.Fatalf("stream %d: status %d", i, status)
+		}
+	}
+	if status, _ := begin("MLEE"); status != http.StatusTooManyRequests {
+		t.Errorf("one more: status %d", status)
+	}
+	if status, _ := begin("PKING"); status != http.StatusOK {
+		t.Errorf("somebody else: status %d", status)
+	}
+	for end(); ; {
+		if status, _ := begin("MLEE"); status == http.StatusOK {
+			return
+		}
+	}
+}

@@ -83,6 +83,7 @@ type console struct {
 	own       *database
 	databases []*database
 	bodyLimit time.Duration
+	streams   *streams
 }
 
 // Handler returns the pages, for any path that ends in a slash:
@@ -112,7 +113,7 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), bodyLimit: bodyLimit}
+	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), bodyLimit: bodyLimit, streams: newStreams()}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
 		c.databases = append(c.databases, newDatabase(role.Client, config))
@@ -138,7 +139,7 @@ func (c *console) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
-	mux.HandleFunc("GET /changes", c.changes)
+	mux.HandleFunc("GET /changes", c.bounded(c.changes))
 	for _, name := range staticFiles() {
 		mux.HandleFunc("GET /"+name, static(name))
 	}

@@ -181,6 +181,7 @@ func english() texts {
 		"error.late":          "The database has not answered in time.",
 		"error.internal":      "The database has answered with an error, which the log has.",
 		"error.sign-in":       "The sign-in does not work.",
+		"error.streams":       "You have too many pages open at once. Close some of them.",
 		"error.viewers":       "Too many look at the same time.",
 		"check.server":        "The database answers",
 		"check.contract":      "The procedures are there",

@@ -38,6 +38,7 @@ type consoleFlags struct {
 	roles, members []string
 	// issuer is where people sign in by OpenID Connect, and the rest what it knows the console by.
 	issuer, clientID, secretFile, address, claim, rolesClaim string
+	scopes                                                   []string
 }
 
 // consoleAnswer tells where the console is.
@@ -98,6 +99,7 @@ a line NAME:PASSWORD for each person, for trials: nothing here encrypts the pass
 	command.Flags().StringVar(&flags.secretFile, "oidc-secret-file", "", "a file with the client's secret, which nobody else may read")
 	command.Flags().StringVar(&flags.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
 	command.Flags().StringVar(&flags.rolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
+	command.Flags().StringSliceVar(&flags.scopes, "oidc-scope", nil, "more scopes to ask the issuer for, such as groups or offline_access")
 	command.Flags().StringArrayVar(&flags.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
 	command.Flags().StringSliceVar(&flags.members, "member", nil, "who has a role: PERSON=ROLE")
 	command.Flags().StringVar(&flags.address, "address", "", "the console's address as browsers see it, for --oidc-issuer")
@@ -165,7 +167,9 @@ func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) strin
 		return address
 	}
 	const tokened = "%s?token=%s"
-	local.Told = func(token string) { a.note("console: a browser has come in; the address for the next one is "+tokened, address, token) }
+	local.Told = func(token string) {
+		a.note("console: a browser has come in; the address for the next one is "+tokened, address, token)
+	}
 	return fmt.Sprintf(tokened, address, local.Token())
 }
 
@@ -212,6 +216,9 @@ func (f consoleFlags) rolesOfMembers() (map[string][]string, error) {
 	}
 	if f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "" {
 		return nil, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
+	}
+	if len(f.scopes) > 0 && f.issuer == "" {
+		return nil, &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
 	}
 	members := map[string][]string{}
 	for _, text := range f.members {
@@ -379,7 +386,7 @@ const issuerLimit = 20 * time.Second
 // openID returns a sign-in at an issuer.
 func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 	config := openid.Config{
-		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Client: &http.Client{Timeout: issuerLimit},
+		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Scopes: f.scopes, Client: &http.Client{Timeout: issuerLimit},
 	}
 	if f.secretFile != "" {
 		secret, err := readPrivate(f.secretFile)

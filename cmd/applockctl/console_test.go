@@ -269,5 +269,6 @@ func TestConsoleRefusesToStart(t *testing.T) {
 	u.run(t, "console", "--member", "mlee=a").check(t, exitUsage, "--member is written as PERSON=ROLE")
 	u.run(t, "console", "--role", "a=b", "--roles-header", "X-Groups").check(t, exitUsage, "is for --user-header")
 	u.run(t, "console", "--oidc-roles-claim", "groups").check(t, exitUsage, "--role is missing")
+	u.run(t, "console", "--oidc-scope", "groups").check(t, exitUsage, "--oidc-scope is for --oidc-issuer")
 	fileUser(t).run(t, "console", "--listen", "127.0.0.1:0").check(t, exitError, "migrate up")
 }

@@ -53,8 +53,13 @@ type Config struct {
 	Claim string
 	// RolesClaim is the claim of the ID token that names a person's roles, a list of texts or one text, such as groups; empty for none.
 	RolesClaim string
+	// Scopes are asked for beside openid, profile and email. Some issuers give roles, or refresh tokens, for one only, such as offline_access.
+	Scopes []string
 	// Session is how long a session lasts at most; zero is DefaultSession.
 	Session time.Duration
+	// Recheck is how long is believed who somebody is, and in which roles; zero is DefaultRecheck. Then the issuer is asked again, by its refresh
+	// token, or by the browser if it gives none. One who is out, or has lost a role, is so after twice that time at the latest.
+	Recheck time.Duration
 	// Client asks the issuer; nil is http.DefaultClient.
 	Client *http.Client
 }
@@ -69,12 +74,13 @@ type SignIn struct {
 	// rolesClaim is empty for none.
 	rolesClaim string
 	session    time.Duration
+	recheck    time.Duration
 	// cookie is the name of the session's cookie, and pendingCookie what those begin with while somebody signs in: each tab of a
 	// browser has one of its own, which ends with the beginning of its state.
 	cookie, pendingCookie string
 	now                   func() time.Time
 
-	sessions *kept[console.Person]
+	sessions *kept[*session]
 	seal     seal
 }
 
@@ -100,6 +106,9 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	if config.Session == 0 {
 		config.Session = DefaultSession
 	}
+	if config.Recheck == 0 {
+		config.Recheck = DefaultRecheck
+	}
 	seal, err := newSeal()
 	if err != nil {
 		return nil, fmt.Errorf("openid: %w", err)
@@ -111,15 +120,15 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	return &SignIn{
 		oauth: oauth2.Config{
 			ClientID: config.ClientID, ClientSecret: config.ClientSecret, Endpoint: provider.Endpoint(), RedirectURL: returns,
-			Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
+			Scopes: append([]string{oidc.ScopeOpenID, "profile", "email"}, config.Scopes...),
 		},
 		verifier: provider.Verifier(&oidc.Config{ClientID: config.ClientID}),
 		client:   config.Client,
 		claim:    config.Claim, rolesClaim: config.RolesClaim,
-		session: config.Session,
-		cookie:  name, pendingCookie: name + "-signing-in-",
+		session: config.Session, recheck: config.Recheck,
+		cookie: name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
-		sessions: newKept[console.Person](), seal: seal,
+		sessions: newKept[*session](), seal: seal,
 	}, nil
 }
 
@@ -130,6 +139,9 @@ func (c Config) check() (*url.URL, error) {
 	}
 	if c.Session < 0 {
 		return nil, &applock.InvalidError{Argument: "session", Reason: "must not be negative"}
+	}
+	if c.Recheck < 0 {
+		return nil, &applock.InvalidError{Argument: "recheck", Reason: "must not be negative"}
 	}
 	for argument, text := range map[string]string{"issuer": c.Issuer, "address": c.Address} {
 		parsed, err := url.Parse(text)
@@ -149,8 +161,10 @@ func isLoopback(host string) bool {
 // Identify returns who has the session of a request.
 func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 	if cookie, err := r.Cookie(s.cookie); err == nil {
-		if person, found := s.sessions.find(cookie.Value, s.now()); found {
-			return person, nil
+		if known, found := s.sessions.find(cookie.Value, s.now()); found {
+			if person, holds := s.current(r, known); holds {
+				return person, nil
+			}
 		}
 	}
 	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
@@ -201,45 +215,54 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	if said := r.URL.Query().Get("error"); said != "" {
 		return "", refused("The issuer has refused to sign you in.")
 	}
-	person, err := s.personOf(oidc.ClientContext(r.Context(), s.client), r.URL.Query().Get("code"), a)
+	begun, err := s.begin(oidc.ClientContext(r.Context(), s.client), r.URL.Query().Get("code"), a)
 	if err != nil {
 		return "", err
 	}
 	if old, err := r.Cookie(s.cookie); err == nil {
 		s.sessions.take(old.Value, s.now())
 	}
-	s.setCookie(w, s.cookie, s.sessions.keep(person, s.now().Add(s.session), s.now()), s.session)
+	s.setCookie(w, s.cookie, s.sessions.keep(begun, s.now().Add(s.session), s.now()), s.session)
 	return a.page, nil
 }
 
-// personOf has the issuer turn a code into a token, checks that, and returns who it is about.
-func (s *SignIn) personOf(ctx context.Context, code string, a attempt) (person console.Person, err error) {
+// begin has the issuer turn a code into a token, checks that, and returns a session of who it is about.
+func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, error) {
 	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
 	var refusal *oauth2.RetrieveError
 	if errors.As(err, &refusal) {
-		return person, refused("The issuer does not know this sign-in.")
+		return nil, refused("The issuer does not know this sign-in.")
 	}
 	if err != nil {
-		return person, fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
+		return nil, fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
 	}
 	raw, _ := answer.Extra("id_token").(string)
-	token, err := s.verifier.Verify(ctx, raw)
+	person, token, err := s.verified(ctx, raw)
 	if err != nil {
-		return person, fmt.Errorf("openid: the token: %w", err)
+		return nil, err
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.nonce)) != 1 {
-		return person, refused("This is not the sign-in that this browser has begun.")
+		return nil, refused("This is not the sign-in that this browser has begun.")
+	}
+	return &session{subject: token.Subject, person: person, refresh: answer.RefreshToken, said: s.now()}, nil
+}
+
+// verified returns a token that the issuer has made for this console, and who it is about.
+func (s *SignIn) verified(ctx context.Context, raw string) (person console.Person, token *oidc.IDToken, err error) {
+	token, err = s.verifier.Verify(ctx, raw)
+	if err != nil {
+		return person, nil, fmt.Errorf("openid: the token: %w", err)
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
-		return person, fmt.Errorf("openid: the token: %w", err)
+		return person, nil, fmt.Errorf("openid: the token: %w", err)
 	}
 	person.Name, _ = claims[s.claim].(string)
 	if verified, _ := claims["email_verified"].(bool); person.Name == "" || s.claim == "email" && !verified {
-		return console.Person{}, refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
+		return person, nil, refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
 	}
 	person.Roles = textsOf(claims[s.rolesClaim])
-	return person, nil
+	return person, token, nil
 }
 
 // textsOf returns the texts of a claim, which is one or has many.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,9 +56,11 @@ func (b *limitedBody) Read(buffer []byte) (read int, err error) {
 func (c *console) signedIn(next http.Handler) http.Handler {
 	sessions, hasSessions := c.config.SignIn.(Sessions)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if name := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && slices.Contains(staticFiles(), name) {
-			static(name)(w, r)
-			return
+		for _, name := range staticFiles() {
+			if r.Method == http.MethodGet && r.URL.Path == "/"+name {
+				static(name)(w, r)
+				return
+			}
 		}
 		if hasSessions && c.served(w, r, sessions) {
 			return

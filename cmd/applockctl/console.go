@@ -166,11 +166,11 @@ func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) strin
 	if !is {
 		return address
 	}
-	const tokened = "%s?token=%s"
+	address += "?token="
 	local.Told = func(token string) {
-		a.note("console: a browser has come in; the address for the next one is "+tokened, address, token)
+		a.note("console: a browser has come in; the address for the next one is %s", address+token)
 	}
-	return fmt.Sprintf(tokened, address, local.Token())
+	return address + local.Token()
 }
 
 // consoleRoles opens the clients of roles, each of which is written NAME=FILE.

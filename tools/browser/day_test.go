@@ -173,7 +173,7 @@ func TestOtherOrigin(t *testing.T) {
 	defer evil.Close()
 	p := newPerson(t)
 	p.do(t, chromedp.Navigate(evil.URL))
-	p.has(t, "cross-origin request")
+	p.has(t, "this form came from another site")
 	if got := d.run(t, "inquire", "customer:42"); !strings.Contains(got, "jdoe") {
 		t.Errorf("afterwards: %s", got)
 	}

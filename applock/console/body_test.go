@@ -79,8 +79,8 @@ type anybody string
 
 func (a anybody) Identify(*http.Request) (Person, error) { return Person{Name: string(a)}, nil }
 
-// Goal: somebody who gets in and sends half a form is told so when the time is over, and a stream of changes goes on after that time. Method: a
-// limit that is short, and a stream that is told of a change after it.
+// Goal: somebody who gets in and sends half a form is told so when the time is over, and a stream of changes goes on after that time.
+// Method: a limit that is short, and a stream that is told of a change after it.
 func TestStreamsHaveNoDeadline(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{SignIn: anybody("MLEE"), MayChange: func(string) bool { return true }, Interval: 10 * time.Millisecond})

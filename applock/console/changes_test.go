@@ -255,7 +255,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Goal: one person does not take the streams of all others. Method: as many as one may have and one more, another person, and one that ends.
+// Goal: one person does not take the streams of all others. Method: as many as one may have and one more, another person, and one that
+// ends.
 func TestStreamsOfOnePerson(t *testing.T) {
 	t.Parallel()
 	d, _ := logged(t)

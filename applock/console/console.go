@@ -113,7 +113,9 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), bodyLimit: bodyLimit, streams: newStreams()}
+	c := &console{
+		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), bodyLimit: bodyLimit, streams: newStreams(),
+	}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
 		c.databases = append(c.databases, newDatabase(role.Client, config))

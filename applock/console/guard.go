@@ -30,8 +30,8 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// limited has a body arrive in time. The server reads it, too, where the console refuses without a look. When all is there the limit ends: what
-// the page does may take longer, and the connection is for other requests.
+// limited has a body arrive in time. The server reads it, too, where the console refuses without a look. When all is there the limit
+// ends: what the page does may take longer, and the connection is for other requests.
 func (c *console) limited(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(c.bodyLimit)) // not every writer can

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// failuresAllowed may be made without a wait. From then on each failure has a wait behind it: a second, then twice as long each time, up to
-	// longestWait.
+	// failuresAllowed may be made without a wait. From then on each failure has a wait behind it: a second, then twice as long each time,
+	// up to longestWait.
 	failuresAllowed = 5
 	longestWait     = 15 * time.Minute
 	// forgottenAfter is how long after the last wait failures count.
@@ -20,8 +20,9 @@ const (
 	failuresKept = 10000
 )
 
-// limiter has those wait who fail again and again, by name and address. Not by address alone: an office has one, and so has all that comes through
-// a proxy, and one person's typing errors would keep all others out. Not by name alone: anybody could keep the person out from everywhere.
+// limiter has those wait who fail again and again, by name and address. Not by address alone: an office has one, and so has all that
+// comes through a proxy, and one person's typing errors would keep all others out. Not by name alone: anybody could keep the person out
+// from everywhere.
 type limiter struct {
 	now  func() time.Time
 	seed maphash.Seed
@@ -41,8 +42,8 @@ func newLimiter() *limiter {
 	return &limiter{now: time.Now, seed: maphash.MakeSeed(), failures: map[uint64]failures{}}
 }
 
-// attempt is that of somebody by a name, which is right or not. It returns how long that name waits at that address, whatever it has tried; zero
-// where the attempt counts. Of many attempts at once each counts.
+// attempt is that of somebody by a name, which is right or not. It returns how long that name waits at that address, whatever it has
+// tried; zero where the attempt counts. Of many attempts at once each counts.
 func (l *limiter) attempt(address netip.Addr, name string, right bool) (wait time.Duration) {
 	key := maphash.Comparable(l.seed, struct {
 		network netip.Prefix

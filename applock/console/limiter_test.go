@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Goal: what is kept of failures has an end, and made-up names do not end somebody's wait. Method: a name that waits, and more of them than are
-// kept.
+// Goal: what is kept of failures has an end, and made-up names do not end somebody's wait. Method: a name that waits, and more of them
+// than are kept.
 func TestFailuresAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

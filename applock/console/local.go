@@ -84,7 +84,9 @@ func (l *LocalSignIn) exchange(w http.ResponseWriter, r *http.Request) bool {
 		l.Told(next)
 	}
 	// Lax and not Strict: a link of another page to a list is followed. Not Secure: there is no encryption on the way within a host.
-	http.SetCookie(w, &http.Cookie{Name: l.cookie, Value: l.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}) //nolint:gosec // see above
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // see above
+		Name: l.cookie, Value: l.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
 	return true
 }
 
@@ -130,5 +132,5 @@ func isLoopbackName(host string) bool {
 type nobody struct{}
 
 func (nobody) Identify(*http.Request) (Person, error) {
-	return Person{}, forbidden("Nobody gets in: the program that serves this console has not said how people sign in (console.Config.SignIn).")
+	return Person{}, forbidden("Nobody gets in: the program that serves this console has to say how people sign in, by console.Config.SignIn.")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/applock/applock/internal/clients"
 )
 
-// Goal: without a sign-in nobody gets in who has not seen the address that was printed, not by a proxy that adds no header, nor any other user of
-// the host. Method: a request from this host without a cookie.
+// Goal: without a sign-in nobody gets in who has not seen the address that was printed, not by a proxy that adds no header, nor any other
+// user of the host. Method: a request from this host without a cookie.
 func TestLocalWithoutTheToken(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]Config{"Local": {SignIn: Local("MLEE")}, "no sign-in": {}} {

@@ -91,8 +91,8 @@ func TestTrustedHeader(t *testing.T) {
 	}
 }
 
-// Goal: Basic knows names and passwords, and tells nothing about which was wrong. Somebody who fails again and again waits, longer each time, for
-// that name at that address only: others there get in, and so does the name from elsewhere. Method: a clock of the test's own.
+// Goal: Basic knows names and passwords, and tells nothing about which was wrong. Somebody who fails again and again waits, longer each
+// time, for that name at that address only: others there get in, and so does the name from elsewhere. Method: a clock of the test's own.
 func TestBasic(t *testing.T) {
 	t.Parallel()
 	signIn, err := Basic(map[string]string{"mlee": "right", "pking": "other"})

@@ -68,11 +68,12 @@ DSN is the first line of the file, which nobody else may read. Who has the role 
 header of --roles-header, or by the claim of --oidc-roles-claim. Who has several is there in the first one;
 who has none is there by the DSN of the command.
 
-Without a sign-in the address that is printed has a token, which lets in one browser of this host, once, as the
-one whom --by names; stderr has the next address then. --listen has to be a loopback address. A sign-in is one of three. A proxy signs people in, and names them in a header, which
-is believed from the networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the
-console is behind what encrypts, at --address, and the issuer has to know its page signed-in. Or a file has
-a line NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords on their way.`,
+Without a sign-in the address that is printed has a token, which lets in one browser of this host, once,
+as the one whom --by names; stderr has the next address then. --listen has to be a loopback address. A
+sign-in is one of three. A proxy signs people in, and names them in a header, which is believed from the
+networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the console is behind
+what encrypts, at --address, and the issuer has to know its page signed-in. Or a file has a line
+NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords on their way.`,
 		Example: `  applockctl console
   applockctl console --by mlee --may-change mlee
   applockctl console --listen 10.1.0.5:8420 --user-header X-User --proxy 10.1.0.4/32 --may-change mlee
@@ -119,7 +120,9 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	if _, local := signIn.(*console.LocalSignIn); local && a.quiet {
-		return &applock.InvalidError{Argument: "--quiet", Reason: "is for consoles with a sign-in: without one the address that is printed is the way in"}
+		return &applock.InvalidError{
+			Argument: "--quiet", Reason: "is for consoles with a sign-in: without one the address that is printed is the way in",
+		}
 	}
 	members, err := flags.rolesOfMembers()
 	if err != nil {
@@ -272,7 +275,8 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 		status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
 		switch {
 		case errors.Is(err, applock.ErrPrivilege):
-			return "this account may not read which steps are applied; applockctl migrate status says it, by the account that installs", console.ErrNotChecked
+			return "this account may not read which steps are applied; applockctl migrate status says it, by the account that installs",
+				console.ErrNotChecked
 		case err != nil:
 			return "", err
 		}
@@ -386,7 +390,8 @@ const issuerLimit = 20 * time.Second
 // openID returns a sign-in at an issuer.
 func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 	config := openid.Config{
-		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Scopes: f.scopes, Client: &http.Client{Timeout: issuerLimit},
+		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Scopes: f.scopes,
+		Client: &http.Client{Timeout: issuerLimit},
 	}
 	if f.secretFile != "" {
 		secret, err := readPrivate(f.secretFile)

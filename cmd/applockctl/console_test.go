@@ -158,8 +158,8 @@ func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
 	})
 }
 
-// Goal: without a sign-in only the browser that has the printed address gets in, once; stderr has the address for the next one. Method: browsers
-// with that address, without it, and with a used one.
+// Goal: without a sign-in only the browser that has the printed address gets in, once; stderr has the address for the next one. Method:
+// browsers with that address, without it, and with a used one.
 func TestConsoleLetsInByItsAddress(t *testing.T) {
 	t.Parallel()
 	s := serveConsole(t, sqliteUser(t), "--by", "mlee")

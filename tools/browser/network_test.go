@@ -29,8 +29,8 @@ func TestByANameOfTheNetwork(t *testing.T) {
 	}
 }
 
-// Goal: without a sign-in a browser gets in by the printed address, which has no token any more when the page is there; another browser reads
-// where to find an address of its own. Method: two browsers.
+// Goal: without a sign-in a browser gets in by the printed address, which has no token any more when the page is there; another browser
+// reads where to find an address of its own. Method: two browsers.
 func TestTokenOfTheAddress(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

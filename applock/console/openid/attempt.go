@@ -36,8 +36,9 @@ func newSeal() (seal, error) {
 
 // close returns the value of the cookie of that name, and of no other one.
 func (s seal) close(a attempt, cookie string) string {
-	text := strings.Join([]string{strconv.FormatInt(a.until.Unix(), 10), a.state, a.nonce, a.proof, a.page}, "\n") // the page may have any text
-	sealed := s.Seal(nil, nil, []byte(text), []byte(cookie))                                                       //nolint:gosec // the AEAD takes a random nonce of its own
+	// The page comes last: it may have any text.
+	text := strings.Join([]string{strconv.FormatInt(a.until.Unix(), 10), a.state, a.nonce, a.proof, a.page}, "\n")
+	sealed := s.Seal(nil, nil, []byte(text), []byte(cookie)) //nolint:gosec // the AEAD takes a random nonce of its own
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 

@@ -53,12 +53,13 @@ type Config struct {
 	Claim string
 	// RolesClaim is the claim of the ID token that names a person's roles, a list of texts or one text, such as groups; empty for none.
 	RolesClaim string
-	// Scopes are asked for beside openid, profile and email. Some issuers give roles, or refresh tokens, for one only, such as offline_access.
+	// Scopes are asked for beside openid, profile and email. Some issuers give roles, or refresh tokens, for one only, such as
+	// offline_access.
 	Scopes []string
 	// Session is how long a session lasts at most; zero is DefaultSession.
 	Session time.Duration
-	// Recheck is how long is believed who somebody is, and in which roles; zero is DefaultRecheck. Then the issuer is asked again, by its refresh
-	// token, or by the browser if it gives none. One who is out, or has lost a role, is so after twice that time at the latest.
+	// Recheck is how long is believed who somebody is, and in which roles; zero is DefaultRecheck. Then the issuer is asked again, by its
+	// refresh token, or by the browser if it gives none. One who is out, or has lost a role, is so after twice that time at the latest.
 	Recheck time.Duration
 	// Client asks the issuer; nil is http.DefaultClient.
 	Client *http.Client

@@ -366,9 +366,9 @@ func askPage(t *testing.T, browser *http.Client, p *place) answer {
 	return ask(t, browser, http.MethodGet, p.address, nil)
 }
 
-// Goal: what the issuer says of somebody now counts within minutes: roles that were taken away, and a person who is out. It is asked once for
-// many requests, and an issuer that is out of order puts nobody out at once, nor keeps anybody in. Method: a clock of the test's own, and an issuer
-// that gives refresh tokens, each good once.
+// Goal: what the issuer says of somebody now counts within minutes: roles that were taken away, and a person who is out. It is asked once
+// for many requests, and an issuer that is out of order puts nobody out at once, nor keeps anybody in. Method: a clock of the test's own,
+// and an issuer that gives refresh tokens, each good once.
 func TestRolesAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, func(c *Config) { c.RolesClaim, c.Session = "groups", 8*time.Hour })
@@ -424,8 +424,8 @@ func TestRolesAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// Goal: where the issuer gives no refresh token, or none that tells who it is, a page leads to the issuer after minutes, which knows the person
-// still, and a form has as long again. Method: pages and forms, and a clock of the test's own.
+// Goal: where the issuer gives no refresh token, or none that tells who it is, a page leads to the issuer after minutes, which knows the
+// person still, and a form has as long again. Method: pages and forms, and a clock of the test's own.
 func TestSessionsWithoutRefreshTokens(t *testing.T) {
 	t.Parallel()
 	const half = DefaultRecheck / 2 // what the machine needs itself is less

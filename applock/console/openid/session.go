@@ -37,9 +37,9 @@ type session struct {
 	ended       bool
 }
 
-// current returns the person of a session that still holds. What the issuer has said is believed for s.recheck, and then asked for again. For as long
-// again it is believed where the issuer does not answer, and where it can only be asked by the browser: a page leads there then, and a form,
-// which cannot be sent on, is taken.
+// current returns the person of a session that still holds. What the issuer has said is believed for s.recheck, and then asked for again.
+// For as long again it is believed where the issuer does not answer, and where it can only be asked by the browser: a page leads there
+// then, and a form, which cannot be sent on, is taken.
 func (s *SignIn) current(r *http.Request, of *session) (person console.Person, holds bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
@@ -58,8 +58,8 @@ func (s *SignIn) current(r *http.Request, of *session) (person console.Person, h
 	return of.person, true
 }
 
-// askAgain has the issuer say who a session is of. It ends the session if that is nobody, or somebody else, and leaves it where the issuer does not
-// answer. It goes on when the browser has gone: a refresh token may be used up.
+// askAgain has the issuer say who a session is of. It ends the session if that is nobody, or somebody else, and leaves it where the
+// issuer does not answer. It goes on when the browser has gone: a refresh token may be used up.
 func (s *SignIn) askAgain(ctx context.Context, of *session) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), s.client), askLimit)
 	defer cancel()

@@ -116,7 +116,10 @@ func newConsole(client *applock.Client, config Config) *console {
 
 func (c *console) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", c.page(c.listPage))
+	mux.HandleFunc("GET /{$}", c.page(c.nowPage))
+	mux.HandleFunc("GET /locks", c.page(c.listPage))
+	mux.HandleFunc("GET /history", c.page(c.historyPage))
+	mux.HandleFunc("GET /policies", c.page(c.policiesPage))
 	mux.HandleFunc("GET /object", c.page(c.objectPage))
 	mux.HandleFunc("GET /operator", c.page(c.operatorPage))
 	mux.HandleFunc("GET /waiters", c.page(c.waitersPage))
@@ -141,7 +144,7 @@ func (c *console) routes() http.Handler {
 }
 
 // staticFiles returns the names of what everybody gets, also who is not signed in yet.
-func staticFiles() []string { return []string{"style.css", "script.js", "icon.svg"} }
+func staticFiles() []string { return []string{"style.css", "script.js", "keys.js", "icon.svg"} }
 
 // static answers with the file of that name.
 func static(name string) http.HandlerFunc {
@@ -164,14 +167,16 @@ type view struct {
 	// live are the topics whose changes make the page look again; empty where it never does.
 	live string
 	data any
+	// search is what the box of every page has in it.
+	search string
 	// location is where the browser is to go instead, relative to this page.
 	location string
 }
 
 // shown is what a template gets.
 type shown struct {
-	Title, Here, Person, Role, Live, Seen string
-	MayChange                             bool
+	Title, Here, Person, Role, Live, Seen, Search string
+	MayChange                                     bool
 	// HasSession is true where there is one to end.
 	HasSession bool
 	Data       any
@@ -186,6 +191,9 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
 		v, err := look(r.WithContext(ctx))
+		if r.Method == http.MethodPost {
+			who.database.snapshots.forget()
+		}
 		if err != nil {
 			v = c.failure(r, err)
 		}
@@ -197,7 +205,7 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 		}
 		_, hasSession := c.config.SignIn.(Sessions)
 		c.render(w, r, v, shown{
-			Title: v.title, Here: v.here, Person: who.person, Role: who.role, Live: v.live, Seen: seen,
+			Title: v.title, Here: v.here, Person: who.person, Role: who.role, Live: v.live, Seen: seen, Search: v.search,
 			MayChange: slices.Contains(slices.Collect(maps.Values(c.allowed(ctx))), true), HasSession: hasSession, Data: v.data,
 		})
 	}
@@ -249,11 +257,11 @@ func (c *console) explain(err error) (status int, text string) {
 		{errMayNot, http.StatusForbidden, c.texts["error.may-not"]},
 		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},
 		{applock.ErrInvalid, http.StatusBadRequest, applock.ErrInvalid.Error()},
-		{applock.ErrReadOnly, http.StatusServiceUnavailable, applock.ErrReadOnly.Error()},
+		{applock.ErrReadOnly, http.StatusServiceUnavailable, c.texts["error.read-only"]},
 		{applock.ErrPrivilege, http.StatusForbidden, applock.ErrPrivilege.Error()},
 		{applock.ErrOutcomeUnknown, http.StatusGatewayTimeout, applock.ErrOutcomeUnknown.Error()},
-		{applock.ErrSchema, http.StatusServiceUnavailable, applock.ErrSchema.Error()},
-		{applock.ErrUnreachable, http.StatusServiceUnavailable, applock.ErrUnreachable.Error()},
+		{applock.ErrSchema, http.StatusServiceUnavailable, c.texts["error.schema"]},
+		{applock.ErrUnreachable, http.StatusServiceUnavailable, c.texts["error.unreachable"]},
 		{applock.ErrBusy, http.StatusServiceUnavailable, applock.ErrBusy.Error()},
 		{applock.ErrContention, http.StatusServiceUnavailable, applock.ErrContention.Error()},
 		{context.DeadlineExceeded, http.StatusGatewayTimeout, c.texts["error.late"]},
@@ -270,7 +278,7 @@ func (c *console) argument(name string) string {
 	label := map[string]string{
 		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",
 		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
-		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after",
+		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after", "Since": "label.back",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
 	}[name]
 	if label == "" {

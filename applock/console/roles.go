@@ -24,6 +24,9 @@ type database struct {
 	client *applock.Client
 	rights *rights
 	hub    *hub
+	// snapshots are all locks at a time, and counts how many there are.
+	snapshots *snapshots
+	counts    *counts
 	// What the hub has read last, by so many rows at a time.
 	locksSeen, waitersSeen *memory
 	pieceRows              int
@@ -36,6 +39,8 @@ func newDatabase(client *applock.Client, config Config) *database {
 		timeout: config.Timeout,
 	}
 	d.hub = newHub(d.lookForChanges, config.Interval)
+	d.snapshots = newSnapshots(client, d.hub.version, config.Timeout)
+	d.counts = &counts{client: client, now: time.Now}
 	return d
 }
 

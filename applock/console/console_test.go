@@ -382,7 +382,7 @@ func TestPages(t *testing.T) {
 	check(t, d.see(t, "/object?name=customer%3A43", http.StatusOK), "Nobody holds it.", "Nobody waits for it.", "The history has nothing on it.")
 	check(t, d.see(t, "/operator?name=ASMITH", http.StatusOK), "Desk of ASMITH", "customer:42", "TRANSFERRED")
 	check(t, d.see(t, "/operator?name=PKING", http.StatusOK), "Holds nothing.", "Nobody else has handed over", "The history has nothing that this operator did.")
-	check(t, d.see(t, "/waiters", http.StatusOK), "1 wait for 1 objects", "PKING", "customer:42", "ASMITH")
+	check(t, d.see(t, "/waiters", http.StatusOK), "1 waiting for 1 objects", "PKING", "customer:42", "ASMITH")
 	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "Nobody waits.")
 	check(t, d.see(t, "/statistics", http.StatusOK), "<svg", `>customer</text><rect x="150" y="4" width="370"`, "Waiters by type")
 	health := d.see(t, "/health", http.StatusServiceUnavailable)

@@ -201,7 +201,7 @@ func english() texts {
 		"desk.deeds.none":          "The history has nothing that this operator did.",
 		"desk.history":             "All of it, of 30 days",
 		"waiters.none":             "Nobody waits.",
-		"waiters.some":             "%s wait for %s objects, those waited for longest first",
+		"waiters.some":             "%s waiting for %s objects, the longest waits first",
 		"waiters.cut":              "These 100 have been waited for longest. Filter by type to see others.",
 		"never":                    "never",
 		"plot.live":                "Live locks by type",

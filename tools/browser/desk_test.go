@@ -28,7 +28,7 @@ import (
 // machine is.
 const (
 	dayLimit  = 15 * time.Minute
-	pageLimit = 25 * time.Second
+	pageLimit = 5 * time.Minute
 )
 
 // desk is a database of its own, with a console as a process.

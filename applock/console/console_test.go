@@ -286,8 +286,10 @@ func fill(t *testing.T, d desk, number int) {
 	}
 }
 
-// Goal: a page of ten thousand locks is one query for the locks and one for who waits, and pages in another order are none at all while a snapshot
-// lasts; the pages behind it have no lock twice, and the number of all is told. Method: count the calls of the driver, and follow the links to the next page.
+// Goal: a page of ten thousand locks is one query for the locks and one for who waits, and pages in another order are none at all
+// while a snapshot
+// lasts; the pages behind it have no lock twice, and the number of all is told. Method: count the calls of the driver, and follow the
+// links to the next page.
 func TestTenThousandLocks(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})

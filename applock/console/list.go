@@ -75,7 +75,8 @@ func filterOf(query url.Values) filter {
 // fields are the parts of an address, by their names.
 func (f filter) fields() map[string]string {
 	fields := map[string]string{
-		"q": f.Search, "type": f.Type, "prefix": f.Prefix, "operator": f.Operator, "department": f.Department, "older": f.Older, "within": f.Within,
+		"q": f.Search, "type": f.Type, "prefix": f.Prefix, "operator": f.Operator, "department": f.Department,
+		"older": f.Older, "within": f.Within,
 	}
 	for name, set := range map[string]bool{"no-department": f.NoDepartment, "waiting": f.Waiting} {
 		if set {
@@ -137,7 +138,8 @@ func (f filter) Filtered() bool {
 	return len(f.query()) > 0
 }
 
-// chip is a part of the filter, with the address of the list without it; or one that can be added, with the address of the list with it. The value
+// chip is a part of the filter, with the address of the list without it; or one that can be added, with the address of the list with
+// it. The value
 // is empty where the label says all.
 type chip struct{ Label, Value, Address string }
 
@@ -214,7 +216,8 @@ func (f filter) inSQL() (applock.ListOrder, bool) {
 	order, known := map[string]applock.ListOrder{
 		byObject: applock.ByObject, byLeft: applock.ByTimeLeft, byAge: applock.ByAge, "-" + byWaiters: applock.ByWaiters,
 	}[f.Sort]
-	return order, known && f.Search == "" && f.Skip == 0 && (f.Prefix == "" || order == applock.ByObject) && (!f.Waiting || order == applock.ByWaiters)
+	selects := f.Search == "" && f.Skip == 0 && (f.Prefix == "" || order == applock.ByObject) && (!f.Waiting || order == applock.ByWaiters)
+	return order, known && selects
 }
 
 // request is what to read for it.
@@ -299,14 +302,16 @@ func totalOf(stats []applock.Stats, f filter) int {
 	}
 	total := 0
 	for _, of := range stats {
-		if (f.Type == "" || f.Type == of.ObjectType) && (f.Department == "" || f.Department == of.Department) && (!f.NoDepartment || of.Department == "") {
+		ofDepartment := (f.Department == "" || f.Department == of.Department) && (!f.NoDepartment || of.Department == "")
+		if ofDepartment && (f.Type == "" || f.Type == of.ObjectType) {
 			total += int(of.Live)
 		}
 	}
 	return total
 }
 
-// readList reads one page. In the order of objects it is read by its key; anything else is made from the snapshot that all share, or, where there are
+// readList reads one page. In the order of objects it is read by its key; anything else is made from the snapshot that all share, or,
+// where there are
 // more locks than a snapshot has, by the database as far as that can.
 func (c *console) readList(ctx context.Context, f filter) (listed, error) {
 	request, err := f.request()

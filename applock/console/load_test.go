@@ -27,7 +27,8 @@ func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (q *queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// Goal: a page of ten thousand locks is two queries on a server, one for the locks and one for who waits, also for who may change things, whose rights are not asked for with each
+// Goal: a page of ten thousand locks is two queries on a server, one for the locks and one for who waits, also for who may change
+// things, whose rights are not asked for with each
 // page. Method: count what goes to PostgreSQL; and the time of fifty first pages, which is told and not judged: docs/console.md has it.
 func TestPageIsTwoQueries(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,8 @@ func (s *snapshot) queues(objectType string) []queue {
 		slices.SortFunc(waiters, func(a, b applock.Waiter) int {
 			return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Owner.Operator, b.Owner.Operator))
 		})
-		queues = append(queues, queue{Object: object, Lock: s.lockOn(waiters[0]), Waiters: waiters[:min(len(waiters), namesOfQueue)], All: len(waiters)})
+		named := waiters[:min(len(waiters), namesOfQueue)]
+		queues = append(queues, queue{Object: object, Lock: s.lockOn(waiters[0]), Waiters: named, All: len(waiters)})
 	}
 	slices.SortFunc(queues, func(a, b queue) int {
 		return cmp.Or(a.Waiters[0].Since.Compare(b.Waiters[0].Since), a.Object.Compare(b.Object))
@@ -133,7 +134,8 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 	}
 	queues := all.queues("")
 	data := nowShown{
-		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters), Locks: len(all.rows), Most: all.shares(), Cut: all.cut,
+		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters),
+		Locks: len(all.rows), Most: all.shares(), Cut: all.cut,
 		Department: department, Verbs: c.allowedOf(ctx, []string{"transfer", "release"}),
 	}
 	ending, err := c.readList(ctx, filter{Within: "1h", Sort: byLeft})
@@ -149,13 +151,13 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 
 // readHappened returns the newest events of a department, no more than some, and the event to go on behind, zero for none. An event is of a
 // department that has lost or got something by it.
-func (c *console) readHappened(ctx context.Context, request applock.HistoryRequest, department string, rows int) ([]applock.Event, int64, error) {
+func (c *console) readHappened(
+	ctx context.Context, request applock.HistoryRequest, department string, rows int,
+) (found []applock.Event, last int64, err error) {
 	request.NewestFirst, request.PageSize = true, rows+1
 	if department != "" {
 		request.PageSize = applock.DefaultPageSize
 	}
-	var found []applock.Event
-	var last int64
 	read := 0
 	for event, err := range clientOf(ctx).History(ctx, request) {
 		if err != nil {

@@ -41,7 +41,8 @@ func (d desk) handOver(t *testing.T, grant applock.Grant, operator, department, 
 	}
 }
 
-// Goal: the search finds any part of an object, an operator, a department or a note, whatever the case and the blanks around, all words of it, and an
+// Goal: the search finds any part of an object, an operator, a department or a note, whatever the case and the blanks around, all
+// words of it, and an
 // object that nobody holds. Method: searches among twenty thousand locks, and what each page has.
 func TestSearch(t *testing.T) {
 	t.Parallel()
@@ -77,7 +78,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Goal: the first page has who blocks whom, grouped by object, with the holder, the note and the deeds; what ends within the hour; what has happened, also of one
+// Goal: the first page has who blocks whom, grouped by object, with the holder, the note and the deeds; what ends within the hour;
+// what has happened, also of one
 // department only, the newest first; and who holds most. Method: a desk with all of it.
 func TestNow(t *testing.T) {
 	t.Parallel()
@@ -116,7 +118,8 @@ func TestNow(t *testing.T) {
 	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "1 waiting for 1 objects", "nobody holds it")
 }
 
-// Goal: what has happened is on pages, the newest first, each event once, also where a department has few of them. Method: many events of two departments.
+// Goal: what has happened is on pages, the newest first, each event once, also where a department has few of them. Method: many events
+// of two departments.
 func TestHistoryPages(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})
@@ -154,7 +157,8 @@ func TestHistoryPages(t *testing.T) {
 	d.see(t, "/history?after=x", http.StatusBadRequest)
 }
 
-// Goal: what an operator did and what others did with the operator's locks are told apart, and the head of each page leads there. Method: deeds of both kinds.
+// Goal: what an operator did and what others did with the operator's locks are told apart, and the head of each page leads there.
+// Method: deeds of both kinds.
 func TestDeskTellsDeedsFromInbox(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, supervisor())
@@ -240,7 +244,8 @@ func TestTimesAsPeopleSayThem(t *testing.T) {
 	}
 }
 
-// Goal: all who ask at the time, or within a second, share one look at the database, until something is known to have changed; a failure is told and not kept;
+// Goal: all who ask at the time, or within a second, share one look at the database, until something is known to have changed; a
+// failure is told and not kept;
 // who gives up does not end it for others. Method: readers that the test answers, in a time of its own.
 func TestSnapshotsAreShared(t *testing.T) {
 	t.Parallel()
@@ -299,7 +304,8 @@ func TestSnapshotsAreShared(t *testing.T) {
 	})
 }
 
-// Goal: who changes something sees it in the next page, however fresh the snapshot is. Method: a release between two looks at a list in memory.
+// Goal: who changes something sees it in the next page, however fresh the snapshot is. Method: a release between two looks at a list
+// in memory.
 func TestOwnChangeIsSeen(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, supervisor())
@@ -311,7 +317,8 @@ func TestOwnChangeIsSeen(t *testing.T) {
 	check(t, d.see(t, "/locks?q=42", http.StatusOK), "No lock has “42”")
 }
 
-// Goal: where there are more locks than a snapshot has, lists that the database can sort are still whole, others say why there are none, and the first page says what it
+// Goal: where there are more locks than a snapshot has, lists that the database can sort are still whole, others say why there are
+// none, and the first page says what it
 // has counted. Method: a snapshot of two, and four locks.
 func TestMoreLocksThanASnapshot(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,8 @@ func lasting(d time.Duration) string {
 	}
 }
 
-// said returns when something was or will be, as people say it: the time of today, the weekday in the days around it, the day in this year, and
+// said returns when something was or will be, as people say it: the time of today, the weekday in the days around it, the day in this
+// year, and
 // else the year. The zone is UTC, which the page says.
 func said(t, now time.Time) string {
 	t, now = t.UTC(), now.UTC()

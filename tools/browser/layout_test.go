@@ -71,7 +71,8 @@ const outside = `Array.from(document.querySelectorAll("body *")).filter((e) => {
   return box.width > 0 && (box.right > innerWidth + 1 || box.left < -1 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== "visible");
 }).map((e) => e.outerHTML.slice(0, 80))`
 
-// Goal: at no width between 400 and 1,280 pixels, nor at those of a telephone and of a large screen, does anything stick out or hide. Method: each
+// Goal: at no width between 400 and 1,280 pixels, nor at those of a telephone and of a large screen, does anything stick out or hide.
+// Method: each
 // page at each width, and the boxes of its elements.
 func TestNothingSticksOut(t *testing.T) {
 	t.Parallel()
@@ -91,7 +92,8 @@ func TestNothingSticksOut(t *testing.T) {
 	}
 }
 
-// Goal: twenty locks are seen at once at 1280 by 800, none of their names is broken, and the width of a large screen is used. Method: boxes.
+// Goal: twenty locks are seen at once at 1280 by 800, none of their names is broken, and the width of a large screen is used. Method:
+// boxes.
 func TestTwentyRows(t *testing.T) {
 	t.Parallel()
 	d := crowded(t)
@@ -115,7 +117,8 @@ func TestTwentyRows(t *testing.T) {
 	}
 }
 
-// Goal: the list sorts by each column both ways, and what is filtered is a chip that takes the filter away. Method: clicks on the heads and on a chip.
+// Goal: the list sorts by each column both ways, and what is filtered is a chip that takes the filter away. Method: clicks on the
+// heads and on a chip.
 func TestHeadsAndChips(t *testing.T) {
 	t.Parallel()
 	d := crowded(t)
@@ -140,7 +143,8 @@ func TestHeadsAndChips(t *testing.T) {
 	p.lacks(t, "department Billing ×")
 }
 
-// Goal: a supervisor finds a lock, goes from row to row and opens one by the keyboard alone, is told the keys, and can turn them off. Method: keys.
+// Goal: a supervisor finds a lock, goes from row to row and opens one by the keyboard alone, is told the keys, and can turn them off.
+// Method: keys.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	d := crowded(t)

@@ -149,7 +149,12 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	d := crowded(t)
 	p := newPerson(t)
-	press := func(keys string) { p.do(t, chromedp.KeyEvent(keys)) }
+	press := func(keys string) {
+		t.Helper()
+		// The script has run that takes keys.
+		p.awaits(t, "document.readyState === 'complete' && !document.getElementById('keys-open').hidden")
+		p.do(t, chromedp.KeyEvent(keys))
+	}
 	p.opens(t, d, "history")
 	press("/")
 	p.awaits(t, "document.activeElement.id === 'q'")

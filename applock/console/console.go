@@ -128,10 +128,13 @@ func newConsole(client *applock.Client, config Config) *console {
 
 func (c *console) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", c.live(c.listPage))
+	mux.HandleFunc("GET /{$}", c.live(c.nowPage))
+	mux.HandleFunc("GET /locks", c.live(c.listPage))
 	mux.HandleFunc("GET /object", c.live(c.objectPage))
 	mux.HandleFunc("GET /operator", c.live(c.operatorPage))
 	mux.HandleFunc("GET /waiters", c.live(c.waitersPage))
+	mux.HandleFunc("GET /history", c.live(c.historyPage))
+	mux.HandleFunc("GET /policies", c.live(c.policiesPage))
 	mux.HandleFunc("GET /statistics", c.page(c.statisticsPage))
 	mux.HandleFunc("GET /health", c.page(c.healthPage))
 	for _, verb := range verbs() {
@@ -170,7 +173,7 @@ func (c *console) noPage(w http.ResponseWriter, r *http.Request, mux *http.Serve
 }
 
 // staticFiles returns the names of what everybody gets, also who is not signed in yet.
-func staticFiles() []string { return []string{"style.css", "script.js", "icon.svg"} }
+func staticFiles() []string { return []string{"style.css", "script.js", "keys.js", "icon.svg"} }
 
 // static answers with the file of that name.
 func static(name string) http.HandlerFunc {
@@ -191,14 +194,16 @@ type view struct {
 	// here is the address of the menu's entry.
 	here string
 	data any
+	// search is what the box of every page has in it.
+	search string
 	// location is where the browser is to go instead, relative to this page.
 	location string
 }
 
 // shown is what a template gets.
 type shown struct {
-	Title, Here, Person, Role string
-	MayChange                 bool
+	Title, Here, Person, Role, Search string
+	MayChange                         bool
 	// HasSession is true where there is one to end.
 	HasSession bool
 	// Live is nil for a page that stays as it is.
@@ -214,7 +219,7 @@ func (c *console) shownTo(ctx context.Context, v view, state *liveness) shown {
 	_, hasSession := c.config.SignIn.(Sessions)
 	return shown{
 		Title: v.title, Here: v.here, Person: who.person, Role: who.role, MayChange: len(trueOf(c.allowed(ctx))) > 0,
-		HasSession: hasSession, Live: state, Data: v.data,
+		HasSession: hasSession, Live: state, Search: v.search, Data: v.data,
 	}
 }
 
@@ -305,11 +310,11 @@ func (c *console) explain(err error) (status int, text string) {
 		{errFormLate, http.StatusRequestTimeout, c.texts["error.form-late"]},
 		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},
 		{applock.ErrInvalid, http.StatusBadRequest, applock.ErrInvalid.Error()},
-		{applock.ErrReadOnly, http.StatusServiceUnavailable, applock.ErrReadOnly.Error()},
+		{applock.ErrReadOnly, http.StatusServiceUnavailable, c.texts["error.read-only"]},
 		{applock.ErrPrivilege, http.StatusForbidden, applock.ErrPrivilege.Error()},
 		{applock.ErrOutcomeUnknown, http.StatusGatewayTimeout, applock.ErrOutcomeUnknown.Error()},
-		{applock.ErrSchema, http.StatusServiceUnavailable, applock.ErrSchema.Error()},
-		{applock.ErrUnreachable, http.StatusServiceUnavailable, applock.ErrUnreachable.Error()},
+		{applock.ErrSchema, http.StatusServiceUnavailable, c.texts["error.schema"]},
+		{applock.ErrUnreachable, http.StatusServiceUnavailable, c.texts["error.unreachable"]},
 		{applock.ErrBusy, http.StatusServiceUnavailable, applock.ErrBusy.Error()},
 		{applock.ErrContention, http.StatusServiceUnavailable, applock.ErrContention.Error()},
 		{context.DeadlineExceeded, http.StatusGatewayTimeout, c.texts["error.late"]},
@@ -326,7 +331,7 @@ func (c *console) argument(name string) string {
 	label := map[string]string{
 		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",
 		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
-		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after",
+		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after", "Since": "label.back",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
 	}[name]
 	if label == "" {

@@ -42,7 +42,7 @@ func BenchmarkViewers(b *testing.B) {
 					asking.Go(func() {
 						time.Sleep(DefaultInterval * time.Duration(i) / time.Duration(viewers))
 						begun := time.Now()
-						version, err := askFor(b.Context(), browsers, server.URL+"/?within=1h&sort=left", versions[i])
+						version, err := askFor(b.Context(), browsers, server.URL+"/locks?within=1h&sort=left", versions[i])
 						if err != nil {
 							b.Error(err)
 						}

@@ -26,21 +26,6 @@ func (c *console) readWaiters(ctx context.Context, request applock.WaitersReques
 	return longest, all, nil
 }
 
-// readEvents returns the newest events, the newest first, no more than a page has.
-func (c *console) readEvents(ctx context.Context, request applock.HistoryRequest) ([]applock.Event, error) {
-	request.PageSize, request.NewestFirst = rowsOfPage, true
-	var newest []applock.Event
-	for event, err := range clientOf(ctx).History(ctx, request) {
-		if err != nil {
-			return nil, err
-		}
-		if newest = append(newest, event); len(newest) == rowsOfPage {
-			break
-		}
-	}
-	return newest, nil
-}
-
 // objectShown is an object's page.
 type objectShown struct {
 	Object applock.Object
@@ -65,7 +50,8 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 	if data.Waiters, _, err = c.readWaiters(r.Context(), request); err != nil {
 		return view{}, err
 	}
-	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID})
+	history := applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID}
+	data.Events, _, err = c.readHappened(r.Context(), history, "", rowsOfPage)
 	return view{template: "object", title: object.String(), data: data}, err
 }
 
@@ -87,9 +73,13 @@ type deskShown struct {
 	Rows     []row
 	More     string
 	Waits    []applock.Waiter
-	Events   []applock.Event
-	Verbs    []string
+	// Inbox is what others did with the operator's locks, and Deeds what the operator did: the newest first, of the newest events.
+	Inbox, Deeds []applock.Event
+	Verbs        []string
 }
+
+// eventsOfDesk is how many of the newest events of an operator are looked through.
+const eventsOfDesk = 500
 
 func (c *console) operatorPage(r *http.Request) (view, error) {
 	data := deskShown{Operator: r.URL.Query().Get("name"), Verbs: c.allowedOf(r.Context(), verbsOfMany())}
@@ -104,23 +94,40 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 	if data.Waits, _, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
 		return view{}, err
 	}
-	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{Operator: data.Operator})
+	events, _, err := c.readHappened(r.Context(), applock.HistoryRequest{Operator: data.Operator}, "", eventsOfDesk)
+	for _, event := range events {
+		if event.Actor == data.Operator {
+			data.Deeds = append(data.Deeds, event)
+		} else {
+			data.Inbox = append(data.Inbox, event)
+		}
+	}
+	data.Deeds, data.Inbox = data.Deeds[:min(len(data.Deeds), rowsOfPage)], data.Inbox[:min(len(data.Inbox), rowsOfPage)]
 	title := fmt.Sprintf(c.texts["title.operator"], data.Operator)
 	return view{template: "operator", title: title, data: data}, err
 }
 
-// queueShown is the page of those who wait.
-type queueShown struct {
-	Type    string
-	Waiters []applock.Waiter
-	All     int
+// queuesShown is the page of those who wait.
+type queuesShown struct {
+	Type   string
+	Queues []queue
+	// Blocked is how many objects somebody waits for, and Waiting how many wait.
+	Blocked, Waiting int
+	Verbs            []string
 }
 
 func (c *console) waitersPage(r *http.Request) (view, error) {
-	data := queueShown{Type: r.URL.Query().Get("type")}
-	var err error
-	data.Waiters, data.All, err = c.readWaiters(r.Context(), applock.WaitersRequest{ObjectType: data.Type})
-	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", data: data}, err
+	data := queuesShown{Type: strings.TrimSpace(r.URL.Query().Get("type")), Verbs: c.allowedOf(r.Context(), []string{"transfer", "release"})}
+	all, err := askerOf(r.Context()).database.readShared(r.Context(), c.config.Timeout)
+	if err != nil {
+		return view{}, err
+	}
+	queues := all.queues(data.Type)
+	data.Blocked, data.Queues = len(queues), queues[:min(len(queues), rowsOfPage)]
+	for _, queue := range queues {
+		data.Waiting += queue.All
+	}
+	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", data: data}, nil
 }
 
 // statisticsShown is the page of the statistics.

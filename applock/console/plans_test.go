@@ -102,7 +102,7 @@ func TestSelectedLocks(t *testing.T) {
 	for object, operator := range map[string]string{"a:1": "JDOE", "a:2": "JDOE", "a:3": "BJONES", "a:4": "JDOE"} {
 		d.get(t, object, operator, time.Hour)
 	}
-	page := d.see(t, "/", http.StatusOK)
+	page := d.see(t, "/locks", http.StatusOK)
 	form := url.Values{}
 	for _, box := range regexp.MustCompile(`<input type="checkbox" form="selected" name="lock" value="([^"]*)" aria-label="Select a:[123]">`).FindAllStringSubmatch(page, -1) {
 		form.Add("lock", strings.ReplaceAll(box[1], "&amp;", "&"))
@@ -137,7 +137,7 @@ func TestSelectedLocks(t *testing.T) {
 	}
 	looks := newDesk(t, Config{})
 	looks.get(t, "a:1", "JDOE", time.Hour)
-	if strings.Contains(looks.see(t, "/", http.StatusOK), "checkbox\" form") {
+	if strings.Contains(looks.see(t, "/locks", http.StatusOK), "checkbox\" form") {
 		t.Error("who may only look can select")
 	}
 }

@@ -11,9 +11,9 @@ import (
 // name. Method: what the fuzzer thinks of, sent by somebody who may change everything, and a look at the lock.
 func FuzzRequests(f *testing.F) {
 	for _, path := range []string{
-		"", "object", "operator", "waiters", "statistics", "health", "plan", "answer", "script.js", "../object", "nonsense\x00",
+		"", "locks", "history", "policies", "object", "operator", "waiters", "statistics", "health", "plan", "answer", "script.js", "../object", "nonsense\x00",
 	} {
-		f.Add(false, path, "name=customer%3A42&sort=left&after=customer%3A1&older=1d&within=1h&id=x", "")
+		f.Add(false, path, "name=customer%3A42&sort=left&after=customer%3A1&older=1d&within=1h&id=x&q=42&skip=1&since=1d", "")
 	}
 	for _, verb := range verbNames() {
 		f.Add(false, verb, "name=customer:42", "")

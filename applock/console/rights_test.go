@@ -207,7 +207,7 @@ func TestRightsAreKept(t *testing.T) {
 	if events := d.events(t); len(events) != 0 {
 		t.Errorf("the history has %+v", events)
 	}
-	check(t, d.see(t, "/", http.StatusOK), "No lock is held.")
+	check(t, d.see(t, "/locks", http.StatusOK), "No lock is held.")
 }
 
 // Goal: the rights of the database's user are the limit, whatever the console believes that a person may do: an auditor
@@ -224,7 +224,7 @@ func TestRightsOfTheDatabase(t *testing.T) {
 	auditor := deskOn(roleClient(t, owner, dsn, "auditor"), config)
 	auditor.console.own.rights.believeAll()
 	grant := deskOn(owner, config).get(t, "customer:42", "JDOE", time.Hour)
-	for _, page := range []string{"/", "/?sort=waiters", "/object?name=customer:42", "/operator?name=JDOE", "/waiters", "/statistics", "/health"} {
+	for _, page := range []string{"/", "/locks", "/locks?sort=waiters", "/history", "/policies", "/object?name=customer:42", "/operator?name=JDOE", "/waiters", "/statistics", "/health"} {
 		auditor.see(t, page, http.StatusOK)
 	}
 	for _, verb := range verbNames() {

@@ -25,12 +25,19 @@ type database struct {
 	rights *rights
 	// parts are what live pages show.
 	parts *shared[liveKey, livePart]
+	// snapshots are all locks at a time, and counts how many there are.
+	snapshots *shared[struct{}, *snapshot]
+	counts    *counts
+	// snapshotMost is locksOfSnapshot.
+	snapshotMost int
 }
 
 func newDatabase(client *applock.Client, config Config) *database {
 	return &database{
 		client: client, rights: &rights{now: time.Now},
-		parts: &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
+		parts:     &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
+		snapshots: &shared[struct{}, *snapshot]{results: map[struct{}]*result[*snapshot]{}},
+		counts:    &counts{client: client, now: time.Now}, snapshotMost: locksOfSnapshot,
 	}
 }
 

@@ -34,7 +34,7 @@ func TestValuesAreIsolated(t *testing.T) {
 	name, operator := url.QueryEscape(object.String()), url.QueryEscape(turned)
 	pages := map[string]string{}
 	for _, address := range []string{
-		"/", "/?sort=waiters", "/object?name=" + name, "/operator?name=" + operator, "/waiters", "/statistics",
+		"/", "/locks", "/locks?sort=-waiters&q=abc", "/history?operator=" + operator, "/policies", "/object?name=" + name, "/operator?name=" + operator, "/waiters", "/statistics",
 		"/transfer?name=" + name, "/take?name=" + name, "/release?name=" + name, "/note?name=" + name,
 	} {
 		pages[address] = d.see(t, address, http.StatusOK)

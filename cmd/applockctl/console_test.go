@@ -87,7 +87,7 @@ func TestConsole(t *testing.T) {
 		s := serveConsole(t, u, "--by", "mlee", "--may-change", "mlee")
 		same := func(*http.Request) {}
 		for page, want := range map[string]string{
-			"": "customer:42", "?sort=left&within=3650d": "customer:42", "operator?name=jdoe": "customer:42", "waiters": "Nobody waits", "health": "0 of them pending",
+			"": "Who blocks whom", "locks": "customer:42", "locks?sort=left&within=3650d": "customer:42", "operator?name=jdoe": "customer:42", "waiters": "Nobody waits", "health": "0 of them pending",
 			"statistics": "customer", "object?name=customer:42": `href="release?name=customer%3a42"`, "release?name=customer:42": "Show what will happen",
 		} {
 			if status, text := s.fetch(t, page, same); status != http.StatusOK || !strings.Contains(text, want) {

@@ -33,7 +33,7 @@ func TestLivePage(t *testing.T) {
 func aLivePage(t *testing.T, d *desk) {
 	t.Helper()
 	p := newPerson(t)
-	p.opens(t, d, "")
+	p.opens(t, d, "locks")
 	p.has(t, "No lock is held.")
 	p.do(t, chromedp.Evaluate("window.same = true", nil))
 	d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "2h")
@@ -69,7 +69,7 @@ func aLivePage(t *testing.T, d *desk) {
 		t.Error("the page was loaded again as a whole")
 	}
 
-	p.opens(t, d, "?sort=left")
+	p.opens(t, d, "locks?sort=left")
 	first := "document.querySelector('main tbody tr').textContent"
 	p.awaits(t, first+".includes('customer:43')")
 	p.do(t, chromedp.Evaluate(row+".mine = true; "+row+".querySelector('th a').focus()", nil))
@@ -88,7 +88,7 @@ func TestPause(t *testing.T) {
 	d := newDesk(t)
 	d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "50m")
 	p := newPerson(t)
-	p.opens(t, d, "")
+	p.opens(t, d, "locks")
 	p.has(t, "customer:42")
 	p.do(t, chromedp.Evaluate("window.asked = 0; const real = fetch; window.fetch = (...all) => { window.asked++; return real(...all) }; 0", nil))
 	p.awaits(t, "window.asked > 0")
@@ -146,7 +146,7 @@ func TestConsoleGoes(t *testing.T) {
 		d.serve(t)
 		p := newPerson(t)
 		p.do(t, network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"X-User": "mlee"}))
-		p.opens(t, d, "")
+		p.opens(t, d, "locks")
 		p.has(t, "customer:42")
 		p.do(t, chromedp.Evaluate("window.same = true", nil))
 		d.stop()
@@ -176,12 +176,12 @@ func TestDatabaseGoes(t *testing.T) {
 	name := strings.Trim(address.Path, "/")
 	address.Path = "/postgres"
 	one, other := newPerson(t), newPerson(t)
-	one.opens(t, d, "")
+	one.opens(t, d, "locks")
 	one.has(t, "customer:42")
 	execute(t, address.String(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS false")
 	execute(t, address.String(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
 	one.isStale(t)
-	other.opens(t, d, "")
+	other.opens(t, d, "locks")
 	other.has(t, "That did not work")
 	execute(t, address.String(), "ALTER DATABASE "+name+" ALLOW_CONNECTIONS true")
 	for _, p := range []person{one, other} {

@@ -42,9 +42,9 @@ func TestTokenOfTheAddress(t *testing.T) {
 	p := newPerson(t)
 	p.in[d.console] = true
 	token := <-d.tokens
-	p.opens(t, d, "?type=customer&token="+token)
+	p.opens(t, d, "locks?type=customer&token="+token)
 	p.has(t, "You are mlee", "customer:42")
-	if got := p.page(t, d); got != "?type=customer" {
+	if got := p.page(t, d); got != "locks?type=customer" {
 		t.Errorf("the browser is at %s", got)
 	}
 	stranger.opens(t, d, "?token="+token)

@@ -4,20 +4,32 @@
   "use strict";
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "local";
 
-  // Written as without a script, but in the reader's zone, which is said with each time: a table may be pasted anywhere. What
-  // the server has written, with the seconds, is told by the pointer.
-  const format = new Intl.DateTimeFormat("en-GB", {
-    year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+  // Written as without a script, but in the reader's zone: the time of today, the weekday in the days around it, the day in this year, and else
+  // the year. The whole time, with the zone, is told by the pointer, and to those who listen.
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short", hourCycle: "h23",
   });
   const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const weekday = new Intl.DateTimeFormat("en-GB", { weekday: "short" });
+  const month = new Intl.DateTimeFormat("en-GB", { month: "short" });
+
+  function asSpoken(at, part) {
+    const now = new Date();
+    if (at.toDateString() === now.toDateString()) return part.hour + ":" + part.minute;
+    if (Math.abs(at - now) < 6 * 86400 * 1000) return weekday.format(at) + " " + part.hour + ":" + part.minute;
+    const day = Number(part.day) + " " + month.format(at).slice(0, 3) + " ";
+    return at.getFullYear() === now.getFullYear() ? day + part.hour + ":" + part.minute : day + part.year;
+  }
 
   function localTimes(root) {
     for (const time of root.querySelectorAll("time")) {
+      const at = new Date(time.dateTime);
       const part = {};
-      for (const { type, value } of format.formatToParts(new Date(time.dateTime))) part[type] = value;
-      const seconds = time.closest("dl") ? ":" + part.second : "";
-      time.title = time.textContent;
-      time.textContent = part.year + "-" + part.month + "-" + part.day + " " + part.hour + ":" + part.minute + seconds + " " + part.timeZoneName;
+      for (const { type, value } of parts.formatToParts(at)) part[type] = value;
+      const whole = part.year + "-" + part.month + "-" + part.day + " " + part.hour + ":" + part.minute + ":" + part.second + " " + part.timeZoneName;
+      const spoken = time.hasAttribute("title"); // else it has been written as a whole
+      if (spoken) time.title = whole;
+      time.textContent = spoken ? asSpoken(at, part) : whole;
     }
   }
 
@@ -36,13 +48,12 @@
   }
 
   function lasting(seconds) {
-    const parts = [];
-    for (const [letter, length] of [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]]) {
-      const number = Math.floor(seconds / length);
-      if (number > 0 || parts.length > 0) parts.push(number + letter);
-      seconds %= length;
-    }
-    return parts.slice(0, 2).join(" ") || "0s";
+    const minutes = Math.floor(seconds / 60), hours = Math.floor(seconds / 3600), days = Math.floor(seconds / 86400);
+    if (seconds < 60) return seconds + " s";
+    if (minutes < 60) return minutes + " m";
+    if (days >= 7 || (days > 0 && hours % 24 === 0)) return days + " d";
+    if (days > 0) return days + " d " + hours % 24 + " h";
+    return minutes % 60 === 0 ? hours + " h" : hours + " h " + minutes % 60 + " m";
   }
 
   // Shows what a page has that has just come, in times and counters.

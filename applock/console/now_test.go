@@ -261,7 +261,7 @@ func TestSnapshotsAreShared(t *testing.T) {
 		d.get(t, "customer:42", "JDOE", time.Hour)
 		var asking sync.WaitGroup
 		for i := range 10 {
-			asking.Go(func() { check(t, d.see(t, fmt.Sprintf("/locks?q=42&older=%ds", i+1), http.StatusOK), "in all") })
+			asking.Go(func() { check(t, d.see(t, fmt.Sprintf("/locks?q=42&within=%dh", i+2), http.StatusOK), "in all") })
 		}
 		synctest.Wait()
 		time.Sleep(time.Minute / 2)

@@ -29,8 +29,9 @@ func (p pipes) Close() error {
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
 const (
-	halfForm  = "POST /release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nname="
-	wholeForm = "POST /release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5\r\n\r\nname="
+	formHead  = "POST /release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+	halfForm  = formHead + "Content-Length: 100\r\n\r\nname="
+	wholeForm = formHead + "Content-Length: 5\r\n\r\nname="
 )
 
 // speak sends a text to a server within a bubble of synctest, and returns the other end, which the caller reads and closes.
@@ -54,8 +55,8 @@ type anybody string
 
 func (a anybody) Identify(*http.Request) (Person, error) { return Person{Name: string(a)}, nil }
 
-// Goal: a form that never ends does not hold a connection, also not of somebody who does not get in; who gets in is told. Method: half a form,
-// in a time of the test's own.
+// Goal: a form that never ends does not hold a connection, also not of somebody who does not get in; who gets in is told. Method: half a
+// form, in a time of the test's own.
 func TestFormsHaveADeadline(t *testing.T) {
 	t.Parallel()
 	for _, signIn := range []SignIn{nobody{}, anybody("MLEE")} {

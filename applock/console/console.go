@@ -84,8 +84,7 @@ type console struct {
 	own       *database
 	databases []*database
 	// counters finds the counters in a page.
-	counters  *regexp.Regexp
-	bodyLimit time.Duration
+	counters *regexp.Regexp
 }
 
 // Handler returns the pages, for any path that ends in a slash:
@@ -117,7 +116,7 @@ func newConsole(client *applock.Client, config Config) *console {
 	texts := english()
 	c := &console{
 		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), noting: make(chan struct{}, 1),
-		counters: regexp.MustCompile(countersPattern), bodyLimit: bodyLimit,
+		counters: regexp.MustCompile(countersPattern),
 	}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -24,32 +23,12 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
 		if r.ContentLength != 0 {
-			r.Body = c.limited(w, r.Body)
+			// A form has to arrive in time, also where the server reads it because the console refuses without a look. When all is there the
+			// server ends the limit: what the page does may take longer, and the connection is for other requests.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)) // not every writer can
 		}
 		inner.ServeHTTP(w, r)
 	})
-}
-
-// limited has a body arrive in time. The server reads it, too, where the console refuses without a look. When all is there the limit
-// ends: what the page does may take longer, and the connection is for other requests.
-func (c *console) limited(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
-	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(c.bodyLimit)) // not every writer can
-	return &limitedBody{ReadCloser: body, arrived: func() { _ = connection.SetReadDeadline(time.Time{}) }}
-}
-
-// limitedBody tells when it has arrived.
-type limitedBody struct {
-	io.ReadCloser
-	arrived func()
-}
-
-func (b *limitedBody) Read(buffer []byte) (read int, err error) {
-	read, err = b.ReadCloser.Read(buffer)
-	if errors.Is(err, io.EOF) {
-		b.arrived()
-	}
-	return read, err
 }
 
 // signedIn serves the files of the pages to everybody, and the rest to those whom the sign-in knows.
@@ -164,8 +143,8 @@ func pageOf(page string) string {
 	return relative.String()
 }
 
-// sendToSignIn has a person sign in who wants to see a page. Who has done so, and does not get in nevertheless, is told. What a script or a form asks for is refused: it cannot be asked for
-// again when the browser comes back.
+// sendToSignIn has a person sign in who wants to see a page. Who has done so, and does not get in nevertheless, is told. What a script or a
+// form asks for is refused: it cannot be asked for again when the browser comes back.
 func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	var refused *RefusedError

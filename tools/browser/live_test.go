@@ -40,6 +40,7 @@ func aLivePage(t *testing.T, d *desk) {
 	p.has(t, "customer:42")
 	row := rowOf("customer:42")
 	p.do(t, chromedp.Evaluate(row+".mine = true", nil))
+	tick := row + ".querySelector('[name=lock]').checked"
 	kept := func(what, expression string) {
 		t.Helper()
 		if !asks[bool](t, p, row+".mine === true && "+expression) {
@@ -53,10 +54,11 @@ func aLivePage(t *testing.T, d *desk) {
 	p.has(t, "customer:43")
 	kept("the focus", "document.activeElement.textContent === 'customer:42'")
 
-	p.do(t, chromedp.Evaluate("getSelection().selectAllChildren("+row+".querySelector('th')); 0", nil))
+	p.do(t, chromedp.Evaluate("getSelection().selectAllChildren("+row+".querySelector('th a')); "+tick+" = true; 0", nil))
 	d.run(t, "get", "customer:41", "--operator", "asmith", "--ttl", "3h")
 	p.has(t, "customer:41")
 	kept("the selection", "getSelection().toString() === 'customer:42'")
+	kept("the tick", tick)
 
 	p.do(t, chromedp.Evaluate("document.querySelector('details').open = true", nil), chromedp.SendKeys(`input[name="operator"]`, "jd", chromedp.ByQuery))
 	d.run(t, "note", "customer:42", "--operator", "jdoe", "waits for documents")
@@ -65,6 +67,10 @@ func aLivePage(t *testing.T, d *desk) {
 	d.run(t, "release", "customer:41", "--operator", "asmith")
 	p.lacks(t, "customer:41")
 	kept("what was typed", "document.activeElement.name === 'operator' && document.activeElement.value === 'jd'")
+	kept("the tick", tick)
+	d.run(t, "release", "customer:42", "--operator", "jdoe")
+	d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "2h")
+	p.awaits(t, row+" !== undefined && !"+tick) // it was for the other grant
 	if !asks[bool](t, p, "window.same === true") {
 		t.Error("the page was loaded again as a whole")
 	}

@@ -11,19 +11,18 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// readWaiters returns those who have waited longest, no more than a page has, and how many there are.
-func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []applock.Waiter, all int, err error) {
+// readWaiters returns those who have waited longest, no more than a page has.
+func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []applock.Waiter, err error) {
 	request.PageSize = applock.MaxPageSize
 	for waiter, err := range clientOf(ctx).Waiters(ctx, request) {
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		all++
 		at, _ := slices.BinarySearchFunc(longest, waiter, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
 		longest = slices.Insert(longest, at, waiter)
 		longest = longest[:min(len(longest), rowsOfPage)]
 	}
-	return longest, all, nil
+	return longest, nil
 }
 
 // objectShown is an object's page.
@@ -47,7 +46,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID}
-	if data.Waiters, _, err = c.readWaiters(r.Context(), request); err != nil {
+	if data.Waiters, err = c.readWaiters(r.Context(), request); err != nil {
 		return view{}, err
 	}
 	history := applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID}
@@ -91,7 +90,7 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	data.Rows, data.More = held.Rows, held.More
-	if data.Waits, _, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
+	if data.Waits, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
 		return view{}, err
 	}
 	events, _, err := c.readHappened(r.Context(), applock.HistoryRequest{Operator: data.Operator}, "", eventsOfDesk)

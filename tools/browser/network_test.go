@@ -49,6 +49,6 @@ func TestTokenOfTheAddress(t *testing.T) {
 	}
 	stranger.opens(t, d, "?token="+token)
 	stranger.has(t, "This address has been used")
-	stranger.opens(t, d, "?token="+<-d.tokens)
+	stranger.opens(t, d, "locks?token="+<-d.tokens)
 	stranger.has(t, "customer:42")
 }

@@ -1,179 +1,145 @@
 package console
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
-	"log/slog"
+	"html/template"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
 )
 
-// deed is what somebody wants to be done with a lock: what a form carries.
+// rowsOfPlan is how many locks one confirmation is about: each of them is on the page.
+const rowsOfPlan = 500
+
+// deed is what somebody wants to be done with locks: what a form carries.
 type deed struct {
-	object applock.Object
-	// holder and fence are the grant that was on the page.
-	holder string
-	fence  applock.Fence
-	to     applock.Owner
-	// reason is for the history; of a note its text.
-	reason string
-	// by is who does it.
-	by string
+	// Locks are the grants that were on the page.
+	Locks []applock.Key
+	// Desk is the operator all of whose locks are meant, or those of Type. After is the last object of the plan before, and Next that of
+	// this plan, where there are more.
+	Desk, Type  string
+	After, Next applock.Object
+	To          applock.Owner
+	// Unknown is a name that nobody is known by, and that is meant all the same.
+	Unknown string
+	// Text is the reason, for the history; of a note its text. Old is what the note said on the page.
+	Text, Old string
+	// Carry is true where notes go over to the new grants.
+	Carry bool
+	// By is who does it.
+	By string
 }
 
-// verb is something that can be done with a lock. Another one is another entry in verbs.
+// ownerAfter is who gets a lock. Without a department of the new holder's the lock stays in its own.
+func (d deed) ownerAfter(lock applock.Lock) applock.Owner {
+	return applock.Owner{Operator: d.To.Operator, Department: cmp.Or(d.To.Department, lock.Owner.Department)}
+}
+
+// verb is something that can be done with locks. Another one is another entry in verbs.
 type verb struct {
-	name string
-	// hands is true where the form asks to whom.
-	hands bool
-	// limit is how many characters the reason, or the note, may have.
-	limit int
+	Name string
+	// Hands is true where the form asks to whom, and Gives where somebody gets a new grant.
+	Hands, Gives bool
+	// Many is true where it can be done with several locks at once. The grants end, and their notes with them.
+	Many bool
+	// Limit is how many characters the reason, or the note, may have.
+	Limit int
 	// argument is what the reason is called in errors.
 	argument string
-	do       func(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error)
+	// call is one call to the database, on a grant.
+	call func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) (applock.Grant, error)
 }
 
-func verbs() map[string]verb {
-	return map[string]verb{
-		"transfer": {name: "transfer", hands: true, limit: applock.MaxReasonLength, argument: "Reason", do: transfer},
-		"take":     {name: "take", limit: applock.MaxReasonLength, argument: "Reason", do: take},
-		"release":  {name: "release", limit: applock.MaxReasonLength, argument: "Reason", do: release},
-		"note":     {name: "note", limit: applock.MaxNoteLength, argument: "Note", do: note},
+// verbs returns the verbs in the order of the page.
+func verbs() []verb {
+	return []verb{
+		{Name: "transfer", Hands: true, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: transfer},
+		{Name: "take", Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: take},
+		{Name: "release", Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: release},
+		{Name: verbNote, Limit: applock.MaxNoteLength, argument: "Note", call: note},
 	}
 }
 
-// verbNames returns the verbs in the order of the page.
-func verbNames() []string { return []string{"transfer", "take", "release", "note"} }
+const verbNote = "note"
 
-// transfer hands a lock over. The procedure compares the holder; that it is still the same grant of that holder is looked
-// up before.
-func transfer(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	lock, err := client.Inquire(ctx, d.object)
-	if err != nil {
-		return "", applock.Holder{}, err
-	}
-	if lock.Fence != d.fence {
-		return "", applock.Holder{}, &applock.HeldError{Object: d.object, Holder: holderOf(lock)}
-	}
-	return handOver(ctx, client, d)
+// verbNames returns the names of the verbs, and verbsOfMany those for several locks.
+func verbNames() []string { return namesOf(verbs()) }
+
+func verbsOfMany() []string {
+	return namesOf(slices.DeleteFunc(verbs(), func(v verb) bool { return !v.Many }))
 }
 
-func handOver(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	grant, err := client.Transfer(ctx, applock.TransferRequest{Object: d.object, From: d.holder, To: d.to, Actor: d.by, Reason: d.reason})
-	return grant.Outcome, applock.Holder{Owner: grant.Owner, Fence: grant.Fence, ExpiresAt: grant.ExpiresAt, Left: grant.Left}, err
+func namesOf(verbs []verb) []string {
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.Name
+	}
+	return names
 }
 
-// take is for who does it: the procedure compares the fence.
-func take(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	taken, err := client.Take(ctx, applock.TakeRequest{
-		Object: d.object, Owner: applock.Owner{Operator: d.by}, ExpectedFence: d.fence, Reason: d.reason,
+// transfer has the database compare the holder. That it is the same grant was looked up right before.
+func transfer(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) (applock.Grant, error) {
+	return client.Transfer(ctx, applock.TransferRequest{
+		Object: lock.Object, From: lock.Owner.Operator, To: d.ownerAfter(lock), Actor: d.By, Reason: d.Text,
 	})
-	return taken.Outcome, applock.Holder{Owner: taken.Owner, Fence: taken.Fence, ExpiresAt: taken.ExpiresAt, Left: taken.Left}, err
 }
 
-func release(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	outcome, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: d.object, Operator: d.holder, Fence: d.fence}, Actor: d.by, Reason: d.reason})
-	return outcome, applock.Holder{}, err
+func take(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) (applock.Grant, error) {
+	return client.Take(ctx, applock.TakeRequest{Object: lock.Object, Owner: d.ownerAfter(lock), ExpectedFence: lock.Fence, Reason: d.Text})
 }
 
-func note(ctx context.Context, client *applock.Client, d deed) (applock.Outcome, applock.Holder, error) {
-	err := client.Note(ctx, applock.Key{Object: d.object, Operator: d.holder, Fence: d.fence}, d.reason)
-	return applock.OutcomeNoted, applock.Holder{Owner: applock.Owner{Operator: d.holder}, Fence: d.fence, Note: d.reason}, err
+func release(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) (applock.Grant, error) {
+	outcome, err := client.Release(ctx, applock.ReleaseRequest{Key: lock.Key(), Actor: d.By, Reason: d.Text})
+	return applock.Grant{Outcome: outcome}, err
 }
 
-func holderOf(lock applock.Lock) applock.Holder {
-	return applock.Holder{Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note}
+func note(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) (applock.Grant, error) {
+	err := client.Note(ctx, lock.Key(), d.Text)
+	return applock.Grant{Outcome: applock.OutcomeNoted, Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt}, err
 }
 
-// formShown is a form, and the page that asks whether it is meant.
-type formShown struct {
-	Verb   string
-	Hands  bool
-	Limit  int
-	Object applock.Object
-	Lock   *applock.Lock
-	// Holder and Fence are what the form carries.
-	Holder string
-	Fence  applock.Fence
-	To     applock.Owner
-	Reason string
-	// Problem is what was wrong with the form.
-	Problem string
-	Waiters []applock.Waiter
+// grantOf names a grant in a form, and keyOf reads that.
+func grantOf(key applock.Key) string {
+	return url.Values{"name": {key.Object.String()}, "holder": {key.Operator}, "fence": {strconv.FormatInt(int64(key.Fence), 10)}}.Encode()
 }
 
-func (v verb) shown(d deed) formShown {
-	return formShown{Verb: v.name, Hands: v.hands, Limit: v.limit, Object: d.object, Holder: d.holder, Fence: d.fence, To: d.to, Reason: d.reason}
-}
-
-// formPage asks for what a verb must know.
-func (c *console) formPage(v verb) func(*http.Request) (view, error) {
-	return func(r *http.Request) (view, error) {
-		if !c.allowed(r.Context())[v.name] {
-			return view{}, errMayNot
-		}
-		object, err := applock.ParseObject(r.URL.Query().Get("name"))
-		if err != nil {
-			return view{}, err
-		}
-		lock, err := c.inquire(r.Context(), object)
-		if err != nil {
-			return view{}, err
-		}
-		data := v.shown(deed{object: object})
-		if lock != nil {
-			data.Lock, data.Holder, data.Fence = lock, lock.Owner.Operator, lock.Fence
-		}
-		return c.formView(v, data, 0), nil
+func keyOf(text string) (applock.Key, error) {
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return applock.Key{}, errNoLock
 	}
-}
-
-func (c *console) formView(v verb, data formShown, status int) view {
-	title := fmt.Sprintf(c.texts["title."+v.name], data.Object)
-	return view{template: "form", status: status, title: title, data: data}
-}
-
-// maxForm is more than any form of the console has.
-const maxForm = 16 << 10
-
-// changePage takes a form: it asks whether it is meant, and then does it.
-func (c *console) changePage(v verb) func(*http.Request) (view, error) {
-	return func(r *http.Request) (view, error) {
-		if !c.allowed(r.Context())[v.name] {
-			return view{}, errMayNot
-		}
-		d, confirmed, err := deedOf(r)
-		if err != nil {
-			return view{}, err
-		}
-		if problem := c.problemOf(v.hands, d.to, d.reason, v.argument); problem != "" {
-			lock, err := c.inquire(r.Context(), d.object)
-			data := v.shown(d)
-			data.Lock, data.Problem = lock, problem
-			return c.formView(v, data, http.StatusBadRequest), err
-		}
-		if !confirmed {
-			plan, err := c.plan(r, v, d)
-			if err != nil {
-				return view{}, err
-			}
-			return c.kept("plan", d.by, plan), nil
-		}
-		return c.kept("answer", d.by, c.do(r, v, d)), nil
+	object, err := applock.ParseObject(values.Get("name"))
+	if err != nil {
+		return applock.Key{}, err
 	}
+	fence, err := strconv.ParseInt(values.Get("fence"), 10, 64)
+	if err != nil || fence < 1 {
+		return applock.Key{}, errNoLock
+	}
+	return applock.Key{Object: object, Operator: values.Get("holder"), Fence: applock.Fence(fence)}, nil
 }
 
-// kept has the browser fetch a page from an address of its own, so that neither back nor reload sends a form again.
-func (c *console) kept(page, person string, v view) view {
-	return view{location: page + "?id=" + url.QueryEscape(c.answers.keep(person, v))}
-}
+var errNoLock = &applock.InvalidError{Argument: "lock", Reason: "is missing: select one"}
+
+// step is how far somebody is: what is missing is asked for, then the plan is shown, then it is done.
+type step int
+
+const (
+	asking step = iota
+	planning
+	doing
+)
+
+// maxForm is more than a plan of rowsOfPlan locks needs.
+const maxForm = 1 << 20
 
 // parseForm reads no more than a form of the console has.
 func parseForm(r *http.Request) error {
@@ -183,6 +149,8 @@ func parseForm(r *http.Request) error {
 	switch {
 	case errors.As(err, &tooBig):
 		return errFormTooBig
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errFormLate
 	case err != nil:
 		return &applock.InvalidError{Argument: "form", Reason: "cannot be read"}
 	}
@@ -190,147 +158,231 @@ func parseForm(r *http.Request) error {
 }
 
 // deedOf reads a form.
-func deedOf(r *http.Request) (d deed, confirmed bool, err error) {
+func deedOf(r *http.Request) (d deed, at step, err error) {
 	if err := parseForm(r); err != nil {
-		return d, false, err
+		return d, at, err
 	}
-	form := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
-	// As it stands: blanks belong to names.
-	if d.object, err = applock.ParseObject(r.PostForm.Get("name")); err != nil {
-		return d, false, err
+	form := func(name string) string { return tidy(r.PostForm.Get(name)) }
+	d = deed{
+		Type: form("type"), To: applock.Owner{Operator: form("to"), Department: form("department")},
+		Text: form("reason"), Old: form("old"), Carry: form("carry") != "", By: personOf(r),
+		// As they stand: blanks belong to names.
+		Desk: r.PostForm.Get("desk"), Unknown: r.PostForm.Get("unknown"),
 	}
-	fence, err := strconv.ParseInt(form("fence"), 10, 64)
-	if err != nil || fence < 1 {
-		return d, false, &applock.InvalidError{Argument: "fence", Reason: "is missing: begin at the object's page"}
+	for _, text := range r.PostForm["lock"] {
+		key, err := keyOf(text)
+		if err != nil {
+			return d, at, err
+		}
+		d.Locks = append(d.Locks, key)
 	}
-	d.holder, d.fence, d.by = r.PostForm.Get("holder"), applock.Fence(fence), personOf(r)
-	d.to = applock.Owner{Operator: form("to"), Department: form("department")}
-	d.reason = form("reason")
-	return d, form("confirmed") == "yes", nil
+	for name, object := range map[string]*applock.Object{"after": &d.After, "next": &d.Next} {
+		if text := r.PostForm.Get(name); text != "" {
+			if *object, err = applock.ParseObject(text); err != nil {
+				return d, at, err
+			}
+		}
+	}
+	switch {
+	case len(d.Locks) > rowsOfPlan:
+		return d, at, errFormTooBig
+	case len(d.Locks) == 0 && d.Desk == "":
+		return d, at, errNoLock
+	case !r.PostForm.Has("reason"):
+		return d, asking, nil
+	case form("confirmed") == "" || len(d.Locks) == 0:
+		return d, planning, nil
+	}
+	return d, doing, nil
 }
 
-// problemOf returns what is missing in a form, in words.
-func (c *console) problemOf(hands bool, to applock.Owner, reason, argument string) string {
+// tidy returns a text as forms keep it. Browsers end lines in their own way.
+func tidy(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
+
+// formPage asks for what a verb must know about the lock, or the desk, of the address.
+func (c *console) formPage(v verb) func(*http.Request) (view, error) {
+	return func(r *http.Request) (view, error) {
+		query := r.URL.Query()
+		d := deed{Desk: query.Get("desk"), Type: query.Get("type"), By: personOf(r)}
+		switch {
+		case !c.allowed(r.Context())[v.Name]:
+			return view{}, errMayNot
+		case d.Desk != "" && v.Many:
+			return c.form(r.Context(), v, d, problem{})
+		}
+		object, err := applock.ParseObject(query.Get("name"))
+		if err != nil {
+			return view{}, err
+		}
+		lock, err := c.inquire(r.Context(), object)
+		if err != nil {
+			return view{}, err
+		}
+		if lock == nil {
+			d.Locks = []applock.Key{{Object: object}}
+			return c.answer(r.Context(), v, d, []outcome{{Key: d.Locks[0], err: applock.ErrNotHeld}}, nil), nil
+		}
+		d.Locks = []applock.Key{lock.Key()}
+		if v.Name == verbNote {
+			d.Text, d.Old = lock.Note, lock.Note
+		}
+		return c.form(r.Context(), v, d, problem{})
+	}
+}
+
+// changePage takes a form: it asks for what is missing, shows the plan, or does it.
+func (c *console) changePage(v verb) func(*http.Request) (view, error) {
+	return func(r *http.Request) (view, error) {
+		if !c.allowed(r.Context())[v.Name] {
+			return view{}, errMayNot
+		}
+		d, at, err := deedOf(r)
+		var wrong problem
+		switch {
+		case err != nil:
+			return view{}, err
+		case !v.Many && len(d.Locks) != 1:
+			return view{}, errNoLock
+		case at != asking:
+			if wrong, err = c.check(r.Context(), v, &d); err != nil {
+				return view{}, err
+			}
+		}
+		if at == asking || wrong.status != 0 {
+			return c.form(r.Context(), v, d, wrong)
+		}
+		page, next := "plan", c.plan
+		if at == doing {
+			page, next = "answer", c.do
+		}
+		shown, err := next(r.Context(), v, d)
+		var changed *noteChangedError
+		switch {
+		case errors.As(err, &changed):
+			d.Old = changed.note
+			return c.form(r.Context(), v, d, problem{status: http.StatusConflict, text: c.texts.html("error.note"), changed: changed})
+		case err != nil:
+			return view{}, err
+		}
+		// An address of its own: neither back nor reload sends a form again.
+		return view{location: page + "?id=" + url.QueryEscape(c.answers.keep(d.By, shown))}, nil
+	}
+}
+
+// problem is why a form is shown again. Its zero value is none.
+type problem struct {
+	status int
+	text   template.HTML
+	// nobody is the name that nobody is known by.
+	nobody string
+	// changed is what has become of a note.
+	changed *noteChangedError
+}
+
+// noteChangedError says that a note is another one than on the page.
+type noteChangedError struct{ note string }
+
+func (*noteChangedError) Error() string { return "somebody has changed the note meanwhile" }
+
+// check says what is wrong with a form, and fills in the department of whom it names.
+func (c *console) check(ctx context.Context, v verb, d *deed) (problem, error) {
+	wrong := func(name, argument string, args ...any) (problem, error) {
+		args = append([]any{template.HTML(c.argument(argument))}, args...) //nolint:gosec // a text of ours
+		return problem{status: http.StatusBadRequest, text: c.texts.html(name, args...)}, nil
+	}
+	if !v.Hands {
+		d.To.Operator = d.By
+	}
+	switch length := utf8.RuneCountInString(d.Text); {
+	case v.Hands && d.To.Operator == "":
+		return wrong("error.missing", "To.Operator")
+	case v.Hands && strings.ContainsFunc(d.To.Operator, unseen):
+		return wrong("error.unseen", "To.Operator", d.To.Operator)
+	case strings.ContainsFunc(d.To.Department, unseen):
+		return wrong("error.unseen", "To.Department", d.To.Department)
+	case d.Text == "" && (v.Many || d.Old == ""):
+		return wrong("error.missing", v.argument)
+	case length > v.Limit:
+		return wrong("error.long", v.argument, length, v.Limit)
+	case !v.Gives:
+		return problem{}, nil
+	}
+	known, err := operatorNamed(ctx, d.To.Operator)
+	if err == nil && known == nil && v.Hands && d.Unknown != d.To.Operator {
+		return problem{status: http.StatusBadRequest, text: c.texts.html("error.nobody", d.To.Operator), nobody: d.To.Operator}, nil
+	}
+	if known != nil && !strings.ContainsFunc(known.Department, unseen) {
+		d.To.Department = cmp.Or(d.To.Department, known.Department)
+	}
+	return problem{}, err
+}
+
+// deedShown is a form, a plan or an answer.
+type deedShown struct {
+	deed
+	verb
+	// Title says what is to be done, as the button does. What are the locks, and Whose is who holds them.
+	Title, What, Whose template.HTML
+	// Back is the address that it began at.
+	Back string
+
+	// Problem is what is wrong with the form, Nobody the name that nobody is known by, Changed a note that has changed, with its text now.
+	Problem template.HTML
+	Nobody  string
+	Changed bool
+	// People are those whom the form proposes.
+	People []applock.Owner
+
+	Plan plan
+	// Receiver is who gets the locks of a plan, with the department of all that have the same.
+	Receiver applock.Owner
+	Done     outcomes
+}
+
+// shown says what a deed is about.
+func (c *console) shown(v verb, d deed, title string) deedShown {
+	s := deedShown{deed: d, verb: v}
+	holders := map[string]bool{d.Desk: true}
+	for _, key := range d.Locks {
+		holders[key.Operator] = true
+	}
+	delete(holders, "")
+	s.Whose = c.texts.html("deed.holders", len(holders))
+	for holder := range holders {
+		if len(holders) == 1 {
+			s.Whose = value(holder)
+		}
+	}
+	var of template.HTML
 	switch {
-	case hands && to.Operator == "":
-		return fmt.Sprintf(c.texts["error.missing"], c.argument("To.Operator"))
-	case reason == "":
-		return fmt.Sprintf(c.texts["error.missing"], c.argument(argument))
+	case len(d.Locks) == 0:
+		s.What, of = c.texts.html("deed.all"), c.texts.html("deed.desk", s.Whose)
+	case len(d.Locks) == 1:
+		s.What, s.Back = value(d.Locks[0].Object), "object?name="+url.QueryEscape(d.Locks[0].Object.String())
+		of = s.What
 	default:
-		return ""
+		s.What, s.Back = c.texts.html("deed.locks", len(d.Locks)), "./"
+		of = c.texts.html("deed.locks-of", len(d.Locks), s.Whose)
 	}
-}
-
-// plan says what will happen, and to whom. If the object has changed hands meanwhile, it says that instead.
-func (c *console) plan(r *http.Request, v verb, d deed) (view, error) {
-	lock, err := c.inquire(r.Context(), d.object)
-	if err != nil {
-		return view{}, err
+	if d.Desk != "" {
+		s.Back = "operator?name=" + url.QueryEscape(d.Desk)
 	}
-	switch {
-	case lock == nil:
-		return c.answered(d, "", applock.Holder{}, applock.ErrNotHeld), nil
-	case lock.Fence != d.fence:
-		return c.answered(d, "", applock.Holder{}, &applock.HeldError{Object: d.object, Holder: holderOf(*lock)}), nil
+	s.Title = c.texts.html(title, of, d.To)
+	return s
+}
+
+// form asks for what a verb must know, again where something is wrong.
+func (c *console) form(ctx context.Context, v verb, d deed, wrong problem) (view, error) {
+	var err error
+	s := c.shown(v, d, "title."+v.Name)
+	s.Problem, s.Nobody, s.Changed = wrong.text, wrong.nobody, wrong.changed != nil
+	if v.Hands {
+		s.People, err = people(ctx)
+	} else if v.Gives && d.To.Department == "" {
+		var me *applock.Owner
+		if me, err = operatorNamed(ctx, d.By); me != nil {
+			s.To.Department = me.Department
+		}
 	}
-	data := v.shown(d)
-	data.Lock = lock
-	request := applock.WaitersRequest{ObjectType: d.object.Type, ObjectID: d.object.ID}
-	data.Waiters, _, err = c.readWaiters(r.Context(), request)
-	return view{template: "plan", title: fmt.Sprintf(c.texts["title.plan"], d.object), data: data}, err
-}
-
-// do does it.
-func (c *console) do(r *http.Request, v verb, d deed) view {
-	// It goes on when the browser has gone: half a change would be an unknown one.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), c.config.Timeout)
-	defer cancel()
-	outcome, holder, err := v.do(ctx, clientOf(ctx), d)
-	c.config.Logger.InfoContext(ctx, "console: "+v.name,
-		slog.String("person", d.by),
-		slog.String("object", d.object.String()),
-		slog.Int64("fence", int64(d.fence)),
-		slog.String("outcome", string(outcome)),
-		slog.Any("error", err))
-	return c.answered(d, outcome, holder, err)
-}
-
-// answerShown is what the database has answered.
-type answerShown struct {
-	// Outcome is the procedure's word, and Text what it means here.
-	Outcome, Text string
-	Object        applock.Object
-	// Holder has the object now; nil where nobody has, or nobody said so.
-	Holder *applock.Holder
-	// Failure is why there is no answer.
-	Failure string
-	Done    bool
-}
-
-// answered returns the page of an answer. Refusals are answers, too.
-func (c *console) answered(d deed, outcome applock.Outcome, holder applock.Holder, err error) view {
-	data := answerShown{Object: d.object, Outcome: string(outcome), Done: err == nil}
-	status := 0
-	var held *applock.HeldError
-	switch {
-	case err == nil && holder.Owner.Operator != "":
-		data.Holder = &holder
-	case err == nil:
-	case errors.As(err, &held):
-		data.Outcome, data.Holder, status = string(applock.OutcomeHeld), &held.Holder, http.StatusConflict
-	case errors.Is(err, applock.ErrNotHeld):
-		data.Outcome, status = string(applock.OutcomeFree), http.StatusConflict
-	default:
-		status, data.Failure = c.explain(err)
-	}
-	if data.Text = c.texts["answer."+data.Outcome]; data.Text == "" {
-		data.Text = c.texts["answer.other"]
-	}
-	return view{template: "answer", status: status, title: fmt.Sprintf(c.texts["title.answer"], d.object), data: data}
-}
-
-// keptPage shows a plan or an answer, as often as somebody looks.
-func (c *console) keptPage(r *http.Request) (view, error) {
-	kept, found := c.answers.find(r.URL.Query().Get("id"), personOf(r))
-	if !found {
-		return view{}, errNoAnswer
-	}
-	return kept, nil
-}
-
-// answersKept is how many plans and answers can be looked at again.
-const answersKept = 1000
-
-// answers keeps the last plans and answers, each for whoever has asked.
-type answers struct {
-	mutex sync.Mutex
-	kept  map[string]keptAnswer
-	order []string
-}
-
-type keptAnswer struct {
-	person string
-	view   view
-}
-
-func newAnswers() *answers { return &answers{kept: map[string]keptAnswer{}} }
-
-func (a *answers) keep(person string, v view) (id string) {
-	id = rand.Text()
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if len(a.order) == answersKept {
-		delete(a.kept, a.order[0])
-		a.order = a.order[1:]
-	}
-	a.kept[id] = keptAnswer{person: person, view: v}
-	a.order = append(a.order, id)
-	return id
-}
-
-func (a *answers) find(id, person string) (view, bool) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	kept, found := a.kept[id]
-	return kept.view, found && kept.person == person
+	return view{template: "form", status: wrong.status, title: plain(s.Title), data: s}, err
 }

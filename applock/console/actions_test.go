@@ -20,7 +20,7 @@ var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"
 func formOf(page string) url.Values {
 	form := url.Values{}
 	for _, match := range hidden.FindAllStringSubmatch(page, -1) {
-		form.Set(match[1], html.UnescapeString(match[2]))
+		form.Add(match[1], html.UnescapeString(match[2]))
 	}
 	return form
 }
@@ -70,6 +70,8 @@ func TestTransfer(t *testing.T) {
 	check(t, d.see(t, "/object?name=customer%3A42", http.StatusOK), `href="transfer?name=customer%3a42"`)
 	form := formOf(d.see(t, "/transfer?name=customer%3A42", http.StatusOK))
 	form.Set("to", "ASMITH")
+	form.Set("unknown", "ASMITH")
+	form.Set("reason", "")
 	if w := d.submit("/transfer", form); w.Code != http.StatusBadRequest {
 		t.Errorf("without a reason: status %d", w.Code)
 	} else {
@@ -78,8 +80,9 @@ func TestTransfer(t *testing.T) {
 	form.Set("reason", "JDOE is ill")
 	form.Set("department", "CS")
 	_, plan := d.follow(t, d.submit("/transfer", form))
-	check(t, plan, "The lock of JDOE on customer:42 ends, and ASMITH (CS) gets a new one.", "PKING waits for it and waits on.",
-		"JDOE is told by the next save", "The history keeps that it was you, MLEE", "JDOE is ill")
+	check(t, plan, "<h1>Hand over customer:42 to ASMITH (CS)?</h1>", "<button>Hand over customer:42 to ASMITH (CS)</button>",
+		"JDOE loses customer:42 to ASMITH (CS).", "Waiting, and waits on: PKING.", "In the inbox, with the reason: JDOE.", "In the inbox, with the reason: ASMITH (CS).",
+		"By the next save or renewal, which is refused: JDOE.", "The history keeps that it was you, MLEE", "JDOE is ill")
 	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
 		t.Fatal("it was done before it was confirmed")
 	}
@@ -87,14 +90,14 @@ func TestTransfer(t *testing.T) {
 	done := d.submit("/transfer", confirmed)
 	for range 2 {
 		status, page := d.follow(t, done)
-		check(t, page, "TRANSFERRED", "Handed over.", "It is held by ASMITH (CS).")
+		check(t, page, "TRANSFERRED</strong> Handed over.", ">ASMITH</a> <span class=\"department\">CS</span>")
 		if status != http.StatusOK {
 			t.Errorf("status %d", status)
 		}
 	}
 	// Back, and once more.
 	status, page := d.follow(t, d.submit("/transfer", confirmed))
-	check(t, page, "HELD", "It is held by ASMITH (CS).")
+	check(t, page, "HELD", ">ASMITH</a>")
 	if status != http.StatusConflict {
 		t.Errorf("the answer HELD has status %d", status)
 	}
@@ -119,12 +122,12 @@ func TestChangedHandsMeanwhile(t *testing.T) {
 		form.Set("to", "ASMITH")
 		status, page := d.follow(t, d.submit("/"+verb, form))
 		check(t, page, "FREE", "Nothing has happened: nobody holds the object any more.")
-		if want := http.StatusConflict; status != want && verb != "release" { // to release what is free is no refusal
+		if status != http.StatusConflict {
 			t.Errorf("%s of what is free: status %d", verb, status)
 		}
 		again := d.get(t, object, "JDOE", time.Hour)
 		status, page = d.follow(t, d.submit("/"+verb, form))
-		check(t, page, "HELD", "It is held by JDOE")
+		check(t, page, "HELD", ">JDOE</a>")
 		if lock := d.holder(t, object); lock.Fence != again.Fence || lock.Note != "" || status != http.StatusConflict {
 			t.Errorf("%s with an old fence: status %d, %+v", verb, status, lock)
 		}
@@ -148,9 +151,9 @@ func TestTake(t *testing.T) {
 	form := formOf(d.see(t, "/take?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "the auditor waits")
 	_, plan := d.follow(t, d.submit("/take", form))
-	check(t, plan, "The lock of JDOE on customer:42 ends, and you get a new one.", "JDOE finds it in the inbox", "PKING waits for it and waits on.")
+	check(t, plan, "<button>Take over customer:42</button>", "In the inbox, with the reason: JDOE.", "Waiting, and waits on: PKING.")
 	status, page := d.follow(t, d.submit("/take", formOf(plan)))
-	check(t, page, "TAKEN", "It is held by MLEE.")
+	check(t, page, "TAKEN", ">MLEE</a>")
 	if lock := d.holder(t, "customer:42"); status != http.StatusOK || lock.Owner.Operator != "MLEE" {
 		t.Errorf("status %d, held by %s", status, lock.Owner)
 	}
@@ -169,20 +172,20 @@ func TestReleaseAndNote(t *testing.T) {
 	form := formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "call him first")
 	_, plan := d.follow(t, d.submit("/note", form))
-	check(t, plan, "stays as it is, and has this note.", "call him first")
+	check(t, plan, "stays as it is", "call him first", "<button>Save the note on customer:42</button>")
 	_, page := d.follow(t, d.submit("/note", formOf(plan)))
 	check(t, page, "NOTED", "call him first")
 	form = formOf(d.see(t, "/release?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "left the house")
 	_, plan = d.follow(t, d.submit("/release", form))
-	check(t, plan, "and the object is free.", "PKING waits for it and will try to get it.")
+	check(t, plan, "<button>Release customer:42</button>", "Waiting, and will try to get it: PKING.")
 	_, page = d.follow(t, d.submit("/release", formOf(plan)))
 	check(t, page, "RELEASED", "Released.")
 	events := d.events(t)
-	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].Reason != "left the house" || events[0].Kind != applock.EventReleased {
+	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].Reason != "left the house [note: call him first]" || events[0].Kind != applock.EventReleased {
 		t.Errorf("the history has %+v", events)
 	}
-	check(t, d.see(t, "/release?name=customer%3A42", http.StatusOK), "Nobody holds it.")
+	check(t, d.see(t, "/release?name=customer%3A42", http.StatusConflict), "nobody holds the object any more")
 }
 
 // Goal: nobody changes anything who may not, whatever is sent, and no form is believed blindly. Method: people and
@@ -215,9 +218,12 @@ func TestChangesAreRefused(t *testing.T) {
 	d := newDesk(t, supervisor())
 	grant := d.get(t, "customer:42", "JDOE", time.Hour)
 	for what, change := range map[string]func(form url.Values){
-		"no fence":     func(form url.Values) { form.Del("fence") },
-		"fence 0":      func(form url.Values) { form.Set("fence", "0") },
-		"no object":    func(form url.Values) { form.Del("name") },
+		"no lock":      func(form url.Values) { form.Del("lock") },
+		"no fence":     func(form url.Values) { form.Set("lock", "name=customer%3A42&holder=JDOE") },
+		"fence 0":      func(form url.Values) { form.Set("lock", "name=customer%3A42&holder=JDOE&fence=0") },
+		"no object":    func(form url.Values) { form.Set("lock", "holder=JDOE&fence=1") },
+		"no query":     func(form url.Values) { form.Set("lock", "%zz") },
+		"bad after":    func(form url.Values) { form.Set("after", "nonsense") },
 		"blank reason": func(form url.Values) { form.Set("reason", "  ") },
 	} {
 		form := confirmedForm(grant, "because")
@@ -229,8 +235,19 @@ func TestChangesAreRefused(t *testing.T) {
 	if w := d.submit("/release", confirmedForm(grant, strings.Repeat("x", maxForm))); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a big form has status %d", w.Code)
 	}
-	_, page := d.follow(t, d.submit("/release", confirmedForm(grant, strings.Repeat("x", applock.MaxReasonLength+1))))
-	check(t, page, "“Reason” has 256 characters")
+	long := d.submit("/release", confirmedForm(grant, strings.Repeat("x", applock.MaxReasonLength+1)))
+	check(t, long.Body.String(), "“Reason” has 256 characters")
+	both := confirmedForm(grant, "because")
+	both.Add("lock", both.Get("lock"))
+	if w := d.submit("/note", both); w.Code != http.StatusBadRequest {
+		t.Errorf("a note on several locks has status %d", w.Code)
+	}
+	for range rowsOfPlan {
+		both.Add("lock", both.Get("lock"))
+	}
+	if w := d.submit("/release", both); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("more locks than a plan has: status %d", w.Code)
+	}
 	if w := d.do(request(http.MethodPut, "/release", "")); w.Code == http.StatusOK {
 		t.Error("another method than POST is let through")
 	}

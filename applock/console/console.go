@@ -16,10 +16,10 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
-	"maps"
 	"net/http"
 	"path"
-	"slices"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -31,12 +31,15 @@ var files embed.FS
 // DefaultTimeout bounds the calls to the database of one page where nothing else is asked for.
 const DefaultTimeout = 10 * time.Second
 
-// DefaultInterval is how often the database is asked whether anything has changed, while somebody looks.
+// bodyLimit is how long a form may take to arrive.
+const bodyLimit = 20 * time.Second
+
+// DefaultInterval is how often a page that is open asks whether anything has changed.
 const DefaultInterval = 2 * time.Second
 
-// Config is who may do what. Its zero value shows the locks to this host, and changes nothing.
+// Config is who may do what. With its zero value nobody gets in.
 type Config struct {
-	// SignIn tells who asks. Nil is Local(""): the browsers of this host, which may only look.
+	// SignIn tells who asks. Nil is nobody. [Local] is for the browsers of this host.
 	SignIn SignIn
 	// MayChange says whether a person without a role may hand over, take over, release and note. Nil is nobody. The name becomes
 	// the actor of the history. What the database user has no right to is not offered, and the database refuses it.
@@ -50,8 +53,8 @@ type Config struct {
 	Checks []Check
 	// Timeout bounds the calls to the database of one page; zero is DefaultTimeout.
 	Timeout time.Duration
-	// Interval is how often the database is asked whether anything has changed, by one query for all who look by the same
-	// client; zero is DefaultInterval. When nobody looks, nothing is asked.
+	// Interval is how often a page asks whether it still shows what the database has; zero is DefaultInterval. All who look at the
+	// same page by the same client share the reads: at most two in an interval, fewer where they take long, none while nobody looks.
 	Interval time.Duration
 	// Logger gets errors of the database, which pages tell only in general, and what was changed by whom; nil logs nothing.
 	Logger *slog.Logger
@@ -61,10 +64,13 @@ type Config struct {
 type Check struct {
 	// Name says what is checked.
 	Name string
-	// Run returns what there is to say, and an error where not all is well. Where it says nothing, the error is told in general
-	// words, as on every page.
+	// Run returns what there is to say, and an error where not all is well: ErrNotChecked where it could not look, which is
+	// neither well nor bad. Where it says nothing, the error is told in general words, as on every page.
 	Run func(ctx context.Context) (string, error)
 }
+
+// ErrNotChecked is what [Check.Run] returns where the product, or the rights of the database user, do not let it look.
+var ErrNotChecked = errors.New("not checked")
 
 // console is a mounted handler.
 type console struct {
@@ -72,18 +78,20 @@ type console struct {
 	templates map[string]*template.Template
 	texts     texts
 	answers   *answers
+	// noting has room for whoever changes a note.
+	noting chan struct{}
 	// own is for those without a role, and databases are for those with one, in the order of the roles.
 	own       *database
 	databases []*database
-	// signIns are the failures to finish a sign-in.
-	signIns *limiter
+	// counters finds the counters in a page.
+	counters *regexp.Regexp
 }
 
 // Handler returns the pages, for any path that ends in a slash:
 //
 //	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(client, config)))
 //
-// It is safe for concurrent use, and does not close the client. For each client it has a goroutine only while somebody looks.
+// It is safe for concurrent use, and does not close the client.
 func Handler(client *applock.Client, config Config) http.Handler {
 	c := newConsole(client, config)
 	return c.guarded(c.routes())
@@ -91,7 +99,7 @@ func Handler(client *applock.Client, config Config) http.Handler {
 
 func newConsole(client *applock.Client, config Config) *console {
 	if config.SignIn == nil {
-		config.SignIn = Local("")
+		config.SignIn = nobody{}
 	}
 	if config.MayChange == nil {
 		config.MayChange = func(string) bool { return false }
@@ -106,7 +114,10 @@ func newConsole(client *applock.Client, config Config) *console {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	texts := english()
-	c := &console{config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), signIns: newLimiter()}
+	c := &console{
+		config: config, texts: texts, templates: parseTemplates(texts), answers: newAnswers(), noting: make(chan struct{}, 1),
+		counters: regexp.MustCompile(countersPattern),
+	}
 	c.own = newDatabase(client, config)
 	for _, role := range config.Roles {
 		c.databases = append(c.databases, newDatabase(role.Client, config))
@@ -116,32 +127,52 @@ func newConsole(client *applock.Client, config Config) *console {
 
 func (c *console) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", c.page(c.listPage))
-	mux.HandleFunc("GET /object", c.page(c.objectPage))
-	mux.HandleFunc("GET /operator", c.page(c.operatorPage))
-	mux.HandleFunc("GET /waiters", c.page(c.waitersPage))
+	mux.HandleFunc("GET /{$}", c.live(c.nowPage))
+	mux.HandleFunc("GET /locks", c.live(c.listPage))
+	mux.HandleFunc("GET /object", c.live(c.objectPage))
+	mux.HandleFunc("GET /operator", c.live(c.operatorPage))
+	mux.HandleFunc("GET /waiters", c.live(c.waitersPage))
+	mux.HandleFunc("GET /history", c.live(c.historyPage))
+	mux.HandleFunc("GET /policies", c.live(c.policiesPage))
 	mux.HandleFunc("GET /statistics", c.page(c.statisticsPage))
 	mux.HandleFunc("GET /health", c.page(c.healthPage))
-	for name, verb := range verbs() {
-		mux.HandleFunc("GET /"+name, c.page(c.formPage(verb)))
-		mux.HandleFunc("POST /"+name, c.page(c.changePage(verb)))
-	}
-	for _, verb := range deskVerbs() {
-		mux.HandleFunc("GET /"+verb.name, c.page(c.deskFormPage(verb)))
-		mux.HandleFunc("POST /"+verb.name, c.page(c.deskChangePage(verb)))
+	for _, verb := range verbs() {
+		mux.HandleFunc("GET /"+verb.Name, c.page(c.formPage(verb)))
+		mux.HandleFunc("POST /"+verb.Name, c.page(c.changePage(verb)))
 	}
 	mux.HandleFunc("GET /plan", c.page(c.keptPage))
 	mux.HandleFunc("GET /answer", c.page(c.keptPage))
-	mux.HandleFunc("GET /changes", c.changes)
 	for _, name := range staticFiles() {
 		mux.HandleFunc("GET /"+name, static(name))
 	}
-	mux.HandleFunc("/", c.page(func(*http.Request) (view, error) { return view{}, errNoPage }))
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, found := mux.Handler(r); found != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		c.noPage(w, r, mux)
+	})
+}
+
+// noPage answers to an address that there is not, or that is not there for the request's method.
+func (c *console) noPage(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	err := errNoPage
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, found := mux.Handler(other); found != "" {
+			allowed, err = append(allowed, method), errNoForm
+		}
+	}
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+	}
+	c.page(func(*http.Request) (view, error) { return view{}, err })(w, r)
 }
 
 // staticFiles returns the names of what everybody gets, also who is not signed in yet.
-func staticFiles() []string { return []string{"style.css", "script.js", "icon.svg"} }
+func staticFiles() []string { return []string{"style.css", "script.js", "keys.js", "icon.svg"} }
 
 // static answers with the file of that name.
 func static(name string) http.HandlerFunc {
@@ -161,33 +192,45 @@ type view struct {
 	title string
 	// here is the address of the menu's entry.
 	here string
-	// live are the topics whose changes make the page look again; empty where it never does.
-	live string
 	data any
+	// search is what the box of every page has in it.
+	search string
 	// location is where the browser is to go instead, relative to this page.
 	location string
 }
 
 // shown is what a template gets.
 type shown struct {
-	Title, Here, Person, Role, Live, Seen string
-	MayChange                             bool
+	Title, Here, Person, Role, Search string
+	MayChange                         bool
 	// HasSession is true where there is one to end.
 	HasSession bool
-	Data       any
+	// Live is nil for a page that stays as it is.
+	Live *liveness
+	Data any
+	// Main is for the frame.
+	Main template.HTML
+}
+
+// shownTo returns what a template gets for who asks.
+func (c *console) shownTo(ctx context.Context, v view, state *liveness) shown {
+	who := askerOf(ctx)
+	_, hasSession := c.config.SignIn.(Sessions)
+	return shown{
+		Title: v.title, Here: v.here, Person: who.person, Role: who.role, MayChange: len(trueOf(c.allowed(ctx))) > 0,
+		HasSession: hasSession, Live: state, Search: v.search, Data: v.data,
+	}
 }
 
 // page answers with what a view has, or with what went wrong.
 func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// Before anything is read: what changes from here on is to be told.
-		who := askerOf(r.Context())
-		seen := who.database.hub.version()
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
 		v, err := look(r.WithContext(ctx))
 		if err != nil {
-			v = c.failure(r, err)
+			c.logFailure(ctx, r.URL.Path, err)
+			v = c.errorView(r, err)
 		}
 		if v.location != "" {
 			// Not http.Redirect, which makes it absolute, and does not know where the handler is mounted.
@@ -195,19 +238,26 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 			w.WriteHeader(http.StatusSeeOther)
 			return
 		}
-		_, hasSession := c.config.SignIn.(Sessions)
-		c.render(w, r, v, shown{
-			Title: v.title, Here: v.here, Person: who.person, Role: who.role, Live: v.live, Seen: seen,
-			MayChange: slices.Contains(slices.Collect(maps.Values(c.allowed(ctx))), true), HasSession: hasSession, Data: v.data,
-		})
+		c.render(w, r, v, c.shownTo(ctx, v, nil))
 	}
 }
 
+// render answers with a page.
 func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data shown) {
+	main, err := c.body(v, data)
+	if err != nil {
+		c.broken(w, r, err)
+		return
+	}
+	c.frame(w, r, v, main, data)
+}
+
+// frame answers with a page whose main part is there.
+func (c *console) frame(w http.ResponseWriter, r *http.Request, v view, main template.HTML, data shown) {
+	data.Main = main
 	text, err := execute(c.templates[v.template], data)
 	if err != nil {
-		c.config.Logger.ErrorContext(r.Context(), "console", slog.String("error", err.Error()))
-		http.Error(w, c.texts["error.internal"], http.StatusInternalServerError)
+		c.broken(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -217,18 +267,26 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data sh
 	_, _ = w.Write(text) // the reader may have gone
 }
 
+// broken answers where a template fails.
+func (c *console) broken(w http.ResponseWriter, r *http.Request, err error) {
+	c.config.Logger.ErrorContext(r.Context(), "console", slog.String("error", err.Error()))
+	http.Error(w, c.texts["error.internal"], http.StatusInternalServerError)
+}
+
 var (
 	errNoPage     = errors.New("there is no such page")
+	errNoForm     = errors.New("the page does not take that")
 	errMayNot     = errors.New("not allowed to do that")
 	errNoAnswer   = errors.New("the answer is not kept any more")
 	errFormTooBig = errors.New("the form is too big")
+	errFormLate   = errors.New("the form has not arrived in time")
 )
 
-// failure is the page of an error. What the database's client says may name hosts and users: the log has that.
-func (c *console) failure(r *http.Request, err error) view {
+// errorView is the page of an error. A refusal leaves a line in the log.
+func (c *console) errorView(r *http.Request, err error) view {
 	status, text := c.explain(err)
-	if status >= http.StatusInternalServerError {
-		c.config.Logger.ErrorContext(r.Context(), "console", slog.String("page", r.URL.Path), slog.String("error", err.Error()))
+	if status == http.StatusForbidden {
+		c.logRefusal(r, status, personOf(r), err.Error())
 	}
 	return view{template: "error", status: status, title: c.texts["error.title"], data: text}
 }
@@ -245,15 +303,17 @@ func (c *console) explain(err error) (status int, text string) {
 		text   string
 	}{
 		{errNoPage, http.StatusNotFound, c.texts["error.no-page"]},
+		{errNoForm, http.StatusMethodNotAllowed, c.texts["error.no-form"]},
 		{errNoAnswer, http.StatusNotFound, c.texts["error.no-answer"]},
 		{errMayNot, http.StatusForbidden, c.texts["error.may-not"]},
+		{errFormLate, http.StatusRequestTimeout, c.texts["error.form-late"]},
 		{errFormTooBig, http.StatusRequestEntityTooLarge, c.texts["error.too-big"]},
 		{applock.ErrInvalid, http.StatusBadRequest, applock.ErrInvalid.Error()},
-		{applock.ErrReadOnly, http.StatusServiceUnavailable, applock.ErrReadOnly.Error()},
+		{applock.ErrReadOnly, http.StatusServiceUnavailable, c.texts["error.read-only"]},
 		{applock.ErrPrivilege, http.StatusForbidden, applock.ErrPrivilege.Error()},
 		{applock.ErrOutcomeUnknown, http.StatusGatewayTimeout, applock.ErrOutcomeUnknown.Error()},
-		{applock.ErrSchema, http.StatusServiceUnavailable, applock.ErrSchema.Error()},
-		{applock.ErrUnreachable, http.StatusServiceUnavailable, applock.ErrUnreachable.Error()},
+		{applock.ErrSchema, http.StatusServiceUnavailable, c.texts["error.schema"]},
+		{applock.ErrUnreachable, http.StatusServiceUnavailable, c.texts["error.unreachable"]},
 		{applock.ErrBusy, http.StatusServiceUnavailable, applock.ErrBusy.Error()},
 		{applock.ErrContention, http.StatusServiceUnavailable, applock.ErrContention.Error()},
 		{context.DeadlineExceeded, http.StatusGatewayTimeout, c.texts["error.late"]},
@@ -270,7 +330,7 @@ func (c *console) argument(name string) string {
 	label := map[string]string{
 		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",
 		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
-		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after",
+		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after", "Since": "label.back",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
 	}[name]
 	if label == "" {

@@ -37,10 +37,19 @@ type desk struct {
 type counted struct {
 	db.Driver
 	locks, waiters, events, stats, inquiries atomic.Int64
+	// eventRows are the events that were returned.
+	eventRows atomic.Int64
+	// failure, if set, is what reading locks meets.
+	failure atomic.Pointer[failing]
 }
+
+type failing struct{ err error }
 
 func (c *counted) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
 	c.locks.Add(1)
+	if failure := c.failure.Load(); failure != nil {
+		return nil, failure.err
+	}
 	return c.Driver.ApplLockLive(ctx, params)
 }
 
@@ -51,7 +60,9 @@ func (c *counted) ApplLockWaiting(ctx context.Context, params db.ApplLockWaiting
 
 func (c *counted) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
 	c.events.Add(1)
-	return c.Driver.ApplLockHistory(ctx, params)
+	events, err := c.Driver.ApplLockHistory(ctx, params)
+	c.eventRows.Add(int64(len(events)))
+	return events, err
 }
 
 func (c *counted) ApplLockStats(ctx context.Context, params db.ApplLockStatsParams) ([]db.Stats, error) {
@@ -89,9 +100,25 @@ func newDesk(t testing.TB, config Config) desk {
 }
 
 func deskOn(client *applock.Client, config Config) desk {
+	if config.SignIn == nil {
+		config.SignIn = Local("")
+	}
 	calls := &counted{Driver: clients.Driver(client)}
 	c := newConsole(clients.New(calls, nil, lease.Hooks{}), config)
-	return desk{client: client, console: c, handler: c.guarded(c.routes()), calls: calls}
+	return desk{client: client, console: c, handler: signedIn(c), calls: calls}
+}
+
+// signedIn is a console for browsers that have used its token, if it has one.
+func signedIn(c *console) http.Handler {
+	handler := c.guarded(c.routes())
+	local, is := c.config.SignIn.(*LocalSignIn)
+	if !is {
+		return handler
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.AddCookie(&http.Cookie{Name: local.cookie, Value: local.session})
+		handler.ServeHTTP(w, r)
+	})
 }
 
 func (d desk) get(t testing.TB, object, operator string, ttl time.Duration) applock.Grant {
@@ -199,8 +226,9 @@ func objects(t *testing.T, page string) []string {
 
 func check(t *testing.T, page string, texts ...string) {
 	t.Helper()
+	unmarked := strings.NewReplacer("<bdi>", "", "</bdi>", "").Replace(page)
 	for _, text := range texts {
-		if !strings.Contains(page, text) {
+		if !strings.Contains(unmarked, text) {
 			t.Errorf("the page lacks %q:\n%s", text, page)
 		}
 	}
@@ -217,39 +245,52 @@ func TestList(t *testing.T) {
 	d.wait(t, "customer:43", "MLEE")
 	d.wait(t, "customer:43", "PKING")
 	for address, want := range map[string]string{
-		"/":                            "customer:42 customer:43 invoice:1 order:7",
-		"/?type=customer":              "customer:42 customer:43",
-		"/?prefix=customer%3A42":       "customer:42",
-		"/?operator=JDOE":              "customer:42 order:7",
-		"/?operator=jdoe":              "",
-		"/?department=CS&type=order":   "order:7",
-		"/?no-department=1":            "",
-		"/?older=1h":                   "",
-		"/?within=1h":                  "order:7",
-		"/?within=1d12h&sort=left":     "order:7 customer:43 invoice:1",
-		"/?sort=waiters":               "customer:43",
-		"/?sort=waiters&operator=JDOE": "",
-		"/?sort=age":                   "order:7 customer:42 customer:43 invoice:1",
-		"/?sort=left":                  "order:7 customer:43 invoice:1 customer:42",
-		"/?sort=left&prefix=customer":  "customer:42 customer:43",
-		"/?sort=nonsense":              "customer:42 customer:43 invoice:1 order:7",
-		"/?after=customer%3A43":        "invoice:1 order:7",
+		"/locks":                          "customer:42 customer:43 invoice:1 order:7",
+		"/locks?type=customer":            "customer:42 customer:43",
+		"/locks?prefix=customer%3A42":     "customer:42",
+		"/locks?operator=JDOE":            "customer:42 order:7",
+		"/locks?operator=jdoe":            "",
+		"/locks?department=CS&type=order": "order:7",
+		"/locks?no-department=1":          "",
+		"/locks?older=1h":                 "",
+		"/locks?within=1h":                "order:7",
+		"/locks?within=1d12h&sort=left":   "order:7 customer:43 invoice:1",
+		"/locks?waiting=1":                "customer:43",
+		"/locks?waiting=1&operator=JDOE":  "",
+		"/locks?sort=-waiters":            "customer:43 customer:42 invoice:1 order:7",
+		"/locks?sort=waiters":             "customer:42 invoice:1 order:7 customer:43",
+		"/locks?sort=-object":             "order:7 invoice:1 customer:43 customer:42",
+		"/locks?sort=operator":            "customer:43 invoice:1 customer:42 order:7",
+		"/locks?sort=-operator":           "customer:42 order:7 invoice:1 customer:43",
+		"/locks?sort=department":          "customer:42 customer:43 invoice:1 order:7",
+		"/locks?sort=-note":               "invoice:1 customer:42 customer:43 order:7",
+		"/locks?sort=-age":                "invoice:1 customer:43 customer:42 order:7",
+		"/locks?sort=-left":               "customer:42 invoice:1 customer:43 order:7",
+		"/locks?sort=-object&skip=3":      "customer:42",
+		"/locks?sort=-object&skip=99":     "",
+		// An address of before there was a first page.
+		"/?sort=left&type=customer":        "customer:43 customer:42",
+		"/locks?sort=age":                  "order:7 customer:42 customer:43 invoice:1",
+		"/locks?sort=left":                 "order:7 customer:43 invoice:1 customer:42",
+		"/locks?sort=left&prefix=customer": "customer:43 customer:42",
+		"/locks?sort=nonsense":             "customer:42 customer:43 invoice:1 order:7",
+		"/locks?after=customer%3A43":       "invoice:1 order:7",
 	} {
 		if got := strings.Join(objects(t, d.see(t, address, http.StatusOK)), " "); got != want {
 			t.Errorf("%s shows %q, want %q", address, got, want)
 		}
 	}
-	check(t, d.see(t, "/?sort=waiters", http.StatusOK), `data-label="Waiting">2</td>`)
-	check(t, d.see(t, "/", http.StatusOK), "waits for documents", `<h1>Locks</h1>`, `<a href="./" aria-current="page">`)
-	check(t, d.see(t, "/?within=1h&sort=left", http.StatusOK), `<h1>Ending within an hour</h1>`)
-	check(t, d.see(t, "/?operator=nobody", http.StatusOK), "No lock passes the filter")
+	check(t, d.see(t, "/locks?sort=waiters", http.StatusOK), `data-label="Waiting">2</td>`)
+	check(t, d.see(t, "/locks", http.StatusOK), "waits for documents", `<h1>Locks</h1>`, `<a href="locks" aria-current="page">`, "4 in all", `data-label="Waiting">2</td>`)
+	check(t, d.see(t, "/locks?within=1h&sort=left", http.StatusOK), `<h1>Ending within an hour</h1>`)
+	check(t, d.see(t, "/locks?operator=nobody", http.StatusOK), "No lock passes the filter")
 	for address, text := range map[string]string{
-		"/?within=soon":                         "“Ends within” is written as",
-		"/?older=99999999d":                     "“Held for at least” is written as",
-		"/?type=a%3Ab":                          "“Type” must not contain",
-		"/?type=a&prefix=b":                     "“Object begins with” says the type already",
-		"/?after=ab":                            "“Object”",
-		"/?operator=" + strings.Repeat("x", 65): "“Operator” has 65 characters",
+		"/locks?within=soon":                         "“Ends within” is written as",
+		"/locks?older=99999999d":                     "“Held for at least” is written as",
+		"/locks?type=a%3Ab":                          "“Type” must not contain",
+		"/locks?type=a&prefix=b":                     "“Object begins with” says the type already",
+		"/locks?after=ab":                            "“Object”",
+		"/locks?operator=" + strings.Repeat("x", 65): "“Operator” has 65 characters",
 	} {
 		check(t, d.see(t, address, http.StatusBadRequest), text)
 	}
@@ -273,8 +314,10 @@ func fill(t *testing.T, d desk, number int) {
 	}
 }
 
-// Goal: a page of ten thousand locks is one query in any order; the pages behind it have no lock twice, and an order without pages
-// says so. Method: count the calls of the driver, and follow the links to the next page.
+// Goal: a page of ten thousand locks is one query for the locks and one for who waits, and pages in another order are none at all
+// while a snapshot
+// lasts; the pages behind it have no lock twice, and the number of all is told. Method: count the calls of the driver, and follow the
+// links to the next page.
 func TestTenThousandLocks(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})
@@ -283,13 +326,19 @@ func TestTenThousandLocks(t *testing.T) {
 		locks = 1000
 	}
 	fill(t, d, locks)
-	next := regexp.MustCompile(`<a href="\.([^"]*)" rel="next">`)
-	address, seen := "/", map[string]bool{}
+	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
+	d.see(t, "/locks", http.StatusOK) // how many there are is asked for once a minute
+	d.console.own.counts.until = time.Now().Add(time.Hour)
+	address, seen := "/locks", map[string]bool{}
 	for range 5 {
 		d.calls.taken()
 		page := d.see(t, address, http.StatusOK)
-		if got := d.calls.taken(); got != "1 0 0 0 0" {
+		if got := d.calls.taken(); got != "1 1 0 0 0" {
 			t.Errorf("%s takes %s calls", address, got)
+		}
+		check(t, page, "about "+string(grouped(locks))+" in all")
+		if size := len(page); size > 56<<10 {
+			t.Errorf("%s has %d bytes", address, size)
 		}
 		for _, object := range objects(t, page) {
 			if seen[object] {
@@ -301,32 +350,39 @@ func TestTenThousandLocks(t *testing.T) {
 		if link == nil {
 			t.Fatalf("%s has no next page", address)
 		}
-		address = html.UnescapeString(link[1])
+		address = "/" + html.UnescapeString(link[1])
 	}
 	if len(seen) != 5*rowsOfPage {
 		t.Errorf("%d locks on five pages", len(seen))
 	}
-	for _, order := range []string{"left", "age"} {
-		d.calls.taken()
-		page := d.see(t, "/?sort="+order, http.StatusOK)
-		if got := d.calls.taken(); got != "1 0 0 0 0" || len(objects(t, page)) != rowsOfPage {
-			t.Errorf("sort=%s takes %s calls and shows %d locks", order, got, len(objects(t, page)))
+	d.calls.taken()
+	for _, order := range []string{"left", "-left", "age", "-object", "operator", "-operator", "-waiters", "note"} {
+		page := d.see(t, "/locks?sort="+order, http.StatusOK)
+		if rows := len(objects(t, page)); rows != rowsOfPage {
+			t.Errorf("sort=%s shows %d locks", order, rows)
 		}
-		check(t, page, "These are the first 100")
+		check(t, page, string(grouped(locks))+" in all", "1 to 100", `rel="next"`)
 	}
-	last := d.see(t, fmt.Sprintf("/?after=customer%%3A%05d", locks-rowsOfPage-1), http.StatusOK)
+	if got, want := d.calls.taken(), fmt.Sprintf("%d 8 0 0 0", 8*(locks/applock.MaxPageSize+1)); got != want {
+		t.Errorf("the lists of all orders take %s calls, want %s", got, want)
+	}
+	last := d.see(t, fmt.Sprintf("/locks?after=customer%%3A%05d", locks-rowsOfPage-1), http.StatusOK)
 	if got := objects(t, last); len(got) != rowsOfPage || next.MatchString(last) {
 		t.Errorf("the last page has %d locks, or one behind it", len(got))
 	}
 	d.calls.taken()
+	look := fmt.Sprintf("%d 1 ", locks/applock.MaxPageSize+1) // one look at all locks
 	for address, calls := range map[string]string{
-		"/?within=2h&prefix=customer%3A0": "1 0 0 0 0",
-		"/?sort=waiters":                  "1 1 0 0 0",
-		"/object?name=customer%3A00001":   "0 1 1 0 1",
-		"/operator?name=OP01":             "1 1 1 0 0",
-		"/waiters":                        "0 1 0 0 0",
-		"/statistics":                     "0 0 0 1 0",
-		"/health":                         "0 0 0 0 0",
+		"/locks?within=2h&prefix=customer%3A0": "1 1 0 0 0",
+		"/locks?waiting=1":                     look + "0 0 0",
+		"/":                                    look + "1 0 0",
+		"/object?name=customer%3A00001":        "0 1 1 0 1",
+		"/operator?name=OP01":                  "1 2 1 0 0",
+		"/waiters":                             look + "0 0 0",
+		"/history":                             "0 0 1 0 0",
+		"/statistics":                          "0 0 0 1 0",
+		"/policies":                            "0 0 0 0 0",
+		"/health":                              "0 0 0 0 0",
 	} {
 		d.see(t, address, http.StatusOK)
 		if got := d.calls.taken(); got != calls {
@@ -342,6 +398,7 @@ func TestPages(t *testing.T) {
 		{Name: "Steps", Run: func(context.Context) (string, error) { return "all applied", nil }},
 		{Name: "Clock", Run: func(context.Context) (string, error) { return "late", io.EOF }},
 		{Name: "Disk", Run: func(context.Context) (string, error) { return "", fmt.Errorf("password=secret") }},
+		{Name: "Purge", Run: func(context.Context) (string, error) { return "this account may not look", ErrNotChecked }},
 	}})
 	grant := d.get(t, "customer:42", "JDOE", 48*time.Hour)
 	if _, err := d.client.Transfer(t.Context(), applock.TransferRequest{
@@ -351,18 +408,20 @@ func TestPages(t *testing.T) {
 	}
 	d.wait(t, "customer:42", "PKING")
 	check(t, d.see(t, "/object?name=customer%3A42", http.StatusOK),
-		`<h1>customer:42</h1>`, `<a href="operator?name=ASMITH">ASMITH</a>`, "PKING", "TRANSFERRED", "JDOE is ill", `data-seconds="1`, `data-live="locks waiters"`)
+		`<h1>customer:42</h1>`, `<a href="operator?name=ASMITH">ASMITH</a>`, "PKING", "TRANSFERRED", "JDOE is ill", `data-seconds="1`, `data-interval="2000"`)
 	check(t, d.see(t, "/object?name=customer%3A43", http.StatusOK), "Nobody holds it.", "Nobody waits for it.", "The history has nothing on it.")
 	check(t, d.see(t, "/operator?name=ASMITH", http.StatusOK), "Desk of ASMITH", "customer:42", "TRANSFERRED")
-	check(t, d.see(t, "/operator?name=PKING", http.StatusOK), "Holds nothing.", "The history has nothing on this operator.")
-	check(t, d.see(t, "/waiters", http.StatusOK), "1 wait, those who have waited longest first.", "PKING", "customer:42")
+	check(t, d.see(t, "/operator?name=PKING", http.StatusOK), "Holds nothing.", "Nobody else has handed over", "The history has nothing that this operator did.")
+	check(t, d.see(t, "/waiters", http.StatusOK), "1 waiting for 1 objects", "PKING", "customer:42", "ASMITH")
 	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "Nobody waits.")
 	check(t, d.see(t, "/statistics", http.StatusOK), "<svg", `>customer</text><rect x="150" y="4" width="370"`, "Waiters by type")
 	health := d.see(t, "/health", http.StatusServiceUnavailable)
-	check(t, health, "SQLite", "contract", "all applied", "late", "which the log has")
+	check(t, health, "SQLite", "contract", "all applied", "late", "which the log has", `<span class="none">not checked</span>`, "this account may not look")
 	if strings.Contains(health, "secret") {
 		t.Error("an error of a check is shown as it is")
 	}
+	d.console.config.Checks = d.console.config.Checks[3:] // what was checked is well
+	d.see(t, "/health", http.StatusOK)
 	check(t, d.see(t, "/nonsense", http.StatusNotFound), "There is no such page.")
 	check(t, d.see(t, "/operator", http.StatusBadRequest), "“Operator” must not be empty.")
 	check(t, d.see(t, "/object?name=", http.StatusBadRequest), "“Object”")
@@ -380,7 +439,7 @@ func TestMountsAnywhere(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/desk/locks/", http.StripPrefix("/desk/locks", d.handler))
 	addresses := regexp.MustCompile(`(?:href|src|action)="([^"]*)"`)
-	for _, page := range []string{"", "object?name=customer%3A42", "operator?name=JDOE", "waiters", "statistics", "health", "transfer?name=customer%3A42", "transfer-desk?name=JDOE"} {
+	for _, page := range []string{"", "locks", "locks?sort=-left&q=42", "history", "policies", "object?name=customer%3A42", "operator?name=JDOE", "waiters", "statistics", "health", "transfer?name=customer%3A42", "transfer?desk=JDOE"} {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, request(http.MethodGet, "/desk/locks/"+page, ""))
 		if w.Code != http.StatusOK {
@@ -402,8 +461,7 @@ func TestMountsAnywhere(t *testing.T) {
 // confirmedForm is the last form of an action on a grant.
 func confirmedForm(grant applock.Grant, reason string) url.Values {
 	return url.Values{
-		"name": {grant.Object.String()}, "holder": {grant.Owner.Operator}, "fence": {fmt.Sprint(grant.Fence)},
-		"reason": {reason}, "confirmed": {"yes"},
+		"lock": {grantOf(grant.Key())}, "reason": {reason}, "unknown": {"ASMITH"}, "confirmed": {"yes"},
 	}
 }
 
@@ -427,19 +485,23 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	for _, verb := range verbNames() {
-		for _, prefix := range []string{"verb.", "form.", "title.", "plan."} {
+		for _, prefix := range []string{"verb.", "form.", "title."} {
 			used[prefix+verb] = true
 		}
 	}
-	for _, verb := range deskVerbs() {
-		for _, prefix := range []string{"verb.", "form.", "title.", "plan.", "answer."} {
-			used[prefix+verb.name] = true
-		}
+	for _, verb := range verbsOfMany() {
+		used["desk."+verb], used["some."+verb] = true, true
 	}
 	for _, outcome := range []applock.Outcome{
 		applock.OutcomeTransferred, applock.OutcomeTaken, applock.OutcomeReleased, applock.OutcomeNoted, applock.OutcomeHeld, applock.OutcomeFree,
 	} {
 		used["answer."+string(outcome)] = true
+	}
+	for _, kind := range []applock.EventKind{
+		applock.EventTransferred, applock.EventTaken, applock.EventReleased, applock.EventOvertaken, applock.EventAcquired, applock.EventRenewed,
+		applock.EventRefused, applock.EventPurged, applock.EventHistoryPurged, applock.EventPolicy,
+	} {
+		used["event."+string(kind)] = true
 	}
 	words := english()
 	for _, name := range slices.Sorted(maps.Keys(words)) {
@@ -448,7 +510,7 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	inTemplate := regexp.MustCompile(`text "([^"]+)"`)
-	inCode := regexp.MustCompile(`texts\["([^"]+)"\]`)
+	inCode := regexp.MustCompile(`texts(?:\[|\.html\()"([^"]+)"[\],)]`)
 	for _, of := range []struct {
 		pattern string
 		name    *regexp.Regexp

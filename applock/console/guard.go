@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,9 +16,36 @@ func personOf(r *http.Request) string { return askerOf(r.Context()).person }
 // guarded lets nobody in whom the sign-in does not know, and no form of another site.
 func (c *console) guarded(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.refuse(w, r, forbidden(c.texts["error.origin"]))
+	}))
+	inner := protection.Handler(c.signedIn(next))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setHeaders(w.Header())
+		if r.ContentLength != 0 {
+			// A form has to arrive in time, also where the server reads it because the console refuses without a look. When all is there the
+			// server ends the limit: what the page does may take longer, and the connection is for other requests.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)) // not every writer can
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// signedIn serves the files of the pages to everybody, and the rest to those whom the sign-in knows.
+func (c *console) signedIn(next http.Handler) http.Handler {
 	sessions, hasSessions := c.config.SignIn.(Sessions)
-	signedIn := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range staticFiles() {
+			if r.Method == http.MethodGet && r.URL.Path == "/"+name {
+				static(name)(w, r)
+				return
+			}
+		}
 		if hasSessions && c.served(w, r, sessions) {
+			return
+		}
+		if local, is := c.config.SignIn.(*LocalSignIn); is && local.exchange(w, r) {
+			c.sendOn(w, r, pageOf(withoutToken(r.URL)), nil)
 			return
 		}
 		person, err := c.config.SignIn.Identify(r)
@@ -37,21 +63,17 @@ func (c *console) guarded(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askerKey{}, c.asking(person))))
 	})
-	inner := protection.Handler(signedIn)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w.Header())
-		inner.ServeHTTP(w, r)
-	})
 }
 
-// setHeaders has the browser run, show and send nothing that is not the console's own, and keep nothing.
+// setHeaders has the browser run, show and send nothing that is not the console's own, and keep nothing. The Referrer-Policy is not
+// no-referrer: forms would come with "Origin: null", which is refused where plain HTTP has no Sec-Fetch-Site.
 func setHeaders(header http.Header) {
 	for name, value := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"X-Frame-Options":              "DENY",
 		"X-Content-Type-Options":       "nosniff",
-		"Referrer-Policy":              "no-referrer",
+		"Referrer-Policy":              "same-origin",
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",
 		"Permissions-Policy":           "camera=(), geolocation=(), microphone=()",
@@ -66,10 +88,6 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 	ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
-	if name := strings.TrimPrefix(r.URL.Path, "/"); r.Method == http.MethodGet && slices.Contains(staticFiles(), name) {
-		static(name)(w, r)
-		return true
-	}
 	switch r.Method + " " + r.URL.Path {
 	case "GET /sign-in":
 		page := r.URL.Query().Get("page")
@@ -79,7 +97,7 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 		location, err := sessions.Begin(w, r, page)
 		c.sendOn(w, r, location, err)
 	case "GET /signed-in":
-		page, err := c.finish(w, r, sessions)
+		page, err := sessions.Finish(w, r)
 		c.sendOn(w, r, pageOf(page), err)
 	case "POST /sign-out":
 		sessions.End(w, r)
@@ -88,21 +106,6 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 		return false
 	}
 	return true
-}
-
-// finish has an address that the issuer or the person fails too often wait. What nobody has begun is refused without a count: a
-// page of somebody else could have any browser ask for it, and behind a proxy all have one address.
-func (c *console) finish(w http.ResponseWriter, r *http.Request, sessions Sessions) (page string, err error) {
-	address, err := c.signIns.admit(r)
-	if err != nil {
-		return "", err
-	}
-	page, err = sessions.Finish(w, r)
-	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Status != http.StatusBadRequest {
-		c.signIns.failed(address)
-	}
-	return page, err
 }
 
 // sendOn sends the browser on, or tells what went wrong, with a way to begin again.
@@ -115,8 +118,16 @@ func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// longestPage is what is kept of an address for as long as somebody signs in.
-const longestPage = 2000
+// longestPage is what is kept of an address, in a cookie, for as long as somebody signs in.
+const longestPage = 500
+
+// withoutToken is an address that can be kept and sent to others.
+func withoutToken(address *url.URL) string {
+	query := address.Query()
+	query.Del(tokenParameter)
+	page := url.URL{Path: address.Path, RawQuery: query.Encode()}
+	return page.String()
+}
 
 // pageOf is an address of this console, relative to where it is mounted, whatever somebody has made the parameter.
 func pageOf(page string) string {
@@ -132,8 +143,8 @@ func pageOf(page string) string {
 	return relative.String()
 }
 
-// sendToSignIn has a person sign in who wants to see a page. Who has done so, and does not get in nevertheless, is told. What a script or a form asks for is refused: it cannot be asked for
-// again when the browser comes back.
+// sendToSignIn has a person sign in who wants to see a page. Who has done so, and does not get in nevertheless, is told. What a script or a
+// form asks for is refused: it cannot be asked for again when the browser comes back.
 func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	var refused *RefusedError
@@ -142,7 +153,7 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 		c.tellOfSignIn(w, r, &RefusedError{Status: http.StatusNotFound, Reason: c.texts["error.no-page"]})
 		return
 	}
-	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" || r.URL.Path == "/changes" {
+	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" {
 		c.tellOfSignIn(w, r, err)
 		return
 	}
@@ -155,12 +166,14 @@ func (c *console) tellOfSignIn(w http.ResponseWriter, r *http.Request, err error
 	c.render(w, r, view{template: "signedout", status: refused.Status}, shown{Title: c.texts["title.sign-in"], Data: refused.Reason})
 }
 
-// refusal is what to tell of an error. What is no refusal is for the log.
+// refusal is what to tell of an error, and logs it.
 func (c *console) refusal(w http.ResponseWriter, r *http.Request, err error) *RefusedError {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
 		c.config.Logger.ErrorContext(r.Context(), "console: sign in", slog.String("error", err.Error()))
 		refused = &RefusedError{Status: http.StatusInternalServerError, Reason: c.texts["error.sign-in"]}
+	} else if refused.Status != http.StatusUnauthorized || r.Header.Get("Authorization") != "" { // a browser asks without a password first
+		c.logRefusal(r, refused.Status, refused.Person, refused.Reason)
 	}
 	if refused.RetryAfter > 0 {
 		seconds := (refused.RetryAfter + time.Second - 1) / time.Second
@@ -174,5 +187,17 @@ func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if refused.Challenge != "" {
 		w.Header().Set("WWW-Authenticate", refused.Challenge)
 	}
-	http.Error(w, refused.Reason, refused.Status)
+	c.render(w, r, view{template: "error", status: refused.Status}, shown{Title: c.texts["error.title"], Data: refused.Reason})
+}
+
+// logRefusal leaves a line about a request that is refused. It has nothing of the address but the page, and nothing of the form:
+// either may have a secret.
+func (c *console) logRefusal(r *http.Request, status int, person, reason string) {
+	c.config.Logger.WarnContext(r.Context(), "console: refused",
+		slog.Int("status", status),
+		slog.String("reason", reason),
+		slog.String("person", person),
+		slog.String("address", hostOf(r.RemoteAddr)),
+		slog.String("method", r.Method),
+		slog.String("page", r.URL.Path[:min(len(r.URL.Path), longestPage)]))
 }

@@ -11,34 +11,18 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// readWaiters returns those who have waited longest, no more than a page has, and how many there are.
-func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []applock.Waiter, all int, err error) {
+// readWaiters returns those who have waited longest, no more than a page has.
+func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []applock.Waiter, err error) {
 	request.PageSize = applock.MaxPageSize
 	for waiter, err := range clientOf(ctx).Waiters(ctx, request) {
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		all++
 		at, _ := slices.BinarySearchFunc(longest, waiter, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
 		longest = slices.Insert(longest, at, waiter)
 		longest = longest[:min(len(longest), rowsOfPage)]
 	}
-	return longest, all, nil
-}
-
-// readEvents returns the newest events, the newest first, no more than a page has.
-func (c *console) readEvents(ctx context.Context, request applock.HistoryRequest) ([]applock.Event, error) {
-	request.PageSize, request.NewestFirst = rowsOfPage, true
-	var newest []applock.Event
-	for event, err := range clientOf(ctx).History(ctx, request) {
-		if err != nil {
-			return nil, err
-		}
-		if newest = append(newest, event); len(newest) == rowsOfPage {
-			break
-		}
-	}
-	return newest, nil
+	return longest, nil
 }
 
 // objectShown is an object's page.
@@ -62,11 +46,12 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID}
-	if data.Waiters, _, err = c.readWaiters(r.Context(), request); err != nil {
+	if data.Waiters, err = c.readWaiters(r.Context(), request); err != nil {
 		return view{}, err
 	}
-	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID})
-	return view{template: "object", title: object.String(), live: topicLocks + " " + topicWaiters, data: data}, err
+	history := applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID}
+	data.Events, _, err = c.readHappened(r.Context(), history, "", rowsOfPage)
+	return view{template: "object", title: object.String(), data: data}, err
 }
 
 // inquire returns the lock on an object, nil where nobody holds it.
@@ -87,16 +72,16 @@ type deskShown struct {
 	Rows     []row
 	More     string
 	Waits    []applock.Waiter
-	Events   []applock.Event
-	Verbs    []string
+	// Inbox is what others did with the operator's locks, and Deeds what the operator did: the newest first, of the newest events.
+	Inbox, Deeds []applock.Event
+	Verbs        []string
 }
 
+// eventsOfDesk is how many of the newest events of an operator are looked through.
+const eventsOfDesk = 500
+
 func (c *console) operatorPage(r *http.Request) (view, error) {
-	data := deskShown{Operator: r.URL.Query().Get("name")}
-	for _, verb := range deskVerbs() {
-		data.Verbs = append(data.Verbs, verb.name)
-	}
-	data.Verbs = c.allowedOf(r.Context(), data.Verbs)
+	data := deskShown{Operator: r.URL.Query().Get("name"), Verbs: c.allowedOf(r.Context(), verbsOfMany())}
 	if data.Operator == "" {
 		return view{}, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}
@@ -105,26 +90,43 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	data.Rows, data.More = held.Rows, held.More
-	if data.Waits, _, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
+	if data.Waits, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
 		return view{}, err
 	}
-	data.Events, err = c.readEvents(r.Context(), applock.HistoryRequest{Operator: data.Operator})
+	events, _, err := c.readHappened(r.Context(), applock.HistoryRequest{Operator: data.Operator}, "", eventsOfDesk)
+	for _, event := range events {
+		if event.Actor == data.Operator {
+			data.Deeds = append(data.Deeds, event)
+		} else {
+			data.Inbox = append(data.Inbox, event)
+		}
+	}
+	data.Deeds, data.Inbox = data.Deeds[:min(len(data.Deeds), rowsOfPage)], data.Inbox[:min(len(data.Inbox), rowsOfPage)]
 	title := fmt.Sprintf(c.texts["title.operator"], data.Operator)
-	return view{template: "operator", title: title, live: topicLocks + " " + topicWaiters, data: data}, err
+	return view{template: "operator", title: title, data: data}, err
 }
 
-// queueShown is the page of those who wait.
-type queueShown struct {
-	Type    string
-	Waiters []applock.Waiter
-	All     int
+// queuesShown is the page of those who wait.
+type queuesShown struct {
+	Type   string
+	Queues []queue
+	// Blocked is how many objects somebody waits for, and Waiting how many wait.
+	Blocked, Waiting int
+	Verbs            []string
 }
 
 func (c *console) waitersPage(r *http.Request) (view, error) {
-	data := queueShown{Type: r.URL.Query().Get("type")}
-	var err error
-	data.Waiters, data.All, err = c.readWaiters(r.Context(), applock.WaitersRequest{ObjectType: data.Type})
-	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", live: topicWaiters, data: data}, err
+	data := queuesShown{Type: strings.TrimSpace(r.URL.Query().Get("type")), Verbs: c.allowedOf(r.Context(), []string{"transfer", "release"})}
+	all, err := askerOf(r.Context()).database.readShared(r.Context(), c.config.Timeout)
+	if err != nil {
+		return view{}, err
+	}
+	queues := all.queues(data.Type)
+	data.Blocked, data.Queues = len(queues), queues[:min(len(queues), rowsOfPage)]
+	for _, queue := range queues {
+		data.Waiting += queue.All
+	}
+	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", data: data}, nil
 }
 
 // statisticsShown is the page of the statistics.
@@ -207,7 +209,8 @@ func plotOf(title string, values map[string]int64) plot {
 // checked is what a check has said.
 type checked struct {
 	Name, Text string
-	Well       bool
+	// State is the name of the text that says it: well, bad or unchecked.
+	State string
 }
 
 func (c *console) healthPage(r *http.Request) (view, error) {
@@ -218,20 +221,31 @@ func (c *console) healthPage(r *http.Request) (view, error) {
 	v := view{template: "health", title: c.texts["title.health"], here: "health"}
 	var lines []checked
 	for _, check := range checks {
-		line := checked{Name: check.Name, Well: true}
-		text, err := check.Run(r.Context())
-		line.Text = text
-		if err != nil {
-			line.Well = false
-			if text == "" {
-				_, line.Text = c.explain(err)
-			}
+		line := c.checkedBy(r.Context(), check)
+		if line.State == "health.bad" {
 			v.status = http.StatusServiceUnavailable
 		}
 		lines = append(lines, line)
 	}
 	v.data = lines
 	return v, nil
+}
+
+func (c *console) checkedBy(ctx context.Context, check Check) checked {
+	text, err := check.Run(ctx)
+	line := checked{Name: check.Name, Text: text, State: "health.well"}
+	switch {
+	case err == nil:
+		return line
+	case errors.Is(err, ErrNotChecked):
+		line.State = "health.unchecked"
+		return line
+	}
+	line.State = "health.bad"
+	if text == "" {
+		_, line.Text = c.explain(err)
+	}
+	return line
 }
 
 func (c *console) checkServer(ctx context.Context) (string, error) {

@@ -2,12 +2,14 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/span"
@@ -16,13 +18,16 @@ import (
 // parseTemplates returns the pages by their names, each in the frame.
 func parseTemplates(words texts) map[string]*template.Template {
 	frame := template.Must(template.New("frame.html").Funcs(template.FuncMap{
-		"text":    words.say,
-		"seconds": wholeSeconds,
-		"lasting": lasting,
-		"stamp":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"entries": menu,
-	}).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+		"seconds":  wholeSeconds,
+		"lasting":  lasting,
+		"said":     func(t time.Time) string { return said(t, time.Now()) },
+		"happened": func(kind applock.EventKind) string { return cmp.Or(words["event."+string(kind)], string(kind)) },
+		"whole":    whole,
+		"number":   grouped,
+		"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"entries":  menu,
+	}).Funcs(words.functions()).ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	pages := map[string]*template.Template{}
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
@@ -50,36 +55,70 @@ type entry struct{ Address, Text string }
 // menu returns what can be gone to from everywhere. The addresses are relative: nobody knows where the handler is mounted.
 func menu() []entry {
 	return []entry{
-		{"./", "menu.locks"},
-		{expiringSoon, "menu.expiring"},
+		{"./", "menu.now"},
+		{"locks", "menu.locks"},
 		{"waiters", "menu.waiters"},
+		{"history", "menu.history"},
 		{"statistics", "menu.statistics"},
+		{"policies", "menu.policies"},
 		{"health", "menu.health"},
 	}
 }
 
-// expiringSoon is the list of what ends within an hour.
-const expiringSoon = "./?within=1h&sort=left"
-
 func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// lasting returns the two greatest units of a time, which people can compare.
+// lasting returns a time as people say it: seconds in the last minute, minutes in the last hour, then the two greatest units, and days
+// alone from a week on. The script in the browser does the same.
 func lasting(d time.Duration) string {
-	seconds := wholeSeconds(d)
-	var parts []string
-	for _, unit := range []struct {
-		letter  string
-		seconds int64
-	}{{"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}} {
-		if number := seconds / unit.seconds; number > 0 || len(parts) > 0 {
-			parts = append(parts, fmt.Sprintf("%d%s", number, unit.letter))
-			seconds %= unit.seconds
-		}
+	seconds := max(0, wholeSeconds(d))
+	minutes, hours, days := seconds/60, seconds/3600, seconds/86400
+	switch {
+	case seconds < 60:
+		return fmt.Sprintf("%d s", seconds)
+	case minutes < 60:
+		return fmt.Sprintf("%d m", minutes)
+	case days >= 7, days > 0 && hours%24 == 0:
+		return fmt.Sprintf("%d d", days)
+	case days > 0:
+		return fmt.Sprintf("%d d %d h", days, hours%24)
+	case minutes%60 == 0:
+		return fmt.Sprintf("%d h", hours)
+	default:
+		return fmt.Sprintf("%d h %d m", hours, minutes%60)
 	}
-	if len(parts) == 0 {
-		return "0s"
+}
+
+// said returns when something was or will be, as people say it: the time of today, the weekday in the days around it, the day in this
+// year, and
+// else the year. The zone is UTC, which the page says.
+func said(t, now time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	const near = 6 * 24 * time.Hour // beyond, a weekday might be either one
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format("15:04")
+	case t.Sub(now).Abs() < near:
+		return t.Format("Mon 15:04")
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	default:
+		return t.Format("2 Jan 2006")
 	}
-	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// longestWhole is how long a name may be that is never broken in the middle: the table of locks has room for it at any width.
+const longestWhole = 24
+
+// whole reports whether a name is short enough to stay on one line.
+func whole(name string) bool { return utf8.RuneCountInString(name) <= longestWhole }
+
+// grouped writes a whole number with its thousands apart.
+func grouped(number any) template.HTML {
+	text := fmt.Sprint(number)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return template.HTML(text) //nolint:gosec // digits
 }
 
 // parseSpan reads a time such as 7d, 36h, 90m or 1d12h; empty is none.

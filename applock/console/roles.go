@@ -23,20 +23,22 @@ type Role struct {
 type database struct {
 	client *applock.Client
 	rights *rights
-	hub    *hub
-	// What the hub has read last, by so many rows at a time.
-	locksSeen, waitersSeen *memory
-	pieceRows              int
-	timeout                time.Duration
+	// parts are what live pages show.
+	parts *shared[liveKey, livePart]
+	// snapshots are all locks at a time, and counts how many there are.
+	snapshots *shared[struct{}, *snapshot]
+	counts    *counts
+	// snapshotMost is locksOfSnapshot.
+	snapshotMost int
 }
 
 func newDatabase(client *applock.Client, config Config) *database {
-	d := &database{
-		client: client, rights: &rights{now: time.Now}, locksSeen: newMemory(), waitersSeen: newMemory(), pieceRows: applock.MaxPageSize,
-		timeout: config.Timeout,
+	return &database{
+		client: client, rights: &rights{now: time.Now},
+		parts:     &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
+		snapshots: &shared[struct{}, *snapshot]{results: map[struct{}]*result[*snapshot]{}},
+		counts:    &counts{client: client, now: time.Now}, snapshotMost: locksOfSnapshot,
 	}
-	d.hub = newHub(d.lookForChanges, config.Interval)
-	return d
 }
 
 // asker is who asks for a page.
@@ -45,6 +47,8 @@ type asker struct {
 	// role is the one that the person is here in; empty for those without one, who use the console's own client.
 	role     string
 	database *database
+	// verbs, if not nil, are what may be done: those of all who share a live page, who have no name there.
+	verbs map[string]bool
 }
 
 // askerKey is what an asker is kept by in a request's context.
@@ -75,6 +79,9 @@ func (c *console) asking(person Person) asker {
 // allowed returns what who asks may do, by the names of verbs: what the database allows, for those who may change anything.
 func (c *console) allowed(ctx context.Context) map[string]bool {
 	who := askerOf(ctx)
+	if who.verbs != nil {
+		return who.verbs
+	}
 	if who.person == "" || who.role == "" && !c.config.MayChange(who.person) {
 		return nil
 	}
@@ -107,9 +114,10 @@ func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bo
 		return r.allowed
 	}
 	allowed, sure := map[string]bool{}, true
-	for name, try := range tries() {
-		err := try(ctx, client, nobodysDeed())
-		allowed[name] = !errors.Is(err, applock.ErrPrivilege)
+	d, lock := nobodysDeed()
+	for _, v := range verbs() {
+		_, err := v.call(ctx, client, d, lock)
+		allowed[v.Name] = !errors.Is(err, applock.ErrPrivilege)
 		sure = sure && (err == nil || errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrNotHeld))
 	}
 	if sure {
@@ -120,32 +128,7 @@ func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bo
 
 // nobodysDeed is about an object and people that there are not. Every database tells by it who may call a procedure, without a
 // look at its catalogue, and nothing changes.
-func nobodysDeed() deed {
-	return deed{
-		object: applock.Object{Type: "applock-console", ID: rand.Text()}, holder: rand.Text(), fence: 1, to: applock.Owner{Operator: rand.Text()},
-		reason: "may this user do it?", by: rand.Text(),
-	}
-}
-
-// tries returns what asks for the right to each verb.
-func tries() map[string]func(ctx context.Context, client *applock.Client, d deed) error {
-	all := map[string]func(ctx context.Context, client *applock.Client, d deed) error{}
-	for name, v := range verbs() {
-		all[name] = func(ctx context.Context, client *applock.Client, d deed) error {
-			_, _, err := v.do(ctx, client, d)
-			return err
-		}
-	}
-	// Its verb looks first, and calls nothing for an object that nobody holds.
-	all["transfer"] = func(ctx context.Context, client *applock.Client, d deed) error {
-		_, _, err := handOver(ctx, client, d)
-		return err
-	}
-	for _, v := range deskVerbs() {
-		all[v.name] = func(ctx context.Context, client *applock.Client, d deed) error {
-			_, err := v.do(ctx, client, deskDeed{holder: d.holder, to: d.to, reason: d.reason, by: d.by}, true, 1)
-			return err
-		}
-	}
-	return all
+func nobodysDeed() (deed, applock.Lock) {
+	return deed{To: applock.Owner{Operator: rand.Text()}, Text: "may this user do it?", By: rand.Text()},
+		applock.Lock{Object: applock.Object{Type: "applock-console", ID: rand.Text()}, Owner: applock.Owner{Operator: rand.Text()}, Fence: 1}
 }

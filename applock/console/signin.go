@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -38,8 +37,8 @@ type Sessions interface {
 	// Begin returns the address where the browser is to sign in, to come back to the console's page signed-in. The page is where it
 	// wants to go.
 	Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error)
-	// Finish is that coming back: it begins a session, and returns the page that Begin was given. A *RefusedError counts as a
-	// failure, unless its status is 400, for what nobody has begun: after ten of them an address is refused for a minute.
+	// Finish is that coming back: it begins a session, and returns the page that Begin was given. A *RefusedError is told with a way to
+	// begin again.
 	Finish(w http.ResponseWriter, r *http.Request) (page string, err error)
 	// End ends the session.
 	End(w http.ResponseWriter, r *http.Request)
@@ -53,7 +52,10 @@ type RefusedError struct {
 	Challenge string
 	// RetryAfter is when to try again; zero for no such advice.
 	RetryAfter time.Duration
-	Reason     string
+	// Person is who was refused, for the log: somebody that the sign-in knows, and no text that a form or a header has for a name,
+	// which may be a password. Empty for nobody that is known.
+	Person string
+	Reason string
 }
 
 // Error returns the reason.
@@ -63,39 +65,12 @@ func forbidden(reason string) error {
 	return &RefusedError{Status: http.StatusForbidden, Reason: reason}
 }
 
-// Local lets the browsers of this host in, all by one name; empty for those who may only look. It refuses what came through
-// a proxy, which would make everybody local, and what was asked by another name than localhost or a loopback address, as a
-// page of somebody else does that has its name lead here.
-func Local(person string) SignIn { return local(person) }
-
-type local string
-
-func (l local) Identify(r *http.Request) (Person, error) {
-	address, err := remoteAddress(r)
-	if err != nil || !address.IsLoopback() {
-		return Person{}, forbidden("Without a sign-in only this host gets in.")
+// hostOf returns an address without its port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
 	}
-	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
-		if r.Header.Get(header) != "" {
-			return Person{}, forbidden("Without a sign-in nobody gets in through a proxy.")
-		}
-	}
-	if !isLoopbackName(r.Host) {
-		return Person{}, forbidden("Without a sign-in this is localhost, and has no other name.")
-	}
-	return Person{Name: string(l)}, nil
-}
-
-// isLoopbackName reports whether a host, with or without a port, is this one by its name.
-func isLoopbackName(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && address.IsLoopback()
+	return address
 }
 
 func remoteAddress(r *http.Request) (netip.Addr, error) {
@@ -129,8 +104,11 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 		return Person{}, forbidden("This is reached through the proxy that signs people in.")
 	}
 	values := r.Header.Values(t.header)
-	if len(values) != 1 {
-		return Person{}, forbidden("The proxy has not said who asks.")
+	if len(values) == 0 {
+		return Person{}, forbidden("The proxy has not said who asks: the header " + t.header + " is missing. Ask who runs the proxy to set it.")
+	}
+	if err := t.once(r); err != nil {
+		return Person{}, err
 	}
 	name, err := checkedPerson(values[0])
 	if err != nil {
@@ -138,11 +116,22 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	}
 	person := Person{Name: name}
 	if t.roles != "" {
-		for _, role := range strings.Split(strings.Join(r.Header.Values(t.roles), ","), ",") {
+		for role := range strings.SplitSeq(r.Header.Get(t.roles), ",") {
 			person.Roles = append(person.Roles, strings.TrimSpace(role))
 		}
 	}
 	return person, nil
+}
+
+// once refuses a header that came more than once: a proxy that appends its own to that of the browser lets people name themselves.
+func (t trustedHeader) once(r *http.Request) error {
+	for _, header := range []string{t.header, t.roles} {
+		if times := len(r.Header[header]); times > 1 {
+			return forbidden(fmt.Sprintf("The header %s came %d times, so the console cannot tell which one is the proxy's. "+
+				"Ask who runs the proxy to have it replace what it gets by its own.", header, times))
+		}
+	}
+	return nil
 }
 
 // checkedPerson returns a name that can be an actor of the history.
@@ -156,7 +145,8 @@ func checkedPerson(name string) (string, error) {
 }
 
 // Basic asks the browser for a name and a password. It is for trials: whoever can read the connection reads the password,
-// where nothing encrypts it. After ten failures an address is refused for a minute. It returns
+// where nothing encrypts it. After five failures a name waits at that address, a second first, then twice as long after each failure, up to
+// 15 minutes; other names there do not wait, and neither does the name elsewhere. It returns
 // *applock.InvalidError (ErrInvalid) without users, for names that cannot be actors, and for empty passwords.
 func Basic(passwords map[string]string) (SignIn, error) {
 	if len(passwords) == 0 {
@@ -172,49 +162,40 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	return b, nil
 }
 
-const (
-	failuresAllowed = 10
-	failuresKept    = time.Minute
-	addressesKept   = 10000
-)
-
-// limiter refuses addresses that fail too often.
-type limiter struct {
-	now func() time.Time
-
-	mutex    sync.Mutex
-	failures map[netip.Addr]failures
-}
-
-func newLimiter() *limiter { return &limiter{now: time.Now, failures: map[netip.Addr]failures{}} }
-
 // basic knows people by passwords.
 type basic struct {
 	*limiter
 	sums map[string][sha256.Size]byte
 }
 
-// failures are those of one address.
-type failures struct {
-	count int
-	since time.Time
-}
-
 func (b *basic) Identify(r *http.Request) (Person, error) {
-	address, err := b.admit(r)
+	address, err := remoteAddress(r)
 	if err != nil {
-		return Person{}, err
+		return Person{}, forbidden("Nobody knows where this comes from.")
+	}
+	refused := &RefusedError{
+		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`,
+		Reason: "Type your name and password. If you have none, ask who runs this console.",
 	}
 	name, password, given := r.BasicAuth()
-	if given && b.knows(name, password) {
+	if !given { // a browser asks without a password first
+		return Person{}, refused
+	}
+	right := b.knows(name, password)
+	wait := b.attempt(address, name, right)
+	if right && wait == 0 {
 		return Person{Name: name}, nil
 	}
-	if given { // a browser asks without a password first
-		b.failed(address)
+	if wait > 0 {
+		refused = &RefusedError{
+			Status: http.StatusTooManyRequests, RetryAfter: wait,
+			Reason: fmt.Sprintf("This name was tried with wrong passwords here too often: try again in %s.", lasting(wait+time.Second-1)),
+		}
 	}
-	return Person{}, &RefusedError{
-		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`, Reason: "Name and password, please.",
+	if _, known := b.sums[name]; known {
+		refused.Person = name
 	}
+	return Person{}, refused
 }
 
 // knows takes the same time for an unknown name as for a wrong password.
@@ -223,46 +204,4 @@ func (b *basic) knows(name, password string) bool {
 	got := sha256.Sum256([]byte(password))
 	same := subtle.ConstantTimeCompare(want[:], got[:]) == 1
 	return same && known
-}
-
-// admit returns the address of a request, or refuses it.
-func (l *limiter) admit(r *http.Request) (netip.Addr, error) {
-	address, err := remoteAddress(r)
-	if err != nil {
-		return address, forbidden("Nobody knows where this comes from.")
-	}
-	if wait := l.wait(address); wait > 0 {
-		return address, &RefusedError{Status: http.StatusTooManyRequests, RetryAfter: wait, Reason: "Too many failures: wait a minute."}
-	}
-	return address, nil
-}
-
-// wait returns how long an address is refused from now on.
-func (l *limiter) wait(address netip.Addr) time.Duration {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	known := l.failures[address]
-	left := failuresKept - l.now().Sub(known.since)
-	if left <= 0 {
-		delete(l.failures, address)
-		return 0
-	}
-	if known.count < failuresAllowed {
-		return 0
-	}
-	return left
-}
-
-func (l *limiter) failed(address netip.Addr) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	known, found := l.failures[address]
-	if !found {
-		known.since = l.now()
-	}
-	if !found && len(l.failures) >= addressesKept {
-		clear(l.failures)
-	}
-	known.count++
-	l.failures[address] = known
 }

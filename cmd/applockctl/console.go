@@ -38,6 +38,7 @@ type consoleFlags struct {
 	roles, members []string
 	// issuer is where people sign in by OpenID Connect, and the rest what it knows the console by.
 	issuer, clientID, secretFile, address, claim, rolesClaim string
+	scopes                                                   []string
 }
 
 // consoleAnswer tells where the console is.
@@ -67,11 +68,12 @@ DSN is the first line of the file, which nobody else may read. Who has the role 
 header of --roles-header, or by the claim of --oidc-roles-claim. Who has several is there in the first one;
 who has none is there by the DSN of the command.
 
-Without a sign-in only the browsers of this host get in, all as the one whom --by names, and --listen has to
-be a loopback address. A sign-in is one of three. A proxy signs people in, and names them in a header, which
-is believed from the networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the
-console is behind what encrypts, at --address, and the issuer has to know its page signed-in. Or a file has
-a line NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords on their way.`,
+Without a sign-in the address that is printed has a token, which lets in one browser of this host, once,
+as the one whom --by names; stderr has the next address then. --listen has to be a loopback address. A
+sign-in is one of three. A proxy signs people in, and names them in a header, which is believed from the
+networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the console is behind
+what encrypts, at --address, and the issuer has to know its page signed-in. Or a file has a line
+NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords on their way.`,
 		Example: `  applockctl console
   applockctl console --by mlee --may-change mlee
   applockctl console --listen 10.1.0.5:8420 --user-header X-User --proxy 10.1.0.4/32 --may-change mlee
@@ -98,6 +100,7 @@ a line NAME:PASSWORD for each person, for trials: nothing here encrypts the pass
 	command.Flags().StringVar(&flags.secretFile, "oidc-secret-file", "", "a file with the client's secret, which nobody else may read")
 	command.Flags().StringVar(&flags.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
 	command.Flags().StringVar(&flags.rolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
+	command.Flags().StringSliceVar(&flags.scopes, "oidc-scope", nil, "more scopes to ask the issuer for, such as groups or offline_access")
 	command.Flags().StringArrayVar(&flags.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
 	command.Flags().StringSliceVar(&flags.members, "member", nil, "who has a role: PERSON=ROLE")
 	command.Flags().StringVar(&flags.address, "address", "", "the console's address as browsers see it, for --oidc-issuer")
@@ -115,6 +118,11 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	signIn, err := flags.signIn(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
+	}
+	if _, local := signIn.(*console.LocalSignIn); local && a.quiet {
+		return &applock.InvalidError{
+			Argument: "--quiet", Reason: "is for consoles with a sign-in: without one the address that is printed is the way in",
+		}
 	}
 	members, err := flags.rolesOfMembers()
 	if err != nil {
@@ -146,12 +154,25 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			}),
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       2 * time.Minute,
-			BaseContext:       func(net.Listener) context.Context { return ctx }, // who looks on ends with it
 			ErrorLog:          slog.NewLogLogger(a.consoleLog().Handler(), slog.LevelWarn),
 		}
-		answer := consoleAnswer{Outcome: outcomeListening, Address: "http://" + listener.Addr().String() + "/"}
+		answer := consoleAnswer{Outcome: outcomeListening, Address: a.consoleAddress(listener, signIn)}
 		return errors.Join(a.answer(true, answer), serve(ctx, server, listener))
 	})
+}
+
+// consoleAddress is where people begin: without a sign-in it has a token, and the next one is told when that is used.
+func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) string {
+	address := "http://" + listener.Addr().String() + "/"
+	local, is := signIn.(*console.LocalSignIn)
+	if !is {
+		return address
+	}
+	address += "?token="
+	local.Told = func(token string) {
+		a.note("console: a browser has come in; the address for the next one is %s", address+token)
+	}
+	return address + local.Token()
 }
 
 // consoleRoles opens the clients of roles, each of which is written NAME=FILE.
@@ -197,6 +218,9 @@ func (f consoleFlags) rolesOfMembers() (map[string][]string, error) {
 	}
 	if f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "" {
 		return nil, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
+	}
+	if len(f.scopes) > 0 && f.issuer == "" {
+		return nil, &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
 	}
 	members := map[string][]string{}
 	for _, text := range f.members {
@@ -248,7 +272,11 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener) erro
 func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
-		if err != nil {
+		switch {
+		case errors.Is(err, applock.ErrPrivilege):
+			return "this account may not read which steps are applied; applockctl migrate status says it, by the account that installs",
+				console.ErrNotChecked
+		case err != nil:
 			return "", err
 		}
 		pending := 0
@@ -291,8 +319,8 @@ func healthOf(client *applock.Client) []console.Check {
 	}
 }
 
-// notChecked is what a page says of what a product, or an account, does not tell.
-const notChecked = "not checked: %s"
+// notTold is what a page says of what a product does not tell.
+const notTold = "this product does not tell"
 
 // around says what one look around has found.
 func around(client *applock.Client, say func(migrate.SurroundingsResult) (string, error)) func(context.Context) (string, error) {
@@ -300,7 +328,7 @@ func around(client *applock.Client, say func(migrate.SurroundingsResult) (string
 		found, err := migrate.Surroundings(ctx, client, migrate.SurroundingsRequest{})
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
-			return fmt.Sprintf(notChecked, "this product does not tell"), nil
+			return notTold, console.ErrNotChecked
 		case err != nil:
 			return "", err
 		}
@@ -314,9 +342,9 @@ func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 		found, err := migrate.Stale(ctx, client, migrate.StaleRequest{FreeFor: defaultStale})
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
-			return fmt.Sprintf(notChecked, "this product does not tell"), nil
+			return notTold, console.ErrNotChecked
 		case errors.Is(err, applock.ErrPrivilege):
-			return fmt.Sprintf(notChecked, "this account may not read the table appl_lock"), nil
+			return "this account may not read the table appl_lock; applockctl verify says it, by the account that purges", console.ErrNotChecked
 		case err != nil:
 			return "", err
 		}
@@ -361,7 +389,8 @@ const issuerLimit = 20 * time.Second
 // openID returns a sign-in at an issuer.
 func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 	config := openid.Config{
-		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Client: &http.Client{Timeout: issuerLimit},
+		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Scopes: f.scopes,
+		Client: &http.Client{Timeout: issuerLimit},
 	}
 	if f.secretFile != "" {
 		secret, err := readPrivate(f.secretFile)

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +16,11 @@ import (
 
 // servedConsole is a run of console.
 type servedConsole struct {
-	line, address string
-	stop          func() (code int, stderr string)
+	// line is what is printed: an address that has a token where nobody signs in. In address it is left out.
+	line, printed, address string
+	// browser has come in, if there is a token.
+	browser *http.Client
+	stop    func() (code int, stderr string)
 }
 
 func serveConsole(t *testing.T, u user, args ...string) servedConsole {
@@ -38,10 +43,19 @@ func serveConsole(t *testing.T, u user, args ...string) servedConsole {
 	if err := json.Unmarshal([]byte(line), &answer); err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
-	return servedConsole{line: line, address: answer.Address, stop: func() (int, string) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, token, _ := strings.Cut(answer.Address, "?")
+	s := servedConsole{line: line, printed: answer.Address, address: address, browser: &http.Client{Jar: jar}, stop: func() (int, string) {
 		cancel()
 		return <-codes, stderr.String()
 	}}
+	if token != "" {
+		s.fetch(t, "?"+token, func(*http.Request) {})
+	}
+	return s
 }
 
 // fetch returns the status of a page and its text.
@@ -52,7 +66,7 @@ func (s servedConsole) fetch(t *testing.T, page string, change func(r *http.Requ
 		t.Fatal(err)
 	}
 	change(r)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := s.browser.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +79,7 @@ func (s servedConsole) fetch(t *testing.T, page string, change func(r *http.Requ
 }
 
 // Goal: the console serves what the database has, on every dialect, tells where, and ends when it is told to, also while
-// somebody looks on. Method: its pages, a stream of changes, and an interrupt.
+// somebody looks on. Method: its pages, the question of a page whether it is still the same, and an interrupt.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	onEveryDialect(t, func(t *testing.T, u user) {
@@ -73,22 +87,19 @@ func TestConsole(t *testing.T) {
 		s := serveConsole(t, u, "--by", "mlee", "--may-change", "mlee")
 		same := func(*http.Request) {}
 		for page, want := range map[string]string{
-			"": "customer:42", "?sort=left&within=3650d": "customer:42", "operator?name=jdoe": "customer:42", "waiters": "Nobody waits", "health": "0 of them pending",
-			"statistics": "customer", "object?name=customer:42": `href="release?name=customer%3a42"`, "release?name=customer:42": "You will be asked once more",
+			"": "Who blocks whom", "locks": "customer:42", "locks?sort=left&within=3650d": "customer:42", "operator?name=jdoe": "customer:42", "waiters": "Nobody waits", "health": "0 of them pending",
+			"statistics": "customer", "object?name=customer:42": `href="release?name=customer%3a42"`, "release?name=customer:42": "Show what will happen",
 		} {
 			if status, text := s.fetch(t, page, same); status != http.StatusOK || !strings.Contains(text, want) {
 				t.Errorf("%q: status %d, lacks %q: %s", page, status, want, text)
 			}
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.address+"changes?topics=locks", nil)
-		if err != nil {
-			t.Fatal(err)
+		_, page := s.fetch(t, "", same)
+		_, behind, _ := strings.Cut(page, `data-version="`)
+		version, _, _ := strings.Cut(html.UnescapeString(behind), `" data-age`)
+		if status, text := s.fetch(t, "", func(r *http.Request) { r.Header.Set("If-None-Match", version) }); status != http.StatusNotModified {
+			t.Errorf("a page that is still the same: status %d, %s", status, text)
 		}
-		stream, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stream.Body.Close()
 		if code, stderr := s.stop(); code != exitInterrupted {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
@@ -125,6 +136,50 @@ func TestConsoleTellsHealth(t *testing.T) {
 	})
 }
 
+// Goal: by the role that the docs prescribe the page on health is well, and says what it could not look at, which is not green. Method: an
+// account with the supervisor's rights.
+func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		owner := userOf(dsn)
+		owner.must(t, "migrate", "up")
+		name := s.newUser(t, dsn, "secret")
+		owner.must(t, "grant", "--to", name, "--as", "supervisor")
+		console := serveConsole(t, userOf(withUser(t, dsn, name, "secret")))
+		status, text := console.fetch(t, "health", func(*http.Request) {})
+		if status != http.StatusOK || strings.Count(text, ">not checked<") != 2 || !strings.Contains(text, "migrate status says it") ||
+			!strings.Contains(text, "verify says it") {
+			t.Errorf("status %d: %s", status, text)
+		}
+		console.stop()
+	})
+}
+
+// Goal: without a sign-in only the browser that has the printed address gets in, once; stderr has the address for the next one. Method:
+// browsers with that address, without it, and with a used one.
+func TestConsoleLetsInByItsAddress(t *testing.T) {
+	t.Parallel()
+	s := serveConsole(t, sqliteUser(t), "--by", "mlee")
+	token := strings.TrimPrefix(s.printed, s.address)
+	same := func(*http.Request) {}
+	if status, text := s.fetch(t, "", same); status != http.StatusOK || !strings.Contains(text, "You are <bdi>mlee</bdi>") || !strings.HasPrefix(token, "?token=") {
+		t.Errorf("%s: status %d: %s", s.printed, status, text)
+	}
+	other := s
+	other.browser = &http.Client{}
+	for page, want := range map[string]int{"": http.StatusUnauthorized, token: http.StatusForbidden} {
+		if status, text := other.fetch(t, page, same); status != want || !strings.Contains(text, "After each use the next address is printed") {
+			t.Errorf("another browser at %q: status %d: %s", page, status, text)
+		}
+	}
+	code, stderr := s.stop()
+	if _, next, found := strings.Cut(stderr, "the address for the next one is "+s.address+"?token="); !found || strings.Contains(next, token) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	sqliteUser(t).run(t, "console", "--quiet").check(t, exitUsage, "--quiet is for consoles with a sign-in")
+}
+
 // Goal: a sign-in is what its flags say. Method: requests with names and passwords.
 func TestConsoleSignsIn(t *testing.T) {
 	t.Parallel()
@@ -136,13 +191,13 @@ func TestConsoleSignsIn(t *testing.T) {
 	basic := serveConsole(t, u, "--passwords", people)
 	for password, want := range map[string]int{"": http.StatusUnauthorized, "other": http.StatusUnauthorized, "secret:1": http.StatusOK} {
 		status, text := basic.fetch(t, "", func(r *http.Request) { r.SetBasicAuth("mlee", password) })
-		if status != want || strings.Contains(text, "You are mlee") != (want == http.StatusOK) {
+		if status != want || strings.Contains(text, "You are <bdi>mlee</bdi>") != (want == http.StatusOK) {
 			t.Errorf("password %q: status %d", password, status)
 		}
 	}
 	basic.stop()
 	proxied := serveConsole(t, u, "--user-header", "X-User", "--proxy", "127.0.0.0/8")
-	if status, text := proxied.fetch(t, "", func(r *http.Request) { r.Header.Set("X-User", "mlee") }); status != http.StatusOK || !strings.Contains(text, "You are mlee") {
+	if status, text := proxied.fetch(t, "", func(r *http.Request) { r.Header.Set("X-User", "mlee") }); status != http.StatusOK || !strings.Contains(text, "You are <bdi>mlee</bdi>") {
 		t.Errorf("status %d: %s", status, text)
 	}
 	if status, _ := proxied.fetch(t, "", func(*http.Request) {}); status != http.StatusForbidden {
@@ -171,7 +226,7 @@ func TestConsoleHasRoles(t *testing.T) {
 			r.Header.Set("X-User", test.person)
 			r.Header.Set("X-Groups", test.groups)
 		})
-		if !strings.Contains(text, "jdoe") || strings.Contains(text, "as supervisors") != test.may || strings.Contains(text, "release?name=") != test.may {
+		if !strings.Contains(text, "jdoe") || strings.Contains(text, "as <bdi>supervisors</bdi>") != test.may || strings.Contains(text, "release?name=") != test.may {
 			t.Errorf("%s of %q: %s", test.person, test.groups, text)
 		}
 	}
@@ -212,5 +267,6 @@ func TestConsoleRefusesToStart(t *testing.T) {
 	u.run(t, "console", "--member", "mlee=a").check(t, exitUsage, "--member is written as PERSON=ROLE")
 	u.run(t, "console", "--role", "a=b", "--roles-header", "X-Groups").check(t, exitUsage, "is for --user-header")
 	u.run(t, "console", "--oidc-roles-claim", "groups").check(t, exitUsage, "--role is missing")
+	u.run(t, "console", "--oidc-scope", "groups").check(t, exitUsage, "--oidc-scope is for --oidc-issuer")
 	fileUser(t).run(t, "console", "--listen", "127.0.0.1:0").check(t, exitError, "migrate up")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/visible"
 )
 
 // A page is text over the whole window, in the place of the table, until a key closes it.
@@ -175,7 +176,7 @@ func (m model) pageLines() []string {
 	const indent = "  "
 	var lines []string
 	for _, text := range m.page.texts {
-		wrapped := wrap(harmless(text), m.style.width-len(indent))
+		wrapped := wrap(visible.Text(text), m.style.width-len(indent))
 		lines = append(lines, wrapped[0])
 		for _, line := range wrapped[1:] {
 			lines = append(lines, indent+line)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/visible"
 )
 
 // shade is how a line looks.
@@ -82,7 +82,7 @@ func (m model) view() []shadedLine {
 		lines = m.pageView()
 	}
 	for i := range lines {
-		lines[i].text = shorten(harmless(lines[i].text), max(1, m.style.width))
+		lines[i].text = shorten(visible.Text(lines[i].text), max(1, m.style.width))
 	}
 	return lines[:min(len(lines), max(1, m.height))]
 }
@@ -96,19 +96,6 @@ func (m model) tableView() []shadedLine {
 		lines = append(lines, shadedLine{})
 	}
 	return append(lines, below...)
-}
-
-// harmless writes as an escape what a terminal would obey or not show: names, and answers about them, may contain it.
-func harmless(text string) string {
-	var shown strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) {
-			shown.WriteRune(r)
-			continue
-		}
-		shown.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-	}
-	return shown.String()
 }
 
 func (m model) headline() string {
@@ -242,7 +229,7 @@ func (m model) dialog(hint, question, keys string) []shadedLine {
 func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
 	var lines []shadedLine
 	for _, text := range texts {
-		for _, line := range wrap(harmless(text), m.style.width) {
+		for _, line := range wrap(visible.Text(text), m.style.width) {
 			lines = append(lines, shadedLine{text: line, shade: shade})
 		}
 	}

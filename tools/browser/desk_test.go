@@ -3,11 +3,11 @@ package browser_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -37,6 +37,8 @@ type desk struct {
 	// flags are those of the console.
 	flags   []string
 	console *exec.Cmd
+	// tokens let browsers in where nobody signs in, each once: the console prints the next one when one is used. Nil where people sign in.
+	tokens chan string
 }
 
 // newDesk serves a new SQLite file, by the program that make builds before.
@@ -82,9 +84,11 @@ func (d *desk) run(t *testing.T, args ...string) string {
 func (d *desk) serve(t *testing.T) {
 	t.Helper()
 	d.console = d.command(context.WithoutCancel(t.Context()), append([]string{"console", "--listen", d.listen, "--output", "json"}, d.flags...)...)
-	var complaints bytes.Buffer
-	d.console.Stderr = &complaints
 	stdout, err := d.console.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := d.console.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +97,32 @@ func (d *desk) serve(t *testing.T) {
 	}
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil {
+		complaints, _ := io.ReadAll(stderr)
 		d.stop()
-		t.Fatalf("the console does not start: %s", complaints.String())
+		t.Fatalf("the console does not start: %s", complaints)
 	}
 	var answer struct{ Address string }
 	if err := json.Unmarshal(line, &answer); err != nil {
 		t.Fatal(err)
 	}
-	d.address = answer.Address
-	d.listen = strings.Trim(strings.TrimPrefix(answer.Address, "http:"), "/")
+	address, token, tokened := strings.Cut(answer.Address, "?token=")
+	d.address, d.tokens = address, nil
+	d.listen = strings.Trim(strings.TrimPrefix(address, "http:"), "/")
+	if tokened {
+		d.tokens = make(chan string, 100) // more than a test has browsers
+		d.tokens <- token
+	}
+	go keepTokens(stderr, d.tokens)
+}
+
+// keepTokens reads what a console says until its end, and keeps the tokens of the addresses.
+func keepTokens(stderr io.Reader, tokens chan<- string) {
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if _, token, found := strings.Cut(lines.Text(), "?token="); found {
+			tokens <- token
+		}
+	}
 }
 
 func (d *desk) stop() {
@@ -165,9 +186,14 @@ func browser(t *testing.T) string {
 	return ""
 }
 
+// networkName is this host's name in the browser's network. Browsers trust 127.0.0.1 and localhost more than such a name.
+const networkName = "locks.intern"
+
 // person is somebody in front of a browser.
 type person struct {
 	ctx context.Context
+	// in are the consoles that have let this browser in.
+	in map[*exec.Cmd]bool
 }
 
 // newPerson opens a browser. What it complains about fails the test.
@@ -175,6 +201,7 @@ func newPerson(t *testing.T) person {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.Flag("lang", "en-GB"),
+		chromedp.Flag("host-resolver-rules", "MAP "+networkName+" 127.0.0.1"),
 		// What drives the browser loses sight of a page that comes back from there.
 		chromedp.Flag("disable-features", "BackForwardCache,Translate"), chromedp.WSURLReadTimeout(pageLimit))
 	bounded, cancel := context.WithTimeout(t.Context(), dayLimit)
@@ -186,8 +213,9 @@ func newPerson(t *testing.T) person {
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch event := event.(type) {
 		case *log.EventEntryAdded:
-			// That the console was away, and that it refuses, is what some tests do.
-			if event.Entry.Source != log.SourceNetwork {
+			// That the console was away, and that it refuses, is what some tests do. By plain HTTP and another name than localhost browsers
+			// leave out one header.
+			if event.Entry.Source != log.SourceNetwork && !strings.HasPrefix(event.Entry.Text, "The Cross-Origin-Opener-Policy header has been ignored") {
 				t.Errorf("the browser says: %s", event.Entry.Text)
 			}
 		case *runtime.EventExceptionThrown:
@@ -196,7 +224,7 @@ func newPerson(t *testing.T) person {
 			t.Errorf("something runs: %s", event.Message)
 		}
 	})
-	p := person{ctx: ctx}
+	p := person{ctx: ctx, in: map[*exec.Cmd]bool{}}
 	p.do(t, log.Enable(), page.Enable(), emulation.SetTimezoneOverride("Asia/Tokyo"))
 	return p
 }
@@ -288,6 +316,10 @@ func (p person) leaves(t *testing.T, script string) {
 // opens goes to a page of the console.
 func (p person) opens(t *testing.T, d *desk, address string) {
 	t.Helper()
+	if d.tokens != nil && !p.in[d.console] {
+		p.in[d.console] = true
+		p.do(t, chromedp.Navigate(d.address+"?token="+<-d.tokens))
+	}
 	p.do(t, chromedp.Navigate(d.address+address))
 }
 

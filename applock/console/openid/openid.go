@@ -34,7 +34,7 @@ const DefaultSession = 8 * time.Hour
 const (
 	// signingIn is how long somebody may take to sign in at the issuer.
 	signingIn = 10 * time.Minute
-	// most bounds the sessions, and those who are just signing in: beyond it the oldest ends.
+	// most bounds the sessions: beyond it the oldest ends.
 	most = 10000
 )
 
@@ -53,8 +53,14 @@ type Config struct {
 	Claim string
 	// RolesClaim is the claim of the ID token that names a person's roles, a list of texts or one text, such as groups; empty for none.
 	RolesClaim string
+	// Scopes are asked for beside openid, profile and email. Some issuers give roles, or refresh tokens, for one only, such as
+	// offline_access.
+	Scopes []string
 	// Session is how long a session lasts at most; zero is DefaultSession.
 	Session time.Duration
+	// Recheck is how long is believed who somebody is, and in which roles; zero is DefaultRecheck. Then the issuer is asked again, by its
+	// refresh token, or by the browser if it gives none. One who is out, or has lost a role, is so after twice that time at the latest.
+	Recheck time.Duration
 	// Client asks the issuer; nil is http.DefaultClient.
 	Client *http.Client
 }
@@ -69,24 +75,17 @@ type SignIn struct {
 	// rolesClaim is empty for none.
 	rolesClaim string
 	session    time.Duration
+	recheck    time.Duration
 	// cookie is the name of the session's cookie, and pendingCookie what those begin with while somebody signs in: each tab of a
 	// browser has one of its own, which ends with the beginning of its state.
 	cookie, pendingCookie string
 	now                   func() time.Time
 
-	sessions *kept[console.Person]
-	pending  *kept[attempt]
+	sessions *kept[*session]
+	seal     seal
 }
 
 var _ console.Sessions = (*SignIn)(nil)
-
-// attempt is somebody who is just signing in.
-type attempt struct {
-	// state comes back from the issuer in the address, and nonce in the token. The proof is told with the code.
-	state, nonce, proof string
-	// page is where to go afterwards.
-	page string
-}
 
 // New asks the issuer for its discovery document. It returns *applock.InvalidError (ErrInvalid) for a Config that cannot
 // be used, and what it was told where the issuer does not answer. ctx bounds that question only.
@@ -108,6 +107,13 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	if config.Session == 0 {
 		config.Session = DefaultSession
 	}
+	if config.Recheck == 0 {
+		config.Recheck = DefaultRecheck
+	}
+	seal, err := newSeal()
+	if err != nil {
+		return nil, fmt.Errorf("openid: %w", err)
+	}
 	returns := address.JoinPath("signed-in").String()
 	// Cookies know no ports and no paths that could be relied on: two consoles of a host have different names.
 	sum := sha256.Sum256([]byte(returns))
@@ -115,15 +121,15 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	return &SignIn{
 		oauth: oauth2.Config{
 			ClientID: config.ClientID, ClientSecret: config.ClientSecret, Endpoint: provider.Endpoint(), RedirectURL: returns,
-			Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
+			Scopes: append([]string{oidc.ScopeOpenID, "profile", "email"}, config.Scopes...),
 		},
 		verifier: provider.Verifier(&oidc.Config{ClientID: config.ClientID}),
 		client:   config.Client,
 		claim:    config.Claim, rolesClaim: config.RolesClaim,
-		session: config.Session,
-		cookie:  name, pendingCookie: name + "-signing-in-",
+		session: config.Session, recheck: config.Recheck,
+		cookie: name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
-		sessions: newKept[console.Person](), pending: newKept[attempt](),
+		sessions: newKept[*session](), seal: seal,
 	}, nil
 }
 
@@ -134,6 +140,9 @@ func (c Config) check() (*url.URL, error) {
 	}
 	if c.Session < 0 {
 		return nil, &applock.InvalidError{Argument: "session", Reason: "must not be negative"}
+	}
+	if c.Recheck < 0 {
+		return nil, &applock.InvalidError{Argument: "recheck", Reason: "must not be negative"}
 	}
 	for argument, text := range map[string]string{"issuer": c.Issuer, "address": c.Address} {
 		parsed, err := url.Parse(text)
@@ -153,23 +162,27 @@ func isLoopback(host string) bool {
 // Identify returns who has the session of a request.
 func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 	if cookie, err := r.Cookie(s.cookie); err == nil {
-		if person, found := s.sessions.find(cookie.Value, s.now()); found {
-			return person, nil
+		if known, found := s.sessions.find(cookie.Value, s.now()); found {
+			if person, holds := s.current(r, known); holds {
+				return person, nil
+			}
 		}
 	}
 	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
 }
 
-// Begin remembers for which page somebody signs in, in a cookie of this browser only, and returns the address of the issuer.
+// Begin has this browser keep for which page somebody signs in, in a sealed cookie, and returns the address of the issuer.
 func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error) {
-	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page}
+	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page, until: s.now().Add(signingIn)}
 	s.makeRoom(w, r)
-	s.setCookie(w, s.pendingCookie+tabOf(a.state), s.pending.keep(a, s.now().Add(signingIn), s.now()), signingIn)
+	name := s.pendingCookie + tabOf(a.state)
+	s.setCookie(w, name, s.seal.close(a, name), signingIn)
 	return s.oauth.AuthCodeURL(a.state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.proof)), nil
 }
 
-// tabsMost is in how many tabs somebody can be signing in by one browser, which sends all their cookies each time.
-const tabsMost = 8
+// tabsMost is in how many tabs somebody can be signing in by one browser. It sends all their cookies each time, of up to 1 KB each, and
+// proxies take no more than 8 KB of them.
+const tabsMost = 5
 
 // tabOf is what a state adds to the name of its cookie. It says nothing that the address does not say.
 func tabOf(state string) string { return state[:min(len(state), 8)] }
@@ -183,7 +196,6 @@ func (s *SignIn) makeRoom(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for len(begun) >= tabsMost {
-		s.pending.take(begun[0].Value, s.now())
 		s.setCookie(w, begun[0].Name, "", 0)
 		begun = begun[1:]
 	}
@@ -196,7 +208,7 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	if err != nil {
 		return "", notBegun("This browser has not begun to sign in, or not within ten minutes.")
 	}
-	a, found := s.pending.take(cookie.Value, s.now())
+	a, found := s.seal.open(cookie.Value, cookie.Name, s.now())
 	s.setCookie(w, cookie.Name, "", 0)
 	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
 		return "", notBegun("This is not the sign-in that this browser has begun.")
@@ -204,45 +216,54 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	if said := r.URL.Query().Get("error"); said != "" {
 		return "", refused("The issuer has refused to sign you in.")
 	}
-	person, err := s.personOf(oidc.ClientContext(r.Context(), s.client), r.URL.Query().Get("code"), a)
+	begun, err := s.begin(oidc.ClientContext(r.Context(), s.client), r.URL.Query().Get("code"), a)
 	if err != nil {
 		return "", err
 	}
 	if old, err := r.Cookie(s.cookie); err == nil {
 		s.sessions.take(old.Value, s.now())
 	}
-	s.setCookie(w, s.cookie, s.sessions.keep(person, s.now().Add(s.session), s.now()), s.session)
+	s.setCookie(w, s.cookie, s.sessions.keep(begun, s.now().Add(s.session), s.now()), s.session)
 	return a.page, nil
 }
 
-// personOf has the issuer turn a code into a token, checks that, and returns who it is about.
-func (s *SignIn) personOf(ctx context.Context, code string, a attempt) (person console.Person, err error) {
+// begin has the issuer turn a code into a token, checks that, and returns a session of who it is about.
+func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, error) {
 	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
 	var refusal *oauth2.RetrieveError
 	if errors.As(err, &refusal) {
-		return person, refused("The issuer does not know this sign-in.")
+		return nil, refused("The issuer does not know this sign-in.")
 	}
 	if err != nil {
-		return person, fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
+		return nil, fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
 	}
 	raw, _ := answer.Extra("id_token").(string)
-	token, err := s.verifier.Verify(ctx, raw)
+	person, token, err := s.verified(ctx, raw)
 	if err != nil {
-		return person, fmt.Errorf("openid: the token: %w", err)
+		return nil, err
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.nonce)) != 1 {
-		return person, refused("This is not the sign-in that this browser has begun.")
+		return nil, refused("This is not the sign-in that this browser has begun.")
+	}
+	return &session{subject: token.Subject, person: person, refresh: answer.RefreshToken, said: s.now()}, nil
+}
+
+// verified returns a token that the issuer has made for this console, and who it is about.
+func (s *SignIn) verified(ctx context.Context, raw string) (person console.Person, token *oidc.IDToken, err error) {
+	token, err = s.verifier.Verify(ctx, raw)
+	if err != nil {
+		return person, nil, fmt.Errorf("openid: the token: %w", err)
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
-		return person, fmt.Errorf("openid: the token: %w", err)
+		return person, nil, fmt.Errorf("openid: the token: %w", err)
 	}
 	person.Name, _ = claims[s.claim].(string)
 	if verified, _ := claims["email_verified"].(bool); person.Name == "" || s.claim == "email" && !verified {
-		return console.Person{}, refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
+		return person, nil, refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
 	}
 	person.Roles = textsOf(claims[s.rolesClaim])
-	return person, nil
+	return person, token, nil
 }
 
 // textsOf returns the texts of a claim, which is one or has many.
@@ -293,7 +314,7 @@ func (s *SignIn) setCookie(w http.ResponseWriter, name, value string, lasting ti
 	})
 }
 
-// notBegun is an answer that nobody has asked for. It is no failure of the person's, and the console does not count it.
+// notBegun is an answer that nobody has asked for, which is no failure of the person's.
 func notBegun(reason string) error {
 	return &console.RefusedError{Status: http.StatusBadRequest, Reason: reason}
 }

@@ -39,6 +39,37 @@ type issuer struct {
 	// bend changes what a token says, and signer is who signs it.
 	bend   func(claims map[string]any)
 	signer *rsa.PrivateKey
+	// refreshes is what it does for who comes with a refresh token, which each answer has unless it is refreshNever.
+	refreshes refreshing
+	// refresh is the token that is good once, and refreshed how often one was.
+	refresh   string
+	refreshed int
+}
+
+// refreshing is a kind of issuer.
+type refreshing int
+
+const (
+	refreshAlways refreshing = iota
+	refreshNever
+	refreshRefused
+	refreshFails
+	refreshWithoutIDToken
+)
+
+func (i *issuer) does(refreshes refreshing) {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	i.refreshes = refreshes
+}
+
+// taken returns how often somebody came with a refresh token since it was last asked.
+func (i *issuer) taken() int {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	number := i.refreshed
+	i.refreshed = 0
+	return number
 }
 
 func newKey(t *testing.T) *rsa.PrivateKey {
@@ -108,6 +139,10 @@ func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
+	if r.FormValue("grant_type") == "refresh_token" {
+		i.tokenAgain(w, r)
+		return
+	}
 	asked, found := i.asked[r.FormValue("code")]
 	delete(i.asked, r.FormValue("code"))
 	id, secret, _ := r.BasicAuth()
@@ -117,12 +152,40 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
 		return
 	}
+	i.tell(w, asked.Get("nonce"))
+}
+
+// tell answers with tokens, of which the one to refresh is new each time.
+func (i *issuer) tell(w http.ResponseWriter, nonce string) {
 	claims := map[string]any{
 		"iss": i.URL, "aud": "applock", "sub": "4711", "preferred_username": "mlee", "email": "mlee@example.com", "email_verified": true,
-		"nonce": asked.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+		"nonce": nonce, "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 	}
 	i.bend(claims)
-	tell(w, map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": sign(claims, i.signer)})
+	answer := map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": sign(claims, i.signer)}
+	if i.refreshes != refreshNever {
+		i.refresh = rand.Text()
+		answer["refresh_token"] = i.refresh
+	}
+	if nonce == "" && i.refreshes == refreshWithoutIDToken {
+		delete(answer, "id_token")
+	}
+	tell(w, answer)
+}
+
+// tokenAgain answers to a refresh token.
+func (i *issuer) tokenAgain(w http.ResponseWriter, r *http.Request) {
+	i.refreshed++
+	switch {
+	case i.refreshes == refreshFails:
+		http.Error(w, "out of order", http.StatusBadGateway)
+	case i.refreshes == refreshRefused || r.FormValue("refresh_token") != i.refresh:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
+	default:
+		i.tell(w, "")
+	}
 }
 
 func sign(claims map[string]any, key *rsa.PrivateKey) string {
@@ -231,7 +294,7 @@ func TestSession(t *testing.T) {
 	p := newPlace(t, func(*Config) {})
 	browser := p.browser(t)
 	got := ask(t, browser, http.MethodGet, p.address+"?type=a%26b&sort=left", nil)
-	if got.status != http.StatusOK || !strings.Contains(got.text, "You are mlee") || got.address.Path != "/locks/" ||
+	if got.status != http.StatusOK || !strings.Contains(got.text, "You are <bdi>mlee</bdi>") || got.address.Path != "/locks/" ||
 		got.address.Query().Get("type") != "a&b" || got.address.Query().Get("sort") != "left" {
 		t.Fatalf("status %d at %s: %s", got.status, got.address, got.text)
 	}
@@ -252,17 +315,14 @@ func TestSession(t *testing.T) {
 			t.Errorf("%s: status %d", mode, got.status)
 		}
 	}
-	for _, page := range []string{"changes?topics=locks", "style.css"} {
-		want := map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized}[page == "style.css"]
-		if got := ask(t, browser, http.MethodGet, p.address+page, nil); got.status != want {
-			t.Errorf("%s: status %d", page, got.status)
-		}
+	if got := ask(t, browser, http.MethodGet, p.address+"style.css", nil); got.status != http.StatusOK {
+		t.Errorf("style.css: status %d", got.status)
 	}
 	if got := ask(t, browser, http.MethodPost, p.address+"release", nil); got.status != http.StatusUnauthorized {
 		t.Errorf("a form: status %d", got.status)
 	}
 	browser.CheckRedirect = nil
-	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are mlee") {
+	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are <bdi>mlee</bdi>") {
 		t.Errorf("signed in again: %s", got.text)
 	}
 	evil := map[string]string{"Sec-Fetch-Site": "cross-site"}
@@ -278,6 +338,112 @@ func TestSession(t *testing.T) {
 	r.AddCookie(known)
 	if person, err := p.signIn.Identify(r); err == nil {
 		t.Errorf("a session that was ended is that of %s", person.Name)
+	}
+}
+
+// inSession is a browser that has signed in as somebody with the role supervisors.
+func inSession(t *testing.T, p *place) (ask func(method, mode string) (console.Person, error)) {
+	t.Helper()
+	p.issuer.signs(func(claims map[string]any) { claims["groups"] = "supervisors" }, p.issuer.key)
+	browser := p.browser(t)
+	asks := func(method, mode string) (console.Person, error) {
+		r, _ := http.NewRequestWithContext(t.Context(), method, p.address, nil)
+		r.Header.Set("Sec-Fetch-Mode", mode)
+		r.AddCookie(cookieOf(t, browser, p))
+		return p.signIn.Identify(r)
+	}
+	if got := askPage(t, browser, p); got.status != http.StatusOK {
+		t.Fatalf("status %d: %s", got.status, got.text)
+	}
+	return asks
+}
+
+func askPage(t *testing.T, browser *http.Client, p *place) answer {
+	t.Helper()
+	return ask(t, browser, http.MethodGet, p.address, nil)
+}
+
+// Goal: what the issuer says of somebody now counts within minutes: roles that were taken away, and a person who is out. It is asked once
+// for many requests, and an issuer that is out of order puts nobody out at once, nor keeps anybody in. Method: a clock of the test's own,
+// and an issuer that gives refresh tokens, each good once.
+func TestRolesAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, func(c *Config) { c.RolesClaim, c.Session = "groups", 8*time.Hour })
+	ask := inSession(t, p)
+	has := func(what, roles string, asked int) {
+		t.Helper()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				person, err := ask(http.MethodGet, "navigate")
+				if got := strings.Join(person.Roles, "|"); got != roles || err != nil || person.Name != "mlee" {
+					t.Errorf("%s: the roles %q of %s, %v", what, got, person.Name, err)
+				}
+			})
+		}
+		all.Wait()
+		if got := p.issuer.taken(); got != asked {
+			t.Errorf("%s: the issuer is asked %d times, want %d", what, got, asked)
+		}
+	}
+	p.issuer.signs(func(claims map[string]any) { claims["groups"] = "staff" }, p.issuer.key)
+	has("at once", "supervisors", 0)
+	p.wait(DefaultRecheck)
+	has("minutes later", "staff", 1)
+	p.wait(DefaultRecheck)
+	p.issuer.does(refreshFails)
+	has("out of order", "staff", 1)
+	p.wait(DefaultRecheck - time.Second)
+	has("still out of order", "staff", 1)
+	p.issuer.does(refreshAlways)
+	p.wait(retryAfter)
+	has("in order again", "staff", 1)
+	p.wait(4 * DefaultRecheck)
+	has("nobody has looked for long", "staff", 1)
+	p.issuer.does(refreshFails)
+	p.wait(2 * DefaultRecheck)
+	if _, err := ask(http.MethodGet, "navigate"); err == nil {
+		t.Error("an issuer that is out of order keeps people in")
+	}
+	for name, refuse := range map[string]func(){
+		"refused":         func() { p.issuer.does(refreshRefused) },
+		"somebody else's": func() { p.issuer.signs(func(claims map[string]any) { claims["sub"] = "4712" }, p.issuer.key) },
+	} {
+		p.issuer.does(refreshAlways)
+		ask := inSession(t, p)
+		refuse()
+		p.wait(DefaultRecheck)
+		for range 2 {
+			if _, err := ask(http.MethodGet, "navigate"); err == nil {
+				t.Errorf("a refresh token that is %s keeps the session", name)
+			}
+		}
+	}
+}
+
+// Goal: where the issuer gives no refresh token, or none that tells who it is, a page leads to the issuer after minutes, which knows the
+// person still, and a form has as long again. Method: pages and forms, and a clock of the test's own.
+func TestSessionsWithoutRefreshTokens(t *testing.T) {
+	t.Parallel()
+	const half = DefaultRecheck / 2 // what the machine needs itself is less
+	for _, refreshes := range []refreshing{refreshNever, refreshWithoutIDToken} {
+		p := newPlace(t, func(c *Config) { c.RolesClaim, c.Session = "groups", 8*time.Hour })
+		p.issuer.does(refreshes)
+		ask := inSession(t, p)
+		for _, test := range []struct {
+			wait       time.Duration
+			page, form bool
+		}{{half, true, true}, {half, false, true}, {half, false, true}, {half, false, false}} {
+			p.wait(test.wait)
+			if _, err := ask(http.MethodGet, "navigate"); (err == nil) != test.page {
+				t.Errorf("a page after %s: %v", p.late, err)
+			}
+			for method, mode := range map[string]string{http.MethodPost: "navigate", http.MethodGet: "cors"} {
+				if _, err := ask(method, mode); (err == nil) != test.form {
+					t.Errorf("%s in mode %s after %s: %v", method, mode, p.late, err)
+				}
+			}
+		}
 	}
 }
 
@@ -422,7 +588,7 @@ func TestTabsSignInAtOnce(t *testing.T) {
 			t.Errorf("a tab that comes back again: status %d", got.status)
 		}
 	}
-	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are mlee") {
+	if got := ask(t, browser, http.MethodGet, p.address, nil); !strings.Contains(got.text, "You are <bdi>mlee</bdi>") {
 		t.Errorf("signed in: %s", got.text)
 	}
 	var tabs []string
@@ -520,7 +686,7 @@ func TestNames(t *testing.T) {
 		bend func(claims map[string]any)
 		want string
 	}{
-		"verified":     {func(map[string]any) {}, "You are mlee@example.com"},
+		"verified":     {func(map[string]any) {}, "You are <bdi>mlee@example.com</bdi>"},
 		"not verified": {func(claims map[string]any) { claims["email_verified"] = false }, "not verified"},
 		"no word":      {func(claims map[string]any) { delete(claims, "email_verified") }, "not verified"},
 		"too long":     {func(claims map[string]any) { claims["email"] = strings.Repeat("x", 65) }, "A name has 1 to 64 characters"},
@@ -534,8 +700,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Goal: an address that fails to sign in again and again waits, also with a good answer, and nobody is sent anywhere but to a page of
-// this console; answers that were never asked for keep nobody out. Method: such answers, tokens of another sign-in, and pages of elsewhere.
+// Goal: nobody is sent anywhere but to a page of this console, and sign-ins that fail keep nobody out: behind a proxy all have one address.
+// Method: pages of elsewhere, answers that nobody has asked for, and tokens of another sign-in.
 func TestFailuresAndPages(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, func(*Config) {})
@@ -564,7 +730,8 @@ func TestFailuresAndPages(t *testing.T) {
 			t.Errorf("status %d", got.status)
 		}
 	}
-	if got := ask(t, browser, http.MethodGet, p.address, nil); got.status != http.StatusTooManyRequests {
+	p.issuer.signs(nil, p.issuer.key)
+	if got := ask(t, p.browser(t), http.MethodGet, p.address, nil); got.status != http.StatusOK {
 		t.Errorf("after ten failures: status %d", got.status)
 	}
 }
@@ -582,6 +749,7 @@ func TestNewRefuses(t *testing.T) {
 		"plain issuer":    func(c *Config) { c.Issuer = "http://issuer.example.com/" },
 		"with a query":    func(c *Config) { c.Address = "https://locks.example.com/?a=b" },
 		"no time at all":  func(c *Config) { c.Session = -1 },
+		"no time at last": func(c *Config) { c.Recheck = -1 },
 		"without a place": func(c *Config) { c.Address = "locks.example.com" },
 	} {
 		config := good
@@ -599,6 +767,72 @@ func TestNewRefuses(t *testing.T) {
 	cancel()
 	if _, err := New(ctx, good); err == nil || errors.Is(err, applock.ErrInvalid) {
 		t.Errorf("an issuer that does not answer: %v", err)
+	}
+}
+
+// Goal: people who are signing in are not put out by those who only begin to. Method: more beginnings than sessions are kept, between
+// a person's beginning and end.
+func TestBeginningsPutNobodyOut(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, func(*Config) {})
+	begin := httptest.NewRecorder()
+	location, err := p.signIn.Begin(begin, httptest.NewRequest(http.MethodGet, "/sign-in", nil), "/waiters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range most + 1 {
+		if _, err := p.signIn.Begin(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/sign-in", nil), "/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := httptest.NewRequest(http.MethodGet, "/signed-in?"+answerOf(t, p, location).Encode(), nil)
+	r.AddCookie(begin.Result().Cookies()[0])
+	if page, err := p.signIn.Finish(httptest.NewRecorder(), r); err != nil || page != "/waiters" {
+		t.Errorf("%q, %v", page, err)
+	}
+}
+
+// Goal: what a browser keeps while somebody signs in is read and written by this console only, fits into a cookie, and is for one tab.
+// Method: cookies that are bent, of another console, and of another tab; the longest page.
+func TestCookieOfASignIn(t *testing.T) {
+	t.Parallel()
+	p, other := newPlace(t, func(*Config) {}), newPlace(t, func(*Config) {})
+	begin := func(p *place, page string) (*http.Cookie, string) {
+		w := httptest.NewRecorder()
+		location, err := p.signIn.Begin(w, httptest.NewRequest(http.MethodGet, "/sign-in", nil), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Result().Cookies()[0], location
+	}
+	cookie, location := begin(p, strings.Repeat("\x01", 500)) // the longest that the console asks for
+	if len(cookie.String()) > 1500 {
+		t.Errorf("a cookie has %d bytes, and a browser sends %d of them", len(cookie.String()), tabsMost)
+	}
+	asked, err := url.Parse(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
+	for _, name := range []string{"state", "nonce"} {
+		if strings.Contains(string(content), asked.Query().Get(name)) {
+			t.Errorf("the cookie shows the %s", name)
+		}
+	}
+	bent, _ := begin(p, "")
+	last := bent.Value[len(bent.Value)-2:]
+	bent.Value = strings.TrimSuffix(bent.Value, last) + string([]byte{last[1], last[0] ^ 1})
+	foreign, _ := begin(other, "")
+	tab, _ := begin(p, "")
+	for name, value := range map[string]string{"bent": bent.Value, "of another console": foreign.Value, "of another tab": tab.Value, "short": "AAAA", "no base64": "%"} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/signed-in?"+answerOf(t, p, location).Encode(), nil)
+		r.AddCookie(&http.Cookie{Name: cookie.Name, Value: value})
+		_, err := p.signIn.Finish(w, r)
+		var refused *console.RefusedError
+		if !errors.As(err, &refused) || refused.Status != http.StatusBadRequest {
+			t.Errorf("a cookie %s: %v", name, err)
+		}
 	}
 }
 

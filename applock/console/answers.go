@@ -1,0 +1,251 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// outcome is what became of one lock.
+type outcome struct {
+	// Key is the grant that was on the page, and From who had it.
+	applock.Key
+	From applock.Owner
+	// Outcome is the procedure's word, and Text what it means here, or why there is none.
+	Outcome, Text string
+	Done          bool
+	// Holder has the object now; without an operator nobody has, or nobody said so.
+	Holder applock.Holder
+	// Note is the note of the grant that has ended, and NoteText what became of it.
+	Note, NoteText string
+	err            error
+}
+
+// outcomes are those of a deed.
+type outcomes struct {
+	Rows []outcome
+	// Sums are the words, each with its number.
+	Sums []sum
+	// Done is true where all was done. Holders, Ends and Notes are true where any row has that.
+	Done, Holders, Ends, Notes bool
+	// Backs are the ways back, one for each former holder.
+	Backs []handBack
+	// Rest are the grants that nothing was tried with.
+	Rest []applock.Key
+}
+
+type sum struct {
+	Outcome, Text string
+	Number        int
+}
+
+// handBack is the plan the other way round.
+type handBack struct {
+	To    applock.Owner
+	Locks []applock.Key
+	Title template.HTML
+}
+
+// isRefusal reports whether the database has said no.
+func isRefusal(err error) bool {
+	return errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrNotHeld)
+}
+
+// do does it, lock by lock: what is refused is left as it is. After a failure, or half of the time, nothing else is begun.
+func (c *console) do(ctx context.Context, v verb, d deed) (view, error) {
+	// It goes on when the browser has gone: half a change would be an unknown one.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Timeout)
+	defer cancel()
+	if v.Name == verbNote { // from the look at a note until it is another one nobody else changes it here
+		select {
+		case c.noting <- struct{}{}:
+			defer func() { <-c.noting }()
+		case <-ctx.Done():
+			return view{}, ctx.Err()
+		}
+	}
+	var rows []outcome
+	begun := time.Now()
+	for i, key := range d.Locks {
+		if i > 0 && time.Since(begun) > c.config.Timeout/2 {
+			return c.answer(ctx, v, d, rows, d.Locks[i:]), nil
+		}
+		row := c.doOne(ctx, v, d, key)
+		var changed *noteChangedError
+		if errors.As(row.err, &changed) {
+			return view{}, changed
+		}
+		rows = append(rows, row)
+		c.config.Logger.InfoContext(ctx, "console: "+v.Name,
+			slog.String("person", d.By), slog.String("object", key.Object.String()), slog.String("holder", key.Operator),
+			slog.Int64("fence", int64(key.Fence)), slog.String("to", d.To.Operator), slog.String("outcome", row.Outcome), slog.Any("error", row.err))
+		if row.err != nil && !isRefusal(row.err) && !errors.Is(row.err, applock.ErrBusy) && !errors.Is(row.err, applock.ErrContention) {
+			return c.answer(ctx, v, d, rows, d.Locks[i+1:]), nil
+		}
+	}
+	return c.answer(ctx, v, d, rows, nil), nil
+}
+
+// doOne does it with one lock. The history gets the note that ends, in the same transaction; after it the note goes over, if it shall.
+func (c *console) doOne(ctx context.Context, v verb, d deed, key applock.Key) outcome {
+	row := outcome{Key: key}
+	lock, err := current(ctx, v, d, key)
+	if err != nil {
+		row.err = err
+		return row
+	}
+	if v.Many {
+		d.Text, _ = c.withNote(d.Text, lock.Note)
+		row.Note = lock.Note
+	}
+	grant, err := v.call(ctx, clientOf(ctx), d, lock)
+	if err == nil && grant.Outcome == applock.OutcomeFree {
+		err = applock.ErrNotHeld
+	}
+	row.From, row.Outcome, row.err = lock.Owner, string(grant.Outcome), err
+	row.Holder = applock.Holder{Owner: grant.Owner, Fence: grant.Fence, ExpiresAt: grant.ExpiresAt}
+	switch {
+	case err != nil || row.Note == "":
+	case !d.Carry || !v.Gives:
+		row.NoteText = c.texts["note.ended"]
+	default:
+		row.NoteText = c.texts["note.carried"]
+		if err := clientOf(ctx).Note(ctx, grant.Key(), lock.Note); err != nil {
+			_, why := c.explain(err)
+			row.NoteText = c.texts["note.failed"] + " " + why
+		}
+	}
+	return row
+}
+
+// outcomes says what became of each lock. Refusals are answers, too.
+func (c *console) outcomes(v verb, d deed, rows []outcome) outcomes {
+	all := outcomes{Done: true}
+	for _, row := range rows {
+		var held *applock.HeldError
+		switch {
+		case row.err == nil:
+			row.Done = true
+			if v.Name == verbNote {
+				row.Note = d.Text
+			}
+		case errors.As(row.err, &held):
+			row.Outcome, row.Holder = string(applock.OutcomeHeld), held.Holder
+		case errors.Is(row.err, applock.ErrNotHeld):
+			row.Outcome = string(applock.OutcomeFree)
+		default:
+			_, row.Text = c.explain(row.err)
+			row.Text = c.texts["answer.failed"] + " " + row.Text
+		}
+		if row.Text == "" {
+			row.Text = c.texts["answer."+row.Outcome]
+		}
+		all.Rows, all.Done = append(all.Rows, row), all.Done && row.Done
+		all.Holders, all.Ends = all.Holders || row.Holder.Owner.Operator != "", all.Ends || !row.Holder.ExpiresAt.IsZero()
+		all.Notes = all.Notes || row.Note != ""
+		at := slices.IndexFunc(all.Sums, func(s sum) bool { return s.Outcome == row.Outcome && s.Text == row.Text })
+		if at < 0 {
+			at, all.Sums = len(all.Sums), append(all.Sums, sum{Outcome: row.Outcome, Text: row.Text})
+		}
+		all.Sums[at].Number++
+	}
+	return all
+}
+
+// answer returns the page of what was done, and of what was not.
+func (c *console) answer(ctx context.Context, v verb, d deed, rows []outcome, rest []applock.Key) view {
+	s := c.shown(v, d, titleOf(v, d))
+	s.Done = c.outcomes(v, d, rows)
+	s.Done.Rest = rest
+	status := 0
+	for _, row := range rows {
+		switch {
+		case row.err == nil:
+		case isRefusal(row.err):
+			status = max(status, http.StatusConflict)
+		default:
+			failed, _ := c.explain(row.err)
+			status = max(status, failed)
+		}
+	}
+	if v.Gives && c.allowed(ctx)["transfer"] {
+		s.Done.Backs = c.handBacks(s.Done.Rows)
+	}
+	return view{template: "answer", status: status, title: plain(s.Title), data: s}
+}
+
+// handBacks returns the ways back to those who have lost locks.
+func (c *console) handBacks(rows []outcome) []handBack {
+	var backs []handBack
+	for _, row := range rows {
+		if !row.Done || row.From.Operator == row.Holder.Owner.Operator {
+			continue
+		}
+		at := slices.IndexFunc(backs, func(b handBack) bool { return b.To == row.From })
+		if at < 0 {
+			at, backs = len(backs), append(backs, handBack{To: row.From})
+		}
+		b := &backs[at]
+		b.Locks = append(b.Locks, applock.Key{Object: row.Object, Operator: row.Holder.Owner.Operator, Fence: row.Holder.Fence})
+		what := value(row.Object)
+		if len(b.Locks) > 1 {
+			what = c.texts.html("deed.locks", len(b.Locks))
+		}
+		b.Title = c.texts.html("deed.back", what, b.To)
+	}
+	return backs
+}
+
+// keptPage shows a plan or an answer, as often as somebody looks.
+func (c *console) keptPage(r *http.Request) (view, error) {
+	kept, found := c.answers.find(r.URL.Query().Get("id"), personOf(r))
+	if !found {
+		return view{}, errNoAnswer
+	}
+	return kept, nil
+}
+
+// answersKept is how many plans and answers can be looked at again.
+const answersKept = 1000
+
+// answers keeps the last plans and answers, each for whoever has asked.
+type answers struct {
+	mutex sync.Mutex
+	kept  map[string]keptAnswer
+	order []string
+}
+
+type keptAnswer struct {
+	person string
+	view   view
+}
+
+func newAnswers() *answers { return &answers{kept: map[string]keptAnswer{}} }
+
+func (a *answers) keep(person string, v view) (id string) {
+	id = rand.Text()
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if len(a.order) == answersKept {
+		delete(a.kept, a.order[0])
+		a.order = a.order[1:]
+	}
+	a.kept[id] = keptAnswer{person: person, view: v}
+	a.order = append(a.order, id)
+	return id
+}
+
+func (a *answers) find(id, person string) (view, bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	kept, found := a.kept[id]
+	return kept.view, found && kept.person == person
+}

@@ -1,0 +1,314 @@
+package console
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// hold has an operator of a department get an object.
+func (d desk) hold(t *testing.T, object, operator, department string, ttl time.Duration) applock.Grant {
+	t.Helper()
+	parsed, err := applock.ParseObject(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant, err := d.client.Get(t.Context(), applock.GetRequest{Object: parsed, Owner: applock.Owner{Operator: operator, Department: department}, TTL: ttl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grant
+}
+
+// handOver hands an object over, for MLEE.
+func (d desk) handOver(t *testing.T, grant applock.Grant, operator, department, reason string) {
+	t.Helper()
+	to := applock.Owner{Operator: operator, Department: department}
+	request := applock.TransferRequest{Object: grant.Object, From: grant.Owner.Operator, To: to, Actor: "MLEE", Reason: reason}
+	if _, err := d.client.Transfer(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: the search finds any part of an object, an operator, a department or a note, whatever the case and the blanks around, all
+// words of it, and an
+// object that nobody holds. Method: searches among twenty thousand locks, and what each page has.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	locks := 20000
+	if testing.Short() { // for the race detector
+		locks = 2000
+	}
+	fill(t, d, locks)
+	d.hold(t, "case:300879-1", "Tanja.Rossi", "Billing", time.Hour)
+	d.note(t, d.hold(t, "order:7", "jdoe", "Claims", time.Hour), "Wartet auf Übersetzung")
+	for search, want := range map[string]string{
+		"300879": "case:300879-1", "Tanja.Rossi": "case:300879-1", "billing": "case:300879-1", "tanja.rossi ": "case:300879-1", "  TANJA": "case:300879-1",
+		"case:300879-1": "case:300879-1", "rossi BILL 879": "case:300879-1", "rossi claims": "", "übersetzung": "order:7", "ÜBERSETZ": "order:7",
+		"CUSTOMER:00999": "customer:00999", "op03 01999": "", "op04 01999": "customer:01999", "%": "", "_": "", "nothing of it": "",
+	} {
+		page := d.see(t, "/locks?q="+url.QueryEscape(search), http.StatusOK)
+		if got := strings.Join(objects(t, page), " "); got != want {
+			t.Errorf("%q finds %q, want %q", search, got, want)
+		}
+		check(t, page, `name="q" value="`+html.EscapeString(strings.TrimSpace(search))+`"`)
+		if want == "" {
+			check(t, page, "No lock has “"+html.EscapeString(search)+"”", "To the desk of ")
+		}
+	}
+	check(t, d.see(t, "/locks?q=customer%3A99999", http.StatusOK), "Nobody holds this one", `href="object?name=customer%3a99999"`)
+	check(t, d.see(t, "/locks?q=op03&sort=-object", http.StatusOK), "1 to 100", `rel="next"`)
+	for _, address := range []string{"/", "/object?name=customer:00001", "/operator?name=OP01", "/health", "/nonsense", "/history"} {
+		w := d.do(request(http.MethodGet, address, ""))
+		check(t, w.Body.String(), `<form class="search" role="search" method="get" action="locks">`)
+	}
+}
+
+// Goal: the first page has who blocks whom, grouped by object, with the holder, the note and the deeds; what ends within the hour;
+// what has happened, also of one
+// department only, the newest first; and who holds most. Method: a desk with all of it.
+func TestNow(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	d.note(t, d.hold(t, "customer:42", "JDOE", "Sales", 48*time.Hour), "call back at three")
+	d.hold(t, "customer:43", "JDOE", "Sales", 20*time.Minute)
+	d.hold(t, "customer:44", "ASMITH", "Claims", 48*time.Hour)
+	for _, operator := range []string{"PKING", "BJONES", "CWU"} {
+		d.wait(t, "customer:42", operator)
+	}
+	d.wait(t, "order:1", "PKING")
+	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", 48*time.Hour), "ASMITH", "Claims", "the first deed")
+	d.handOver(t, d.hold(t, "case:2", "CWU", "Legal", 48*time.Hour), "BJONES", "Billing", "the second deed")
+	page := d.see(t, "/", http.StatusOK)
+	check(t, page, "<strong>4</strong> waiting", "<strong>2</strong> blocked objects", "<strong>5</strong> locks", "<strong>1</strong> end within 1 h",
+		"<strong>3 waiting</strong>", "and 1 more", "call back at three", "nobody holds it", `href="transfer?name=customer%3a42"`, `href="release?name=customer%3a42"`,
+		"the first deed", `title="TRANSFERRED"`)
+	if strings.Index(page, "the second deed") > strings.Index(page, "the first deed") {
+		t.Error("the newest event is not the first")
+	}
+	if got := strings.Join(objects(t, page), " "); got != "customer:42 order:1 customer:43" {
+		t.Errorf("the page has %s", got)
+	}
+	if most := regexp.MustCompile(`<th scope="row"><a href="operator\?name=(\w+)`).FindStringSubmatch(page); most == nil || most[1] != "JDOE" && most[1] != "ASMITH" {
+		t.Errorf("who holds most is %v", most)
+	}
+	page = d.see(t, "/?department=Legal", http.StatusOK)
+	check(t, page, "the second deed", `href="history?since=1d&amp;department=Legal"`)
+	if strings.Contains(page, "the first deed") {
+		t.Error("another department's event is there")
+	}
+	looks := deskOn(d.client, Config{Timeout: time.Hour})
+	if strings.Contains(looks.see(t, "/", http.StatusOK), "release?") {
+		t.Error("a deed is offered to who may only look")
+	}
+	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "1 waiting for 1 objects", "nobody holds it")
+}
+
+// Goal: what has happened is on pages, the newest first, each event once, also where a department has few of them. Method: many events
+// of two departments.
+func TestHistoryPages(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	grant := d.hold(t, "case:1", "A0", "Sales", time.Hour)
+	const events = 3*rowsOfPage - 50
+	for i := range events {
+		department := "Sales"
+		if i%50 == 49 {
+			department = "Legal"
+		}
+		d.handOver(t, grant, fmt.Sprintf("A%d", i+1), department, fmt.Sprintf("deed %d.", i))
+		grant.Owner.Operator = fmt.Sprintf("A%d", i+1)
+	}
+	deeds := regexp.MustCompile(`>deed (\d+)\.<`)
+	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
+	for first, want := range map[string]int{"/history?since=7d": events, "/history?since=7d&department=Sales": events, "/history?department=Legal": 9} {
+		var seen []string
+		for address := first; address != ""; {
+			page := d.see(t, address, http.StatusOK)
+			for _, deed := range deeds.FindAllStringSubmatch(page, -1) {
+				seen = append(seen, deed[1])
+			}
+			link := next.FindStringSubmatch(page)
+			if address = ""; link != nil {
+				address = "/" + html.UnescapeString(link[1])
+			}
+		}
+		unique := slices.Compact(slices.Sorted(slices.Values(seen)))
+		if len(seen) != want || len(unique) != want || seen[0] != fmt.Sprint(events-1) {
+			t.Errorf("%s has %d events, %d different, the first is %s; want %d", first, len(seen), len(unique), seen[0], want)
+		}
+	}
+	check(t, d.see(t, "/history?department=Nobody", http.StatusOK), "Nothing has happened")
+	check(t, d.see(t, "/history?since=soon", http.StatusBadRequest), "“Back to” is written as")
+	d.see(t, "/history?after=x", http.StatusBadRequest)
+}
+
+// Goal: what an operator did and what others did with the operator's locks are told apart, and the head of each page leads there.
+// Method: deeds of both kinds.
+func TestDeskTellsDeedsFromInbox(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", time.Hour), "ASMITH", "Claims", "a deed of MLEE")
+	check(t, d.see(t, "/", http.StatusOK), `<a href="operator?name=MLEE">You are MLEE</a>`)
+	_, deeds, _ := strings.Cut(d.see(t, "/operator?name=MLEE", http.StatusOK), `id="deeds"`)
+	check(t, deeds, "a deed of MLEE")
+	inbox, deeds, _ := strings.Cut(d.see(t, "/operator?name=JDOE", http.StatusOK), `id="deeds"`)
+	check(t, inbox, "a deed of MLEE")
+	check(t, deeds, "The history has nothing that this operator did.")
+}
+
+// Goal: policies are on a page, in words. Method: one policy, and none.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	check(t, d.see(t, "/policies", http.StatusOK), "No type has a policy.")
+	policy := applock.Policy{Type: "case", DefaultTTL: 48 * time.Hour, TakeWithoutReason: true, HistoryLevel: applock.HistoryAll}
+	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: policy, Actor: "ROOT", Reason: "audit"}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, d.see(t, "/policies", http.StatusOK), ">case</a>", ">2 d<", ">10 years<", "needs no reason", "keeps everything")
+}
+
+// Goal: a row of the statistics leads to the locks of its type and department, and to no others. Method: its links.
+func TestStatisticsLeadToTheirLocks(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	d.hold(t, "case:1", "JDOE", "Billing", time.Hour)
+	d.hold(t, "case:2", "JDOE", "Claims & Co", time.Hour)
+	d.hold(t, "case:3", "JDOE", "", time.Hour)
+	d.hold(t, "order:4", "JDOE", "Billing", time.Hour)
+	var all []string
+	for _, link := range regexp.MustCompile(`<th scope="row"><a href="([^"]*)">`).FindAllStringSubmatch(d.see(t, "/statistics", http.StatusOK), -1) {
+		all = append(all, objects(t, d.see(t, "/"+html.UnescapeString(link[1]), http.StatusOK))...)
+	}
+	if got := strings.Join(all, " "); got != "case:3 case:1 case:2 order:4" {
+		t.Errorf("the links lead to %s", got)
+	}
+}
+
+// Goal: a filter that is set is a chip, whose link is the list without it; filters asked for most are offered. Method: the links of a list.
+func TestChips(t *testing.T) {
+	t.Parallel()
+	f := filterOf(url.Values{"within": {"1h"}, "department": {" Billing "}, "waiting": {"1"}, "sort": {"-left"}})
+	var got []string
+	for _, chip := range f.Chips() {
+		got = append(got, chip.Value+" "+chip.Address)
+	}
+	want := []string{"Billing locks?sort=-left&waiting=1&within=1h", " locks?department=Billing&sort=-left&within=1h", "1h locks?department=Billing&sort=-left&waiting=1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the chips are %q", got)
+	}
+	if offers := f.Offers(); len(offers) != 1 || offers[0].Address != "locks?department=Billing&older=7d&sort=-left&waiting=1&within=1h" {
+		t.Errorf("the offers are %v", offers)
+	}
+}
+
+// Goal: times are written as people say them. Method: times around one.
+func TestTimesAsPeopleSayThem(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 26, 16, 0, 0, 0, time.UTC) // a Thursday
+	for at, want := range map[time.Time]string{
+		now.Add(-3 * time.Hour): "13:00", now.Add(9 * time.Hour): "Fri 01:00", now.Add(-66 * time.Hour): "Mon 22:00", now.Add(-7 * 24 * time.Hour): "19 Nov 16:00",
+		now.Add(12 * 24 * time.Hour): "8 Dec 16:00", now.Add(400 * 24 * time.Hour): "31 Dec 2027", now.In(time.FixedZone("", 3600)): "16:00",
+	} {
+		if got := said(at, now); got != want {
+			t.Errorf("%s is said %q, want %q", at, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 59 * time.Second: "59 s", 32*time.Minute + 59*time.Second: "32 m", time.Hour: "1 h", 5*time.Hour + 12*time.Minute: "5 h 12 m",
+		48 * time.Hour: "2 d", 51 * time.Hour: "2 d 3 h", 30*24*time.Hour + 5*time.Hour: "30 d",
+	} {
+		if got := lasting(d); got != want {
+			t.Errorf("%s lasts %q, want %q", d, got, want)
+		}
+	}
+	for number, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := grouped(number); string(got) != want {
+			t.Errorf("%d is written %q", number, got)
+		}
+	}
+}
+
+// Goal: all who ask for pages that are made from a snapshot share one look at the database, whichever page it is, and nobody gets one that
+// was begun before. Method: ten searches while a snapshot is read, which the test holds up.
+func TestSnapshotsAreShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, Config{})
+		d.see(t, "/locks?q=1", http.StatusOK) // the statistics of this minute
+		d.calls.taken()
+		held := make(chan struct{})
+		go func() {
+			_, _ = d.console.own.snapshots.get(t.Context(), struct{}{}, false, func() (*snapshot, error) {
+				<-held
+				return &snapshot{}, nil
+			})
+		}()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		d.get(t, "customer:42", "JDOE", time.Hour)
+		var asking sync.WaitGroup
+		for i := range 10 {
+			asking.Go(func() { check(t, d.see(t, fmt.Sprintf("/locks?q=42&within=%dh", i+2), http.StatusOK), "in all") })
+		}
+		synctest.Wait()
+		time.Sleep(time.Minute / 2)
+		close(held)
+		asking.Wait()
+		if got := d.calls.taken(); got != "1 1 0 0 0" {
+			t.Errorf("ten lists take %s calls", got)
+		}
+	})
+}
+
+// Goal: who changes something sees it in the next page, however fresh the snapshot is. Method: a release between two looks at a list
+// in memory.
+func TestOwnChangeIsSeen(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	check(t, d.see(t, "/locks?q=42", http.StatusOK), "1 in all")
+	d.submit("/release", confirmedForm(grant, "because"))
+	check(t, d.see(t, "/locks?q=42", http.StatusOK), "No lock has “42”")
+}
+
+// Goal: where there are more locks than a snapshot has, lists that the database can sort are still whole, others say why there are
+// none, and the first page says what it
+// has counted. Method: a snapshot of two, and four locks.
+func TestMoreLocksThanASnapshot(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	for i, ttl := range []int{50, 40, 30, 20} {
+		d.get(t, fmt.Sprintf("customer:%d", i), "JDOE", time.Duration(ttl)*time.Minute)
+	}
+	d.wait(t, "customer:3", "PKING")
+	d.console.own.snapshotMost = 2
+	for address, want := range map[string]string{
+		"/locks":                     "customer:0 customer:1 customer:2 customer:3",
+		"/locks?sort=left&within=1h": "customer:3 customer:2 customer:1 customer:0",
+		"/locks?sort=-waiters":       "customer:3",
+		"/locks?q=customer":          "",
+		"/locks?sort=-left":          "",
+	} {
+		page := d.see(t, address, http.StatusOK)
+		if got := strings.Join(objects(t, page), " "); got != want {
+			t.Errorf("%s shows %q, want %q", address, got, want)
+		}
+		if want == "" {
+			check(t, page, "There are more than 100,000 locks")
+		}
+	}
+	check(t, d.see(t, "/", http.StatusOK), "<strong>2+</strong> locks", "Counted in the first 100,000 locks.", `<a href="operator?name=JDOE">JDOE</a>`, "<strong>4</strong> end within 1 h")
+}

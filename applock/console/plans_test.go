@@ -1,0 +1,396 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/db"
+)
+
+// deskForm is what the first form on a desk sends.
+func deskForm(holder, to string) url.Values {
+	return url.Values{"desk": {holder}, "to": {to}, "unknown": {to}, "reason": {"JDOE is ill"}}
+}
+
+// Goal: a desk is handed over after a plan that shows each lock, once, and the answer is that of the database for each. Method: the
+// forms of a browser without a script, then back and reload, and the same with a new lock.
+func TestHandDeskOver(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	for _, object := range []string{"customer:42", "customer:43", "order:7"} {
+		d.get(t, object, "JDOE", time.Hour)
+	}
+	d.get(t, "customer:44", "BJONES", time.Hour)
+	d.wait(t, "customer:42", "PKING")
+	d.wait(t, "customer:44", "CWU")
+	page := d.see(t, "/operator?name=JDOE", http.StatusOK)
+	check(t, page, `href="transfer?desk=JDOE"`, `href="release?desk=JDOE"`)
+	if strings.Index(page, "transfer?desk") > strings.Index(page, "<table") {
+		t.Error("a desk is handed over below its locks")
+	}
+	form := formOf(d.see(t, "/transfer?desk=JDOE", http.StatusOK))
+	form.Set("to", "ASMITH")
+	form.Set("unknown", "ASMITH")
+	form.Set("department", "CS")
+	form.Set("reason", "")
+	w := d.submit("/transfer", form)
+	check(t, w.Body.String(), "“Reason” is missing.", `value="ASMITH"`)
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("without a reason: status %d", w.Code)
+	}
+	form.Set("reason", "JDOE is ill")
+	form.Set("type", "customer")
+	_, plan := d.follow(t, d.submit("/transfer", form))
+	check(t, plan, "<button>Hand over 2 locks of JDOE to ASMITH (CS)</button>", "JDOE loses 2 locks to ASMITH (CS).", "Waiting, and waits on: PKING.",
+		"In the inbox, with the reason: JDOE.", "The history keeps that it was you, MLEE", "JDOE is ill")
+	if strings.Contains(plan, "WOULD_TRANSFER") || strings.Index(plan, "<button>") > strings.Index(plan, "<table") {
+		t.Error("the plan repeats what it is, or its button is below it")
+	}
+	if got := strings.Join(objects(t, plan), " "); got != "customer:42 customer:43" {
+		t.Errorf("the plan is about %s", got)
+	}
+	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
+		t.Fatal("it was done before it was confirmed")
+	}
+	confirmed := formOf(plan)
+	d.get(t, "customer:45", "JDOE", time.Hour)
+	done := d.submit("/transfer", confirmed)
+	for range 2 {
+		status, page := d.follow(t, done)
+		check(t, page, "TRANSFERRED</strong> Handed over. 2 of 2.", "To the desk of ASMITH")
+		if got := strings.Join(objects(t, page), " "); got != "customer:42 customer:43" || status != http.StatusOK {
+			t.Errorf("status %d, the answer is about %s", status, got)
+		}
+	}
+	// Back, and once more.
+	status, page := d.follow(t, d.submit("/transfer", confirmed))
+	check(t, page, "HELD</strong> Nothing has happened", "2 of 2.")
+	if status != http.StatusConflict {
+		t.Errorf("an old confirmation has status %d", status)
+	}
+	if events := d.events(t); len(events) != 2 || events[0].Actor != "MLEE" || events[0].Reason != "JDOE is ill" || events[1].To.Operator != "ASMITH" {
+		t.Errorf("the history has %+v", events)
+	}
+	for object, want := range map[string]string{"customer:43": "ASMITH", "customer:44": "BJONES", "customer:45": "JDOE", "order:7": "JDOE"} {
+		if lock := d.holder(t, object); lock.Owner.Operator != want {
+			t.Errorf("%s is held by %s", object, lock.Owner)
+		}
+	}
+	_, plan = d.follow(t, d.submit("/transfer", deskForm("CWU", "ASMITH")))
+	check(t, plan, "Nothing of it is held any more: CWU.")
+	if strings.Contains(plan, "<button>Hand") {
+		t.Error("an empty desk can be handed over")
+	}
+}
+
+// Goal: several locks of the list are one plan, whoever holds them; what has changed hands meanwhile is left as it is and said, before
+// and after the confirmation. Method: boxes that are ticked in the list, one of whose locks changes hands before the plan, another before the
+// confirmation.
+func TestSelectedLocks(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	for object, operator := range map[string]string{"a:1": "JDOE", "a:2": "JDOE", "a:3": "BJONES", "a:4": "JDOE"} {
+		d.get(t, object, operator, time.Hour)
+	}
+	page := d.see(t, "/locks", http.StatusOK)
+	form := url.Values{}
+	for _, box := range regexp.MustCompile(`<input type="checkbox" form="selected" name="lock" value="([^"]*)" aria-label="Select a:[123]">`).FindAllStringSubmatch(page, -1) {
+		form.Add("lock", strings.ReplaceAll(box[1], "&amp;", "&"))
+	}
+	if len(form["lock"]) != 3 {
+		t.Fatalf("the list has %d of three boxes:\n%s", len(form["lock"]), page)
+	}
+	asked := d.submit("/release", form)
+	check(t, asked.Body.String(), "<h1>Release 3 locks of 2 operators</h1>", "a:3")
+	if asked.Code != http.StatusOK {
+		t.Errorf("the form has status %d", asked.Code)
+	}
+	form = formOf(asked.Body.String())
+	form.Set("reason", "month-end")
+	d.release(t, "a:1", "JDOE")
+	_, plan := d.follow(t, d.submit("/release", form))
+	check(t, plan, "<button>Release 2 locks of 2 operators</button>", "Not among them any more: 1.", "FREE")
+	d.release(t, "a:2", "JDOE")
+	d.get(t, "a:2", "JDOE", time.Hour)
+	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
+	check(t, answer, "RELEASED</strong> Released. 1 of 2.", "HELD</strong> Nothing has happened", "1 of 2.")
+	if status != http.StatusConflict {
+		t.Errorf("status %d", status)
+	}
+	for object, want := range map[string]string{"a:2": "JDOE", "a:3": "", "a:4": "JDOE"} {
+		if lock := d.holder(t, object); lock.Owner.Operator != want {
+			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)
+		}
+	}
+	if w := d.submit("/release", url.Values{}); w.Code != http.StatusBadRequest {
+		t.Errorf("nothing selected has status %d", w.Code)
+	}
+	looks := newDesk(t, Config{})
+	looks.get(t, "a:1", "JDOE", time.Hour)
+	if strings.Contains(looks.see(t, "/locks", http.StatusOK), "checkbox\" form") {
+		t.Error("who may only look can select")
+	}
+}
+
+// Goal: a desk of more locks than a plan has is handed over plan by plan. Method: one lock more than a plan has.
+func TestDeskByPlans(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	params := make([]db.GetApplLockParams, rowsOfPlan+1)
+	for i := range params {
+		params[i] = db.GetApplLockParams{ObjectType: "customer", ObjectID: fmt.Sprintf("%05d", i), OperatorID: "JDOE", TTLSeconds: 3600}
+	}
+	if err := clients.Driver(d.client).InTx(t.Context(), func(tx db.Driver) error {
+		_, err := tx.GetApplLocks(t.Context(), params)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	form := deskForm("JDOE", "ASMITH")
+	for page, rows := range []int{rowsOfPlan, 1} {
+		_, plan := d.follow(t, d.submit("/transfer", form))
+		if got := len(objects(t, plan)); got != rows || strings.Contains(plan, "There are more") != (page == 0) {
+			t.Fatalf("plan %d has %d locks", page, got)
+		}
+		_, answer := d.follow(t, d.submit("/transfer", formOf(plan)))
+		if got := len(objects(t, answer)); got != rows || strings.Contains(answer, "HELD") {
+			t.Fatalf("answer %d has %d locks", page, got)
+		}
+		next, _, more := strings.Cut(answer, "Go on with the next ones")
+		if more != (page == 0) {
+			t.Fatalf("plan %d: the answer leads on: %t", page, more)
+		}
+		form = formOf(next)
+	}
+	if lock := d.holder(t, fmt.Sprintf("customer:%05d", rowsOfPlan)); lock.Owner.Operator != "ASMITH" {
+		t.Errorf("the last lock is held by %s", lock.Owner)
+	}
+}
+
+// Goal: nobody changes a desk who may not, and no form is believed blindly. Method: people, forms, and what is held afterwards.
+func TestDeskChangesAreRefused(t *testing.T) {
+	t.Parallel()
+	looks, d := newDesk(t, Config{}), newDesk(t, supervisor())
+	looks.get(t, "customer:42", "JDOE", time.Hour)
+	d.get(t, "customer:42", "JDOE", time.Hour)
+	if strings.Contains(looks.see(t, "/operator?name=JDOE", http.StatusOK), "transfer?") {
+		t.Error("the page offers what is refused")
+	}
+	for _, verb := range verbsOfMany() {
+		looks.see(t, "/"+verb+"?desk=JDOE", http.StatusForbidden)
+		form := deskForm("JDOE", "ASMITH")
+		form.Set("confirmed", "yes")
+		if w := looks.submit("/"+verb, form); w.Code != http.StatusForbidden {
+			t.Errorf("%s: status %d", verb, w.Code)
+		}
+		// A confirmation that names no lock is a plan.
+		_, page := d.follow(t, d.submit("/"+verb, form))
+		check(t, page, "Who will be told")
+		for field, value := range map[string]string{"desk": "", "after": "nonsense", "next": "nonsense", "reason": strings.Repeat("x", maxForm)} {
+			bad := deskForm("JDOE", "ASMITH")
+			bad.Set(field, value)
+			if w := d.submit("/"+verb, bad); w.Code < http.StatusBadRequest {
+				t.Errorf("%s with a bad %s: status %d", verb, field, w.Code)
+			}
+		}
+	}
+	for name, desk := range map[string]desk{"who looks": looks, "the supervisor": d} {
+		if lock := desk.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
+			t.Errorf("%s: held by %s", name, lock.Owner)
+		}
+	}
+}
+
+// Goal: the plan shows the end that a hand-over gives, which renews, and no column that says nothing. Method: a lock's times and the policy's
+// longest; and the heads of a plan.
+func TestPlanShowsTheEndAfterIt(t *testing.T) {
+	t.Parallel()
+	ends := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	lock := applock.Lock{ExpiresAt: ends, Left: 10 * time.Minute, TTL: time.Hour}
+	if got, want := endsThen(lock, 0), ends.Add(50*time.Minute); !got.Equal(want) {
+		t.Errorf("it ends at %s, want %s", got, want)
+	}
+	if got, want := endsThen(lock, 20*time.Minute), ends.Add(10*time.Minute); !got.Equal(want) {
+		t.Errorf("with a policy it ends at %s, want %s", got, want)
+	}
+	d := newDesk(t, supervisor())
+	grant := d.get(t, "customer:42", "JDOE", 4*time.Hour)
+	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: applock.Policy{Type: "customer", LongestTTL: time.Hour}, Actor: "MLEE"}); err != nil {
+		t.Fatal(err)
+	}
+	form := confirmedForm(grant, "JDOE is ill")
+	form.Set("to", "ASMITH")
+	form.Del("confirmed")
+	before := time.Now()
+	_, plan := d.follow(t, d.submit("/transfer", form))
+	after := time.Now()
+	var heads []string
+	for _, head := range regexp.MustCompile(`<th scope="col">([^<]*)</th>`).FindAllStringSubmatch(plan, -1) {
+		heads = append(heads, head[1])
+	}
+	if got := strings.Join(heads, ", "); got != "Object, Ends now, Ends after that" {
+		t.Errorf("the columns are %s", got)
+	}
+	stamp := regexp.MustCompile(`data-label="Ends after that"><time datetime="([^"]*)"`).FindStringSubmatch(plan)
+	if stamp == nil {
+		t.Fatalf("no end in\n%s", plan)
+	}
+	then, err := time.Parse(time.RFC3339, stamp[1])
+	if err != nil || then.Before(before.Add(time.Hour-2*time.Second)) || then.After(after.Add(time.Hour)) {
+		t.Errorf("it ends at %s, %v; want an hour after %s", then, err, before)
+	}
+}
+
+// failingNotes is a database that notes nothing.
+type failingNotes struct {
+	db.Driver
+	err error
+}
+
+func (f failingNotes) NoteApplLock(context.Context, db.NoteApplLockParams) (db.NoteApplLockResult, error) {
+	return db.NoteApplLockResult{}, f.err
+}
+
+// Goal: a note does not get lost with its grant: the plan shows it, the history keeps it, and it goes over where that is asked for, at
+// a hand-over unless somebody says no. Where it cannot go over, the answer says so and has the text. Method: each verb with a note, with
+// and without the box, and a database that notes nothing.
+func TestNotesAreKept(t *testing.T) {
+	t.Parallel()
+	const text = "waits for documents until Friday"
+	for name, test := range map[string]struct {
+		verb           string
+		carry, refused bool
+		note, said     string
+	}{
+		"handed over":             {verb: "transfer", carry: true, note: text, said: "carried over"},
+		"handed over without":     {verb: "transfer", said: "ended with the grant; the history has it"},
+		"handed over, but failed": {verb: "transfer", carry: true, refused: true, said: "not carried over; the history has it."},
+		"taken over":              {verb: "take", carry: true, note: text, said: "carried over"},
+		"released":                {verb: "release", said: "ended with the grant; the history has it"},
+	} {
+		behind := newDesk(t, Config{})
+		grant := behind.get(t, "customer:42", "JDOE", time.Hour)
+		behind.note(t, grant, text)
+		client := behind.client
+		if test.refused {
+			busy := failingNotes{Driver: clients.Driver(client), err: &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}}
+			client = clients.New(busy, nil, lease.Hooks{})
+		}
+		config := supervisor()
+		config.Timeout = time.Hour
+		d := deskOn(client, config)
+		form := confirmedForm(grant, "JDOE is ill")
+		form.Set("to", "ASMITH")
+		form.Del("confirmed")
+		_, plan := d.follow(t, d.submit("/"+test.verb, form))
+		check(t, plan, text, "Each note ends with its grant. The history keeps it behind the reason.")
+		if box, ticked := strings.Contains(plan, `name="carry"`), strings.Contains(plan, `name="carry" value="yes" checked`); box != (test.verb != "release") || ticked != (test.verb == "transfer") {
+			t.Errorf("%s: there is a box: %t, which is ticked: %t", name, box, ticked)
+		}
+		confirmed := formOf(plan)
+		if test.carry {
+			confirmed.Set("carry", "yes")
+		}
+		status, answer := d.follow(t, d.submit("/"+test.verb, confirmed))
+		check(t, answer, text, test.said)
+		if status != http.StatusOK {
+			t.Errorf("%s: status %d", name, status)
+		}
+		if lock := behind.holder(t, "customer:42"); lock.Note != test.note {
+			t.Errorf("%s: the note is %q, want %q", name, lock.Note, test.note)
+		}
+		if events := behind.events(t); len(events) != 1 || events[0].Reason != "JDOE is ill [note: "+text+"]" {
+			t.Errorf("%s: the history has %+v", name, events)
+		}
+	}
+}
+
+// Goal: a note that does not fit behind the reason is cut, and the plan says so before. Method: reasons and notes of several lengths.
+func TestHistoryKeepsWhatFits(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	for name, test := range map[string]struct {
+		reason, note int
+		whole        bool
+	}{
+		"fits":      {100, applock.MaxReasonLength - 100 - len(" [note: ]"), true},
+		"one more":  {100, applock.MaxReasonLength - 99 - len(" [note: ]"), false},
+		"no room":   {applock.MaxReasonLength, 10, false},
+		"no note":   {applock.MaxReasonLength, 0, true},
+		"all notes": {1, applock.MaxNoteLength, false},
+	} {
+		reason, note := strings.Repeat("r", test.reason), strings.Repeat("n", test.note)
+		text, whole := d.console.withNote(reason, note)
+		if length := len([]rune(text)); whole != test.whole || length > applock.MaxReasonLength || !strings.HasPrefix(text, reason) {
+			t.Errorf("%s: %d characters, whole: %t: %s", name, length, whole, text)
+		}
+	}
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	d.note(t, grant, strings.Repeat("n", 200))
+	form := confirmedForm(grant, strings.Repeat("r", 100))
+	form.Del("confirmed")
+	_, plan := d.follow(t, d.submit("/release", form))
+	check(t, plan, "The reason leaves too little room to keep it whole")
+}
+
+// breaking is a database in which something comes before each release.
+type breaking struct {
+	db.Driver
+	before func(id string) error
+}
+
+func (b breaking) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+	if err := b.before(params.ObjectID); err != nil {
+		return db.ReleaseApplLockResult{}, err
+	}
+	return b.Driver.ReleaseApplLock(ctx, params)
+}
+
+// Goal: a lock that another transaction works on is left as it is, and the others are done; after a call without an answer, or when half of
+// the time is over, nothing else is begun, and the answer leads on with that. Method: a database that is busy with one of five locks
+// and breaks off at the fourth; and one that takes all the time for the first.
+func TestFailuresAmongMany(t *testing.T) {
+	t.Parallel()
+	behind := newDesk(t, Config{})
+	config := supervisor()
+	config.Timeout = time.Hour
+	errs := map[string]error{"2": &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}, "4": &db.Error{Kind: db.KindInFlight, Err: errors.New("broken off")}}
+	late := func() {}
+	d := deskOn(clients.New(breaking{Driver: clients.Driver(behind.client), before: func(id string) error {
+		late()
+		return errs[id]
+	}}, nil, lease.Hooks{}), config)
+	d.console.own.rights.believeAll()
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		behind.get(t, "a:"+id, "JDOE", time.Hour)
+	}
+	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
+	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
+	check(t, answer, "RELEASED</strong> Released. 2 of 4.", "Not done, or nobody knows. "+applock.ErrBusy.Error(), "Not tried: 1.", "Go on with the other 1")
+	if status < http.StatusInternalServerError {
+		t.Errorf("status %d", status)
+	}
+	_, plan = d.follow(t, d.submit("/release", formOf(answer)))
+	check(t, plan, "<button>Release a:5</button>")
+
+	clear(errs)
+	_, plan = d.follow(t, d.submit("/release", deskForm("JDOE", "")))
+	late = func() { d.console.config.Timeout = 0 }
+	_, answer = d.follow(t, d.submit("/release", formOf(plan)))
+	check(t, answer, "RELEASED</strong> Released.", "Not tried: 2.")
+	for object, want := range map[string]string{"a:1": "", "a:2": "", "a:3": "", "a:4": "JDOE", "a:5": "JDOE"} {
+		if lock := behind.holder(t, object); lock.Owner.Operator != want {
+			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)
+		}
+	}
+}

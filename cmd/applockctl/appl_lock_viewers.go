@@ -32,8 +32,8 @@ func (a *app) viewersCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "viewers [--object customer:42 | --type T | --prefix customer:4] [--operator O]",
 		Short: "List who looks at objects, and what they do there",
-		Long: `Lists who looks at objects, as "applockctl see" and support tools have said: since when, and whether they view
-it, edit it or are idle. The order is that of the objects. An empty list is a list: exit code 0.
+		Long: `Lists who looks at objects, as "applockctl see" and support tools have said: since when, and whether they
+view it, edit it or are idle. The order is that of the objects. An empty list is a list: exit code 0.
 
 With --object, --type or --prefix only that part of the table is read. With --output json each viewer is an
 object on a line of its own.`,

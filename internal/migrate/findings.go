@@ -347,7 +347,7 @@ func problemOf(ctx context.Context, target Target, client database.DBTxConn, tab
 		return "", err
 	}
 	switch db.KindOf(err) {
-	case db.KindPrivilege:
+	case db.KindPrivilege, db.KindReadOnly: // read-only: an unlogged table on a standby
 		return "", nil
 	case db.KindSchema:
 		return problemMissing, nil

@@ -3429,7 +3429,7 @@ BEGIN
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     ELSEIF p_state IS NOT NULL AND v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state: VIEWING, EDITING, IDLE or NULL';
     ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 60 THEN
         CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 60);
     END IF;
@@ -3709,7 +3709,7 @@ main: BEGIN
     ELSEIF v_presence_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
     ELSEIF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds: 60 to 315360000';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds 60..315360000';
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
         v_object_type || v_actor_id, ' ',

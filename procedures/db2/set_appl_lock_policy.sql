@@ -63,7 +63,7 @@ main: BEGIN
     ELSEIF v_presence_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_presence_fl must be Y or N';
     ELSEIF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds: 60 to 315360000';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_yield_after_seconds 60..315360000';
     END IF;
     IF NOT_PLAIN(v_object_type || v_actor_id) THEN
         CALL appl_lock_check_text('set_appl_lock_policy', 'p_object_type', v_object_type);

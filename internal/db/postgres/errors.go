@@ -64,6 +64,9 @@ func kindOf(err error) db.Kind {
 		}
 		return db.KindUnreachable
 	}
+	if isUnloggedOnStandby(err) {
+		return db.KindReadOnly
+	}
 	if answered {
 		return kindOfState(told.SQLState())
 	}
@@ -81,6 +84,13 @@ func kindOf(err error) db.Kind {
 	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts. So is driver.ErrBadConn: there are clients that return it
 	// when the server has hung up instead of answering.
 	return db.KindInFlight
+}
+
+// isUnloggedOnStandby tells of a statement that reads an unlogged table, which a standby does not have. Its state is that of all that
+// is not supported, and its text is in the server's language; its place in the source is not.
+func isUnloggedOnStandby(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == "0A000" && answer.Routine == "get_relation_info"
 }
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html

@@ -76,7 +76,7 @@ func spellings() []rewriting {
 			"it has none of these functions; prelude.sql defines them",
 		},
 		{
-			regexp.MustCompile(`\bFOR (?:candidate|waiter|request|event) AS\b`), "FOR",
+			regexp.MustCompile(`\bFOR (?:candidate|waiter|request|viewer|event) AS\b`), "FOR",
 			"its loops have no name",
 		},
 		{

@@ -1908,10 +1908,13 @@ BEGIN
             AND l.object_id = a.object_id
         WHERE a.holder_id = v_operator_id
             AND a.shown_ts IS NULL
+            AND a.answer <> 'NO'
             AND a.expires_ts > v_now
             AND p.yield_after_seconds IS NOT NULL
             AND l.operator_id = v_operator_id
             AND l.fence = a.fence
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
         WITH CS SKIP LOCKED DATA
     DO
         IF v_told IS NULL THEN
@@ -2043,7 +2046,7 @@ BEGIN
                     AND l.expires_ts > v_now
                 UNION ALL
                 SELECT
-                    2 AS part, CAST(CASE WHEN a.answer = 'NO' THEN 'DECLINED' ELSE 'LATER' END AS VARCHAR(8)) AS kind,
+                    2 AS part, CAST(CASE WHEN a.answer = 'NO' THEN 'DECLINED' ELSE a.answer END AS VARCHAR(8)) AS kind,
                     CAST(0 AS BIGINT) AS event_id,
                     a.object_type, a.object_id, a.holder_id AS other_operator_id,
                     '' AS other_department_id, a.answered_ts AS event_ts, v_now AS expires_ts, a.answer_reason AS reason,
@@ -3429,7 +3432,7 @@ BEGIN
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     ELSEIF p_state IS NOT NULL AND v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state: VIEWING, EDITING, IDLE or NULL';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING, IDLE or NULL';
     ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 60 THEN
         CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 60);
     END IF;

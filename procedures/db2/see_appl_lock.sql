@@ -53,7 +53,7 @@ BEGIN
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     ELSEIF p_state IS NOT NULL AND v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state: VIEWING, EDITING, IDLE or NULL';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING, IDLE or NULL';
     ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 60 THEN
         CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 60);
     END IF;

@@ -417,7 +417,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 		},
 		"answer_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("GONE"), none, none, nil, int64(0)},
-			db.AnswerApplLockResult{OkFL: db.No, Outcome: "GONE"},
+			db.AnswerApplLockResult{OkFL: db.No, Outcome: db.Gone},
 		},
 		"get_appl_lock_permit": {
 			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},

@@ -48,6 +48,12 @@ func viewReads() []viewRead {
 			return driver.ApplLockWaiting(ctx, params)
 		}, waiting + "WHERE " + rest + waitKey, args}
 	}
+	askers := func(name string, params db.ApplLockAskingParams, rest string, args ...driver.Value) viewRead {
+		params.MaxRows = 5
+		return viewRead{name, "appl_lock_asking", func(ctx context.Context, driver db.Driver) (any, error) {
+			return driver.ApplLockAsking(ctx, params)
+		}, "FROM applock.appl_lock_asking WHERE " + rest + waitKey, args}
+	}
 	events := func(name string, params db.ApplLockHistoryParams, rest string, args ...driver.Value) viewRead {
 		params.MaxRows = 5
 		return viewRead{name, "appl_lock_history", func(ctx context.Context, driver db.Driver) (any, error) {
@@ -84,6 +90,10 @@ func viewReads() []viewRead {
 			AfterType: "at", AfterID: "ai", AfterOperatorID: "ao", AfterClientID: "ac",
 		}, "object_type = ? AND object_id = ? AND operator_id = ? AND department_id = ? AND ", "t", "i", "o", "d",
 			"at", "at", "ai", "ai", "ao", "ao", "ac"),
+		askers("Askers", db.ApplLockAskingParams{}, "", "", "", "", "", "", "", ""),
+		askers("AskersPage", db.ApplLockAskingParams{
+			ObjectType: "t", DepartmentID: new("d"), AfterType: "at", AfterID: "ai", AfterOperatorID: "ao", AfterClientID: "ac",
+		}, "object_type = ? AND department_id = ? AND ", "t", "d", "at", "at", "ai", "ai", "ao", "ao", "ac"),
 		events("Events", db.ApplLockHistoryParams{}, "WHERE event_id > ?"+page, int64(0)),
 		events("EventsOfObject", db.ApplLockHistoryParams{ObjectType: "t", ObjectID: "i", SinceSeconds: 60, AfterEventID: 9},
 			"WHERE object_type = ? AND object_id = ? AND event_ts >= "+clock+"- (60) SECOND AND event_id > ?"+page, "t", "i", int64(9)),

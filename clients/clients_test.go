@@ -243,7 +243,7 @@ func TestScenarios(t *testing.T) {
 		if err != nil || len(versions) != 1 || len(versions[0]) != 2 {
 			t.Fatalf("versions: %q, %v", versions, err)
 		}
-		contract.Player{Execute: offered(d.language.folder, player.executor()), Empty: at.empty, Advance: at.advance}.Play(t)
+		contract.Player{Execute: player.executor(), Lacks: lacking(d.language.folder), Empty: at.empty, Advance: at.advance}.Play(t)
 		if !t.Failed() {
 			mutex.Lock()
 			defer mutex.Unlock()

@@ -1,7 +1,6 @@
 package clients_test
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -73,19 +72,14 @@ func wrongGaps(permitted []gap, known map[string][]string, wanted []string, toda
 	return wrong
 }
 
-// offered leaves out what a library may lack.
-func offered(library string, execute scenario.Executor) scenario.Executor {
+// lacking returns the words of scenarios for what a library may lack.
+func lacking(library string) map[string]bool {
 	lacks := map[string]bool{}
 	for _, operation := range operations() {
 		_, lacks[scenario.Word(operation)] = findGap(permittedGaps(), library, operation.Name)
 	}
-	lacks["viewers"] = lacks["see"] // of whom there are none then
-	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
-		if lacks[operation] {
-			return scenario.Answer{}, scenario.ErrNotOffered
-		}
-		return execute(ctx, operation, args)
-	}
+	lacks["viewers"], lacks["asking"] = lacks["see"], lacks["ask"] // there are none then
+	return lacks
 }
 
 // libraries are the folders of this one.

@@ -37,6 +37,8 @@ func Scenarios(t *testing.T, backend Backend) {
 // no code of ours checks an argument before the server does.
 type Player struct {
 	Execute scenario.Executor
+	// Lacks are the operations that it does not know: a file is played up to the first of them.
+	Lacks map[string]bool
 	// Empty removes all locks and waiters, Advance is that of a Place.
 	Empty   func(ctx context.Context) error
 	Advance func(ctx context.Context, duration time.Duration) error
@@ -53,9 +55,18 @@ func (p Player) Play(t *testing.T) {
 			if err := p.Empty(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			parsed.Steps = p.known(parsed.Steps)
 			play(t, parsed, p.Execute, p.Advance)
 		})
 	})
+}
+
+// known returns the steps before the first one that the player does not know: what follows builds on it.
+func (p Player) known(steps []scenario.Step) []scenario.Step {
+	if i := slices.IndexFunc(steps, func(step scenario.Step) bool { return p.Lacks[step.Operation] }); i >= 0 {
+		return steps[:i]
+	}
+	return steps
 }
 
 // executor returns a way of calling. The driver does what the façade keeps to itself, and who calls procedures reads the views by SQL.

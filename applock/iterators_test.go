@@ -21,6 +21,10 @@ func (readsOnly) ApplLockWaiting(context.Context, db.ApplLockWaitingParams) ([]d
 	return nil, nil
 }
 
+func (readsOnly) ApplLockAsking(context.Context, db.ApplLockAskingParams) ([]db.Asker, error) {
+	return nil, nil
+}
+
 func (readsOnly) ApplLockViewers(context.Context, db.ApplLockViewersParams) ([]db.Viewer, error) {
 	return nil, nil
 }

@@ -363,6 +363,37 @@ func (a Asker) MarshalJSON() ([]byte, error) { return marshalKeys(a.jsonKeys()) 
 // UnmarshalJSON reads what MarshalJSON returns.
 func (a *Asker) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, a.jsonKeys()) }
 
+func (a *Asked) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", &a.Outcome},
+		{"holder_id", &a.Holder.Owner.Operator},
+		{"holder_department_id", &a.Holder.Owner.Department},
+		{"expires_ts", (*jsonTime)(&a.Holder.ExpiresAt)},
+		{"seconds_left", (*jsonLeft)(&a.Holder.Left)},
+		{"grant", &a.Grant},
+	}
+}
+
+// MarshalJSON returns the outcome, the holder and the grant, which is empty but for OutcomeGiven.
+func (a Asked) MarshalJSON() ([]byte, error) { return marshalKeys(a.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (a *Asked) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, a.jsonKeys()) }
+
+func (a *Answered) jsonKeys() []jsonKey {
+	return []jsonKey{
+		{"outcome", &a.Outcome},
+		{"expires_ts", (*jsonTime)(&a.ExpiresAt)},
+		{"seconds_left", (*jsonLeft)(&a.Left)},
+	}
+}
+
+// MarshalJSON returns the outcome, and until when the lock is held.
+func (a Answered) MarshalJSON() ([]byte, error) { return marshalKeys(a.jsonKeys()) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (a *Answered) UnmarshalJSON(text []byte) error { return unmarshalKeys(text, a.jsonKeys()) }
+
 func (s *Stats) jsonKeys() []jsonKey {
 	return []jsonKey{
 		{"outcome", new("COUNTED")},

@@ -92,8 +92,10 @@ func results() []result {
 		{
 			applock.Notice{Kind: applock.NoticeAwaited, Object: object, Other: jdoe, At: began, Left: time.Hour},
 			`{"outcome":"AWAITED","event_id":0,"object_type":"customer","object_id":"42","other_operator_id":"jdoe",` +
-				`"other_department_id":"sales","event_ts":"2026-11-27T13:14:16.000005Z","seconds_left":3600,"reason":""}`,
-			"{Kind:AWAITED Event:0 Object:customer:42 Other:jdoe (sales) At:2026-11-27 13:14:16.000005 +0000 UTC Left:1h0m0s Reason:}",
+				`"other_department_id":"sales","event_ts":"2026-11-27T13:14:16.000005Z","seconds_left":3600,"reason":"",` +
+				`"message":"","client_id":"","fence":0}`,
+			"{Kind:AWAITED Event:0 Object:customer:42 Other:jdoe (sales) At:2026-11-27 13:14:16.000005 +0000 UTC Left:1h0m0s Reason: Message: " +
+				"Client: Fence:0}",
 		},
 		{
 			applock.Presence{Kind: applock.PresenceViewer, Owner: jdoe, Client: "tab-7", State: applock.StateEditing, Since: began, Left: time.Minute},
@@ -106,6 +108,31 @@ func results() []result {
 			`{"outcome":"VIEWER","object_type":"customer","object_id":"42","operator_id":"jdoe","department_id":"sales","client_id":"tab-7",` +
 				`"state":"EDITING","since_ts":"2026-11-27T13:14:16.000005Z","seconds_left":60}`,
 			"{Object:customer:42 Owner:jdoe (sales) Client:tab-7 State:EDITING Since:2026-11-27 13:14:16.000005 +0000 UTC Left:1m0s}",
+		},
+		{
+			applock.Asked{Outcome: applock.OutcomeAsked, Holder: applock.Holder{Owner: jdoe, ExpiresAt: ends, Left: time.Hour}},
+			`{"outcome":"ASKED","holder_id":"jdoe","holder_department_id":"sales","expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,` +
+				`"grant":{"outcome":"","object_type":"","object_id":"","operator_id":"","department_id":"","holder_id":"","holder_department_id":"",` +
+				`"fence":0,"expires_ts":null,"seconds_left":0,"note":"","former_holder_id":"","former_holder_department_id":""}}`,
+			"{Outcome:ASKED Holder:{Owner:jdoe (sales) Fence:0 ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1h0m0s Note:} " +
+				"Grant:{Object:: Owner: Fence:0 ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:0s Outcome: Note: From:}}",
+		},
+		{
+			applock.Answered{Outcome: applock.OutcomeGiven, ExpiresAt: ends, Left: time.Minute},
+			`{"outcome":"GIVEN","expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":60}`,
+			"{Outcome:GIVEN ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1m0s}",
+		},
+		{
+			applock.Asker{
+				Object: object, Owner: asmith, Client: "p1", Message: "may I?", Since: began, Waited: time.Minute,
+				Answer: applock.AnswerLater, AnswerReason: "soon", Holder: applock.Holder{Owner: jdoe, Left: time.Hour},
+			},
+			`{"outcome":"ASKING","object_type":"customer","object_id":"42","operator_id":"asmith","department_id":"","holder_id":"jdoe",` +
+				`"holder_department_id":"sales","seconds_left":3600,"client_id":"p1","message":"may I?","since_ts":"2026-11-27T13:14:16.000005Z",` +
+				`"until_ts":null,"waited_seconds":60,"answer":"LATER","answer_reason":"soon"}`,
+			"{Object:customer:42 Owner:asmith Client:p1 Message:may I? Since:2026-11-27 13:14:16.000005 +0000 UTC " +
+				"Until:0001-01-01 00:00:00 +0000 UTC Answer:LATER AnswerReason:soon Waited:1m0s " +
+				"Holder:{Owner:jdoe (sales) Fence:0 ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:1h0m0s Note:}}",
 		},
 		{applock.InboxPosition{After: 9, Told: []int64{11}}, `{"safe_event_id":9,"told_event_ids":[11]}`, "{After:9 Told:[11]}"},
 		{

@@ -35,7 +35,7 @@ my %columns = (
     set_appl_lock_policy    => [qw(granted ok_fl outcome)],
     drop_appl_lock_policy   => [qw(granted ok_fl outcome)],
     inbox_appl_locks =>
-        [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason safe_event_id)],
+        [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason safe_event_id message client_id fence)],
     appl_lock_live    => [@lock, qw(fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note)],
     appl_lock_waiting => [@lock, qw(client_id since_ts until_ts waited_seconds holder_id holder_department_id seconds_left)],
     appl_lock_viewers => [@lock, qw(client_id state since_ts seconds_left)],
@@ -88,7 +88,7 @@ while (my $line = <STDIN>) {
     if (my $error = $@) {
         die $error if !blessed $error || !$error->sqlstate;
         # What the library refuses itself it names as its caller did.
-        say('error', $error->sqlstate, $error->message =~ s/^\w+: (new|dry_run|take_reason) must/$operation: p_$1_fl must/r);
+        say('error', $error->sqlstate, $error->message =~ s/^\w+: (new|dry_run|take_reason|presence) must/$operation: p_$1_fl must/r);
         next;
     }
     say('row', @{ columns($_) }{ @{ $columns{$operation} } }) for @rows;

@@ -215,7 +215,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
 /** What the library refuses by itself has the name of its argument in front, which is said as the server says it. */
 function message(string $operation, Throwable $error): string
 {
-    $names = ['new' => 'p_new_fl', 'dryRun' => 'p_dry_run_fl', 'takeReason' => 'p_take_reason_fl'];
+    $names = ['new' => 'p_new_fl', 'dryRun' => 'p_dry_run_fl', 'takeReason' => 'p_take_reason_fl', 'presence' => 'p_presence_fl'];
     [$argument, $rest] = explode(' ', $error->getMessage(), 2);
     return isset($names[$argument]) ? "$operation: $names[$argument] $rest" : $error->getMessage();
 }

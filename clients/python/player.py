@@ -31,7 +31,7 @@ COLUMNS = {
     "drop_appl_lock_policy": ["ok_fl", "outcome"],
 }
 FREE = dict(operator="", department="", fence=0, seconds_left=0, note="")
-FLAGS = {"new": "p_new_fl", "dry_run": "p_dry_run_fl", "take_reason": "p_take_reason_fl"}
+FLAGS = {"new": "p_new_fl", "dry_run": "p_dry_run_fl", "take_reason": "p_take_reason_fl", "presence": "p_presence_fl"}
 VIEWS = ("appl_lock_live", "appl_lock_waiting", "appl_lock_viewers", "appl_lock_history", "appl_lock_policies", "appl_lock_stats")
 
 

@@ -175,7 +175,7 @@ STATES = { Applock::InvalidArgument => "LK001", Applock::Lost => "LK002", Apploc
 
 # What the library refuses by itself has the name of its argument in front, which is said as the server says it.
 def message(operation, error)
-  error.cause ? error.message : error.message.sub(/\A(new|dry_run|take_reason) /, "#{operation}: p_\\1_fl ")
+  error.cause ? error.message : error.message.sub(/\A(new|dry_run|take_reason|presence) /, "#{operation}: p_\\1_fl ")
 end
 
 connection = connect

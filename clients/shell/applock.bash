@@ -84,7 +84,7 @@ applock_renew() {
 }
 
 applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }
-applock_inbox() { _applock_rows "- - - - - - ts - - -" inbox_appl_locks 3 "$@"; }
+applock_inbox() { _applock_rows "- - - - - - ts - - - - - -" inbox_appl_locks 3 "$@"; }
 
 # applock_assert OBJECT_TYPE OBJECT_ID OPERATOR FENCE SQL runs the SQL in a transaction in which this grant stays live, and does
 # not when the grant has ended. applock_serialize OBJECT_TYPE OBJECT_ID SQL runs it while no other transaction is inside. What the

@@ -2,9 +2,7 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -57,33 +55,24 @@ type AskingRequest struct {
 // while the caller iterates and holds no connection in between; one who asks through the whole iteration
 // appears exactly once. An error ends the iteration and comes with a zero Asker.
 func (c *Client) Asking(ctx context.Context, request AskingRequest) iter.Seq2[Asker, error] {
-	o := c.operations
 	return func(yield func(Asker, error) bool) {
 		params, keys, err := WaitersRequest(request).params()
-		if err != nil {
-			yield(Asker{}, fmt.Errorf("list requests: %w", err))
-			return
+		list := pages[db.Asker, Asker]{
+			what: "list requests", view: "appl_lock_asking", maxRows: params.MaxRows, err: err,
+			read: func() ([]db.Asker, error) {
+				return c.operations.driver.ApplLockAsking(ctx, db.ApplLockAskingParams(params))
+			},
+			goOn: func(last db.Asker) {
+				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+				params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
+			},
+			item: askerOf,
+			wants: func(asker Asker) bool {
+				return keys.contains(asker.Object) && WaitersRequest(request).selects(asker.Object, asker.Waited)
+			},
+			ends: func(asker Asker) bool { return keys.endsAt(asker.Object) },
 		}
-		for {
-			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Asker, error) { return o.driver.ApplLockAsking(ctx, db.ApplLockAskingParams(params)) })
-			if err != nil {
-				yield(Asker{}, fmt.Errorf("list requests: %w", o.readError(err)))
-				return
-			}
-			o.log(ctx, "appl_lock_asking", slog.Int("rows", len(rows)))
-			for _, row := range rows {
-				asker := askerOf(row)
-				if keys.contains(asker.Object) && asker.Object != request.After && asker.Waited >= request.OlderThan && !yield(asker, nil) || keys.endsAt(asker.Object) {
-					return
-				}
-			}
-			if int64(len(rows)) < params.MaxRows {
-				return
-			}
-			last := rows[len(rows)-1]
-			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
-			params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
-		}
+		list.each(ctx, c.operations, yield)
 	}
 }
 

@@ -2,9 +2,7 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -85,30 +83,17 @@ type HistoryRequest struct {
 // between. An event is numbered before its transaction commits: one that commits meanwhile may be left out. An error
 // ends the iteration and comes with a zero Event.
 func (c *Client) History(ctx context.Context, request HistoryRequest) iter.Seq2[Event, error] {
-	o := c.operations
 	return func(yield func(Event, error) bool) {
 		params, err := request.params()
-		if err != nil {
-			yield(Event{}, fmt.Errorf("list events: %w", err))
-			return
+		list := pages[db.Event, Event]{
+			what: "list events", view: "appl_lock_history", maxRows: params.MaxRows, err: err,
+			read:  func() ([]db.Event, error) { return c.operations.driver.ApplLockHistory(ctx, params) },
+			goOn:  func(last db.Event) { params.AfterEventID = last.EventID },
+			item:  eventOf,
+			wants: func(Event) bool { return true },
+			ends:  func(Event) bool { return false },
 		}
-		for {
-			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Event, error) { return o.driver.ApplLockHistory(ctx, params) })
-			if err != nil {
-				yield(Event{}, fmt.Errorf("list events: %w", o.readError(err)))
-				return
-			}
-			o.log(ctx, "appl_lock_history", slog.Int("rows", len(rows)))
-			for _, row := range rows {
-				if !yield(eventOf(row), nil) {
-					return
-				}
-			}
-			if int64(len(rows)) < params.MaxRows {
-				return
-			}
-			params.AfterEventID = rows[len(rows)-1].EventID
-		}
+		list.each(ctx, c.operations, yield)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -67,29 +66,17 @@ func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, 
 func (o operations) list(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
 	return func(yield func(Lock, error) bool) {
 		params, keys, err := request.params()
-		if err != nil {
-			yield(Lock{}, fmt.Errorf("list: %w", err))
-			return
+		list := pages[db.Lock, Lock]{
+			what: "list", view: "appl_lock_live", maxRows: params.MaxRows, err: err,
+			read:  func() ([]db.Lock, error) { return o.driver.ApplLockLive(ctx, params) },
+			item:  lockOf,
+			wants: func(lock Lock) bool { return keys.contains(lock.Object) },
+			ends:  func(lock Lock) bool { return params.Order == db.LiveByKey && keys.endsAt(lock.Object) },
 		}
-		for {
-			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Lock, error) { return o.driver.ApplLockLive(ctx, params) })
-			if err != nil {
-				yield(Lock{}, fmt.Errorf("list: %w", o.readError(err)))
-				return
-			}
-			o.log(ctx, "appl_lock_live", slog.Int("rows", len(rows)))
-			for _, row := range rows {
-				lock := lockOf(row)
-				if keys.contains(lock.Object) && !yield(lock, nil) || params.Order == db.LiveByKey && keys.endsAt(lock.Object) {
-					return
-				}
-			}
-			if int64(len(rows)) < params.MaxRows || params.Order != db.LiveByKey {
-				return
-			}
-			last := rows[len(rows)-1]
-			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+		if params.Order == db.LiveByKey {
+			list.goOn = func(last db.Lock) { params.AfterType, params.AfterID = last.ObjectType, last.ObjectID }
 		}
+		list.each(ctx, o, yield)
 	}
 }
 

@@ -2,9 +2,7 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -43,62 +41,29 @@ type ViewersRequest struct {
 // page by page while the caller iterates and holds no connection in between; one who looks through the whole iteration appears
 // exactly once. An error ends the iteration and comes with a zero Viewer. On PostgreSQL it needs the primary.
 func (c *Client) Viewers(ctx context.Context, request ViewersRequest) iter.Seq2[Viewer, error] {
-	o := c.operations
 	return func(yield func(Viewer, error) bool) {
 		params, keys, err := request.params()
-		if err != nil {
-			yield(Viewer{}, fmt.Errorf("list viewers: %w", err))
-			return
+		list := pages[db.Viewer, Viewer]{
+			what: "list viewers", view: "appl_lock_viewers", maxRows: params.MaxRows, err: err,
+			read: func() ([]db.Viewer, error) { return c.operations.driver.ApplLockViewers(ctx, params) },
+			goOn: func(last db.Viewer) {
+				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+				params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
+			},
+			item:  viewerOf,
+			wants: func(viewer Viewer) bool { return keys.contains(viewer.Object) },
+			ends:  func(viewer Viewer) bool { return keys.endsAt(viewer.Object) },
 		}
-		for {
-			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Viewer, error) { return o.driver.ApplLockViewers(ctx, params) })
-			if err != nil {
-				yield(Viewer{}, fmt.Errorf("list viewers: %w", o.readError(err)))
-				return
-			}
-			o.log(ctx, "appl_lock_viewers", slog.Int("rows", len(rows)))
-			for _, row := range rows {
-				viewer := viewerOf(row)
-				if keys.contains(viewer.Object) && !yield(viewer, nil) || keys.endsAt(viewer.Object) {
-					return
-				}
-			}
-			if int64(len(rows)) < params.MaxRows {
-				return
-			}
-			last := rows[len(rows)-1]
-			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
-			params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
-		}
+		list.each(ctx, c.operations, yield)
 	}
 }
 
 func (r ViewersRequest) params() (db.ApplLockViewersParams, keyRange, error) {
-	var params db.ApplLockViewersParams
-	// The database selects by id itself.
-	keys, err := checkKeys(r.ObjectType, "", r.Prefix)
-	if err != nil {
-		return params, keys, err
-	}
-	params.ObjectType = keys.objectType
-	if params.AfterType, params.AfterID, err = keys.startAfter(Object{}); err != nil {
-		return params, keys, err
-	}
-	if r.ObjectID != "" {
-		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
-			return params, keys, err
-		}
-	}
-	if r.Operator != "" {
-		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
-			return params, keys, err
-		}
-	}
-	if params.DepartmentID, err = checkDepartment(r.Department, r.NoDepartment); err != nil {
-		return params, keys, err
-	}
-	params.MaxRows, err = checkRows("PageSize", r.PageSize)
-	return params, keys, err
+	params, keys, err := WaitersRequest{
+		ObjectType: r.ObjectType, ObjectID: r.ObjectID, Prefix: r.Prefix,
+		Operator: r.Operator, Department: r.Department, NoDepartment: r.NoDepartment, PageSize: r.PageSize,
+	}.params()
+	return db.ApplLockViewersParams(params), keys, err
 }
 
 func viewerOf(row db.Viewer) Viewer {

@@ -2,9 +2,7 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -52,33 +50,22 @@ type WaitersRequest struct {
 // while the caller iterates and holds no connection in between; one who waits through the whole iteration
 // appears exactly once. An error ends the iteration and comes with a zero Waiter.
 func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[Waiter, error] {
-	o := c.operations
 	return func(yield func(Waiter, error) bool) {
 		params, keys, err := request.params()
-		if err != nil {
-			yield(Waiter{}, fmt.Errorf("list waiters: %w", err))
-			return
+		list := pages[db.Waiter, Waiter]{
+			what: "list waiters", view: "appl_lock_waiting", maxRows: params.MaxRows, err: err,
+			read: func() ([]db.Waiter, error) { return c.operations.driver.ApplLockWaiting(ctx, params) },
+			goOn: func(last db.Waiter) {
+				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
+				params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
+			},
+			item: waiterOf,
+			wants: func(waiter Waiter) bool {
+				return keys.contains(waiter.Object) && request.selects(waiter.Object, waiter.Waited)
+			},
+			ends: func(waiter Waiter) bool { return keys.endsAt(waiter.Object) },
 		}
-		for {
-			rows, err := retryIfUnchanged(ctx, o, func() ([]db.Waiter, error) { return o.driver.ApplLockWaiting(ctx, params) })
-			if err != nil {
-				yield(Waiter{}, fmt.Errorf("list waiters: %w", o.readError(err)))
-				return
-			}
-			o.log(ctx, "appl_lock_waiting", slog.Int("rows", len(rows)))
-			for _, row := range rows {
-				waiter := waiterOf(row)
-				if keys.contains(waiter.Object) && request.selects(waiter) && !yield(waiter, nil) || keys.endsAt(waiter.Object) {
-					return
-				}
-			}
-			if int64(len(rows)) < params.MaxRows {
-				return
-			}
-			last := rows[len(rows)-1]
-			params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
-			params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
-		}
+		list.each(ctx, c.operations, yield)
 	}
 }
 
@@ -113,9 +100,9 @@ func (r WaitersRequest) params() (db.ApplLockWaitingParams, keyRange, error) {
 	return params, keys, err
 }
 
-// selects reports whether the request wants a waiter that the database has selected.
-func (r WaitersRequest) selects(waiter Waiter) bool {
-	return waiter.Object != r.After && waiter.Waited >= r.OlderThan
+// selects reports whether the request wants one whom the database has selected, who has waited for so long.
+func (r WaitersRequest) selects(object Object, waited time.Duration) bool {
+	return object != r.After && waited >= r.OlderThan
 }
 
 func waiterOf(row db.Waiter) Waiter {

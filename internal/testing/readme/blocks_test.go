@@ -77,7 +77,7 @@ func executions() []execution {
 		{"docs/oracle.md", "Install", "sql", 1, nobody},
 		{"docs/oracle.md", "Call", "sql", 1, nobody},
 		{"docs/oracle.md", "On a real server", "sh", 1, nobody},
-		{"docs/presence.md", "The browser", "js", 1, "docs/presence TestHeartbeat"},
+		{"docs/presence.md", "The browser", "js", 1, "clients TestHeartbeat"},
 		{"docs/presence.md", "The server", "sql", 1, "internal/db/postgres TestPresencePage"},
 		{"docs/presence.md", "A list of cases", "sql", 1, "internal/db/postgres TestPresencePage"},
 		{"docs/presence.md", "From the command line", "sh", 1, "docs/presence TestCommands"},

@@ -99,8 +99,13 @@ func (l *lockAnswer) heldAs(lock applock.Lock) {
 // awaitedBy tells who holds what the waiter waits for.
 func (l *lockAnswer) awaitedBy(waiter applock.Waiter) {
 	l.Outcome = outcomeWaiting
-	l.Holder, l.HolderDepartment = waiter.Holder.Owner.Operator, waiter.Holder.Owner.Department
-	l.SecondsLeft = wholeSeconds(waiter.Holder.Left)
+	l.wantedFrom(waiter.Holder)
+}
+
+// wantedFrom tells who holds what somebody waits or asks for.
+func (l *lockAnswer) wantedFrom(holder applock.Holder) {
+	l.Holder, l.HolderDepartment = holder.Owner.Operator, holder.Owner.Department
+	l.SecondsLeft = wholeSeconds(holder.Left)
 }
 
 // fields show who holds the object.

@@ -44,8 +44,7 @@ func (l listedAsker) fields() []field {
 func listedAskerOf(asker applock.Asker) record {
 	answer := newAnswer(asker.Object, asker.Owner)
 	answer.Outcome = outcomeAsking
-	answer.Holder, answer.HolderDepartment = asker.Holder.Owner.Operator, asker.Holder.Owner.Department
-	answer.SecondsLeft = wholeSeconds(asker.Holder.Left)
+	answer.wantedFrom(asker.Holder)
 	return listedAsker{
 		lockAnswer:    answer,
 		ClientID:      asker.Client,

@@ -890,6 +890,8 @@
                        TO OUT-WAITED-SECONDS
                WHEN "note"
                    MOVE COLUMN-TEXT TO OUT-NOTE
+               WHEN "message"
+                   MOVE COLUMN-TEXT TO OUT-MESSAGE
                WHEN "fence"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-FENCE
                WHEN "seconds_left"
@@ -938,6 +940,11 @@
                    MOVE COLUMN-TEXT TO OUT-TAKE-REASON-FL
                WHEN "history_level"
                    MOVE COLUMN-TEXT TO OUT-HISTORY-LEVEL
+               WHEN "presence_fl"
+                   MOVE COLUMN-TEXT TO OUT-PRESENCE-FL
+               WHEN "yield_after_seconds"
+                   MOVE FUNCTION NUMVAL(COLUMN-TEXT)
+                       TO OUT-YIELD-AFTER-SECONDS
                WHEN "appl_lock_version"
                WHEN "version"
                    MOVE FUNCTION NUMVAL(COLUMN-TEXT) TO OUT-VERSION

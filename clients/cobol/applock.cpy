@@ -150,6 +150,8 @@
                10  OUT-LONGEST-TTL-SECONDS PIC S9(18) COMP-5.
                10  OUT-TAKE-REASON-FL      PIC X.
                10  OUT-HISTORY-LEVEL       PIC X(8).
+               10  OUT-PRESENCE-FL         PIC X.
+               10  OUT-YIELD-AFTER-SECONDS PIC S9(18) COMP-5.
       *        Those of an event, and OUT-OBJECT-TYPE and -ID.
                10  OUT-EVENT-ID            PIC S9(18) COMP-5.
                10  OUT-EVENT-TS            PIC X(32).
@@ -169,6 +171,7 @@
                10  OUT-OTHER-OPERATOR-ID   PIC X(256).
                10  OUT-OTHER-DEPARTMENT-ID PIC X(256).
                10  OUT-SAFE-EVENT-ID       PIC S9(18) COMP-5.
+               10  OUT-MESSAGE             PIC X(1020).
 
            05  APPLOCK-SQLSTATE            PIC X(5).
                88  APPLOCK-OK              VALUE "00000".

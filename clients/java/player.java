@@ -208,7 +208,8 @@ class Player {
             case "inbox_appl_locks":
                 return locks.inbox(a.get(0), number(a.get(1)), number(a.get(2))).stream()
                         .<List<?>>map(n -> Arrays.asList(n.kind(), n.eventId(), n.object().type(), n.object().id(), n.other().operator(),
-                                n.other().department(), n.at(), n.secondsLeft(), n.reason(), n.safeEventId())).toList();
+                                n.other().department(), n.at(), n.secondsLeft(), n.reason(), n.safeEventId(),
+                                n.message(), n.clientId(), n.fence())).toList();
             case "set_appl_lock_policy":
                 return List.of(laidDown(locks.setPolicy(new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)),
                         flag("p_take_reason_fl", a.get(3)), a.get(6),
@@ -217,7 +218,8 @@ class Player {
                 return List.of(laidDown(locks.dropPolicy(a.get(0), a.get(1), a.get(2))));
             case "appl_lock_policies":
                 return locks.policies(filter(a)).stream().<List<?>>map(p -> Arrays.asList(p.type(), wholeSeconds(p.defaultTtl()),
-                        wholeSeconds(p.longestTtl()), yes(p.takeReason()), p.history())).toList();
+                        wholeSeconds(p.longestTtl()), yes(p.takeReason()), p.history(),
+                        yes(p.presence()), wholeSeconds(p.yieldAfter()))).toList();
             case "appl_lock_history":
                 return locks.history(filter(a)).stream()
                         .<List<?>>map(e -> Arrays.asList(e.id(), e.at(), e.object().type(), e.object().id(), e.event(), e.actor(),

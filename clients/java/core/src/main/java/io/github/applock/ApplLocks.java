@@ -536,7 +536,8 @@ public final class ApplLocks {
         return call("inbox_appl_locks", row -> new Notice(
                 row.getString("kind"), row.getLong("event_id"), object(row),
                 new Owner(row.getString("other_operator_id"), row.getString("other_department_id")),
-                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason"), row.getLong("safe_event_id")),
+                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason"), row.getLong("safe_event_id"),
+                row.getString("message"), row.getString("client_id"), row.getLong("fence")),
                 operator, afterEventId, maxRows);
     }
 

@@ -33,7 +33,19 @@ public enum Outcome {
     /** The type has no policy any more. */
     DROPPED,
     /** The type had no policy. */
-    NONE;
+    NONE,
+    /** The request is listed: its holder finds it in the inbox. */
+    ASKED,
+    /** Who asked for the lock holds it now. */
+    GIVEN,
+    /** The request is not listed any more. */
+    WITHDRAWN,
+    /** The operator that asks holds the lock itself. */
+    OWN,
+    /** Who asked is told the answer. */
+    TOLD,
+    /** The operator to be answered does not ask any more. */
+    GONE;
 
     /** Tells whether an operation that answers so has done what it was asked for. */
     boolean grants(String operation) throws VersionException {

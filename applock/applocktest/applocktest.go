@@ -64,7 +64,7 @@ func (l *Locks) Advance(duration time.Duration) {
 		UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1, released_ts = released_ts - ?1;
 		UPDATE appl_lock_waiter SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1;
 		UPDATE appl_lock_ask SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1,
-			shown_ts = shown_ts - ?1, answered_ts = answered_ts - ?1;
+			shown_ts = shown_ts - ?1, answered_ts = answered_ts - ?1, edited_ts = edited_ts - ?1;
 		UPDATE appl_lock_viewer SET since_ts = since_ts - ?1, seen_ts = seen_ts - ?1, expires_ts = expires_ts - ?1;
 		UPDATE appl_lock_event SET event_ts = event_ts - ?1;
 		COMMIT`,

@@ -34,14 +34,14 @@ seconds. The selected line stays with its lock. The keys:
 
 To transfer, take or release you are asked why, and who you are unless --by says it: the history keeps both.
 Then the plan is shown, and y does it. It concerns the grant that was shown: if somebody else has the
-object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits,
-the longest wait first.
+object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits
+and who asks for it, the longest wait first.
 
 By object, a look reads only the locks in the window, and with a filter those before the last of them. In
-any other order it reads the first 1000, and with a filter all. A role that may see appl_lock_stats is told
-how many locks there are. They are counted with each look up to 10,000 rows; more are counted once a minute,
-and the number is "about" then. When the database does not answer, the line below the table says so, and the
-table goes on when it does.
+any other order it reads the first 1000, and with a filter all. End reads all up to the last lock. A role
+that may see appl_lock_stats is told how many locks there are. They are counted with each look up to 10,000
+rows; more are counted once a minute, and the number is "about" then. When the database does not answer, the
+line below the table says so, and the table goes on when it does.
 
 With --output json no terminal is needed: a line for each lock and each waiter that is there, and then
 one for each change between two looks.`,

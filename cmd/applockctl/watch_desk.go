@@ -282,7 +282,7 @@ func styleOf(line shadedLine) tcell.Style {
 func keyOfTerminal(event *tcell.EventKey) keyPress {
 	keys := map[tcell.Key]pressed{
 		tcell.KeyUp: keyUp, tcell.KeyDown: keyDown, tcell.KeyPgUp: keyPageUp, tcell.KeyPgDn: keyPageDown,
-		tcell.KeyHome: keyHome, tcell.KeyTab: keyTab, tcell.KeyEnter: keyEnter, tcell.KeyEscape: keyEscape,
+		tcell.KeyHome: keyHome, tcell.KeyEnd: keyEnd, tcell.KeyTab: keyTab, tcell.KeyEnter: keyEnter, tcell.KeyEscape: keyEscape,
 		tcell.KeyBackspace: keyErase, tcell.KeyDEL: keyErase, tcell.KeyCtrlU: keyEraseAll, tcell.KeyCtrlC: keyInterrupt,
 	}
 	if key, known := keys[event.Key()]; known {

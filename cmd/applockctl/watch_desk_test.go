@@ -362,6 +362,8 @@ func TestLookReadsItsWindow(t *testing.T) {
 		{"a filter by their age", look{order: byAge, rows: 20, filter: "mlEE"}, "01000", "10000", 10, 0, 10000, false},
 		{"a filter by their waiters", look{order: byWaiters, rows: 20, filter: ":050"}, "05001", "05021", 3, 3, 10000, false},
 		{"any number", look{rows: 0}, "00001", "10000", 10000, 5, 10000, false},
+		{"the last page", look{order: byObject, rows: 21, last: true}, "09997", "10000", 4, 1, 10000, false},
+		{"the last page behind another", look{order: byObject, rows: 20, request: middle, last: true}, "09981", "10000", 20, 1, 5000, false},
 	} {
 		records.Reset()
 		found, err := a.lookOnce(t.Context(), session{Client: client}, test.look)

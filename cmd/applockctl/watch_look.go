@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type look struct {
 	order  order
 	// rows is how many locks the window has, zero for any number.
 	rows int
+	// last looks for the last window, which is behind the one that begins at request.After, in the order of objects.
+	last bool
 }
 
 // byKey reports whether the list goes on page by page, so that a window of it can be read.
@@ -30,6 +33,11 @@ type sight struct {
 	locks []applock.Lock
 	// waiters are those who wait for these locks, and for what nobody holds at the moment.
 	waiters []applock.Waiter
+	// askers are those who ask for these locks.
+	askers []applock.Asker
+	// skipped are the windows before that of a look for the last one, which begins behind after.
+	skipped []pageStart
+	after   applock.Object
 	// more is true where locks come behind these.
 	more bool
 }
@@ -37,10 +45,10 @@ type sight struct {
 // read reads no more locks than the window has in the order of objects, but for those that the filter leaves out. In any other order
 // the database sorts the first 1000; a filter could find others behind them, so it is given all.
 func (l look) read(ctx context.Context, s session) (sight, error) {
-	var found sight
+	found := sight{after: l.request.After}
 	request, most := l.request, l.rows
 	switch {
-	case l.byKey() && l.filter == "" && l.rows > 0:
+	case l.byKey() && l.filter == "" && l.rows > 0 && !l.last:
 		request.PageSize = min(l.rows+1, applock.MaxPageSize)
 	case !l.byKey() && l.filter == "":
 		most = applock.DefaultPageSize
@@ -57,19 +65,46 @@ func (l look) read(ctx context.Context, s session) (sight, error) {
 			continue
 		}
 		if most > 0 && len(found.locks) == most {
-			found.more = true
-			break
+			if !l.last {
+				found.more = true
+				break
+			}
+			found = found.behind()
 		}
 		found.locks = append(found.locks, lock)
 	}
-	var err error
-	if found.waiters, err = l.readWaiters(ctx, s, found); err != nil {
+	if err := l.readOthers(ctx, s, &found); err != nil {
 		return sight{}, err
 	}
 	if !l.byKey() && l.filter != "" {
 		found.sort(l.order)
 	}
 	return found, nil
+}
+
+// behind goes on with the window behind the last of the locks.
+func (f sight) behind() sight {
+	before := 0
+	if last := len(f.skipped) - 1; last >= 0 {
+		before = f.skipped[last].before + len(f.locks)
+	}
+	return sight{skipped: append(f.skipped, pageStart{f.after, before}), after: f.locks[len(f.locks)-1].Object}
+}
+
+// asking returns who asks for an object, the longest first.
+func (f sight) asking(object applock.Object) []applock.Asker {
+	var askers []applock.Asker
+	for _, asker := range f.askers {
+		if asker.Object == object {
+			askers = append(askers, asker)
+		}
+	}
+	return longestAsking(askers)
+}
+
+func longestAsking(askers []applock.Asker) []applock.Asker {
+	slices.SortStableFunc(askers, func(a, b applock.Asker) int { return a.Since.Compare(b.Since) })
+	return askers
 }
 
 // waiting returns who waits for each object, the longest wait first.
@@ -127,27 +162,51 @@ func (l look) counted() bool {
 	return l.request.Operator == "" && l.filter == "" && l.order != byWaiters
 }
 
-// readWaiters reads who waits between the first and the last lock of the window.
-func (l look) readWaiters(ctx context.Context, s session, found sight) ([]applock.Waiter, error) {
-	var waiters []applock.Waiter
-	request := applock.WaitersRequest{ObjectType: l.request.ObjectType, After: l.request.After}
-	held := map[applock.Object]bool{}
+// readOthers reads who waits and who asks between the first and the last lock of the window. The lines of --output json tell of nobody
+// who asks.
+func (l look) readOthers(ctx context.Context, s session, found *sight) error {
+	others := others{look: l, held: map[applock.Object]bool{}, restart: s.restart}
 	for _, lock := range found.locks {
-		held[lock.Object] = true
+		others.held[lock.Object] = true
 	}
-	for waiter, err := range s.Waiters(ctx, request) {
+	if found.more && l.byKey() {
+		others.last = found.locks[len(found.locks)-1].Object
+	}
+	request := applock.WaitersRequest{ObjectType: l.request.ObjectType, After: found.after}
+	var err error
+	found.waiters, err = readOf(others, s.Waiters(ctx, request), func(waiter applock.Waiter) applock.Object { return waiter.Object })
+	if err != nil || l.rows == 0 {
+		return err
+	}
+	found.askers, err = readOf(others, s.Asking(ctx, applock.AskingRequest(request)), func(asker applock.Asker) applock.Object { return asker.Object })
+	return err
+}
+
+// others selects who waits or asks for what a look has found.
+type others struct {
+	look look
+	held map[applock.Object]bool
+	// last is the last object of the window, empty where it has no end.
+	last    applock.Object
+	restart func()
+}
+
+// readOf reads a list in the order of objects, not behind the window.
+func readOf[T any](others others, list iter.Seq2[T, error], object func(T) applock.Object) ([]T, error) {
+	var found []T
+	for item, err := range list {
 		if err != nil {
 			return nil, err
 		}
-		s.restart()
-		if l.byKey() && found.more && before(found.locks[len(found.locks)-1].Object, waiter.Object) {
+		others.restart()
+		if others.last != (applock.Object{}) && before(others.last, object(item)) {
 			break
 		}
-		if held[waiter.Object] || l.showsAll() {
-			waiters = append(waiters, waiter)
+		if others.held[object(item)] || others.look.showsAll() {
+			found = append(found, item)
 		}
 	}
-	return waiters, nil
+	return found, nil
 }
 
 // showsAll reports whether no lock of the type is left out.

@@ -118,6 +118,7 @@ const (
 	keyPageUp
 	keyPageDown
 	keyHome
+	keyEnd
 	keyEnter
 	keyEscape
 	keyTab
@@ -216,8 +217,11 @@ func (m model) arrived(event looked) (model, deed) {
 		return m, deed{}
 	}
 	if event.err != nil {
-		m.trouble = problem(event.err)
+		m.trouble, m.look.last = problem(event.err), false
 		return m, deed{}
+	}
+	if m.look.last {
+		m = m.atTheEnd(event.found)
 	}
 	m.found, m.shown, m.trouble, m.seen = event.found, event.turn, "", event.at
 	m.picked = slices.DeleteFunc(slices.Clone(m.picked), m.hasEnded)
@@ -303,6 +307,8 @@ func (m model) browse(key keyPress) (model, deed) {
 		return m.move(m.rows())
 	case keyHome:
 		return m.first()
+	case keyEnd:
+		return m.end()
 	case keyEscape:
 		if m.look.filter == "" {
 			m.picked = nil
@@ -491,9 +497,31 @@ func (m model) pageBefore() (model, deed) {
 
 // fromTheTop looks for something else, in which the selected lock stays selected if it is there.
 func (m model) fromTheTop() (model, deed) {
-	m.starts, m.look.request.After = nil, applock.Object{}
+	m.starts, m.look.request.After, m.look.last = nil, applock.Object{}, false
 	m.before, m.index, m.top = 0, 0, 0
 	return m.again()
+}
+
+// end selects the last lock, which may be on another page.
+func (m model) end() (model, deed) {
+	if m.found.more && m.look.byKey() {
+		m.look.last = true
+		return m.again()
+	}
+	return m.selecting(len(m.found.locks) - 1), deed{}
+}
+
+// atTheEnd goes on to the last page, which was found with the way back.
+func (m model) atTheEnd(found sight) model {
+	for _, start := range found.skipped {
+		m.starts = append(slices.Clip(m.starts), pageStart{start.after, m.before + start.before})
+	}
+	if skipped := len(found.skipped); skipped > 0 {
+		m.before += skipped * m.look.rows
+	}
+	m.look.last, m.look.request.After = false, found.after
+	m.index, m.selected = len(found.locks)-1, applock.Object{}
+	return m
 }
 
 // first selects the first lock.

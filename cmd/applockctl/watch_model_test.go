@@ -24,7 +24,7 @@ func newModel() model {
 // press presses keys, of which some have names, and returns what the last one asks for.
 func (m model) press(keys ...string) (model, deed) {
 	named := map[string]pressed{
-		"up": keyUp, "down": keyDown, "pgup": keyPageUp, "pgdn": keyPageDown, "home": keyHome, "enter": keyEnter, "tab": keyTab,
+		"up": keyUp, "down": keyDown, "pgup": keyPageUp, "pgdn": keyPageDown, "home": keyHome, "end": keyEnd, "enter": keyEnter, "tab": keyTab,
 		"esc": keyEscape, "erase": keyErase, "eraseall": keyEraseAll, "^c": keyInterrupt,
 	}
 	var last deed
@@ -685,6 +685,77 @@ func TestWaitersAreTold(t *testing.T) {
 	m, _ = m.press("down")
 	if text := m.screen(); !strings.Contains(text, "\nwaiting: waiter30 for 30m\n") {
 		t.Errorf("the waiter is not told:\n%s", text)
+	}
+}
+
+// Goal: it is told who asks for the selected lock, with what it says and what was answered, the longest first; where nobody asks, nothing is
+// said of it. Method: two who ask for one lock, and one for another.
+func TestAskersAreTold(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	found := sight{locks: []applock.Lock{lockOf("1", "jdoe", 7, time.Hour), lockOf("2", "jdoe", 7, time.Hour), lockOf("3", "jdoe", 7, time.Hour)}}
+	asker := func(lock int, operator, message string, minutes int) applock.Asker {
+		return applock.Asker{
+			Object: found.locks[lock].Object, Owner: applock.Owner{Operator: operator}, Message: message,
+			Since: time.Unix(int64(-60*minutes), 0), Waited: time.Duration(minutes) * time.Minute,
+		}
+	}
+	kim := asker(1, "kim", "", 3)
+	kim.Answer, kim.AnswerReason = applock.AnswerLater, "at noon"
+	found.askers = []applock.Asker{asker(0, "brown", "may I?", 1), asker(0, "abel", "", 2), kim}
+	m, _ = m.update(windowSize{width: 80, height: 24})
+	m, _ = m.update(looked{turn: m.turn, found: found})
+	for _, want := range []string{"\n2 ask, a shows all: abel for 2m, brown for 1m: \"may I?\"\n", "\nasking: kim for 3m, answered LATER: \"at noon\"\n"} {
+		if text := m.screen(); !strings.Contains(text, "\nnobody waits"+want) {
+			t.Errorf("the askers are not told:\n%s", text)
+		}
+		m, _ = m.press("down")
+	}
+	if text := m.screen(); strings.Contains(text, "ask") && !strings.Contains(text, "a asking") || strings.Contains(text, "asking:") {
+		t.Errorf("somebody is told to ask:\n%s", text)
+	}
+	if m, got := m.press("a"); got != (deed{report: true}) || m.page.title != "Who asks for customer:3" {
+		t.Errorf("a does %+v: %s", got, m.screen())
+	}
+}
+
+// Goal: End selects the last lock, also of a page that has not been read, from which the way back is known. Method: a page, and the look that
+// End asks for, which finds the last page; then one that fails.
+func TestEndSelectsTheLastLock(t *testing.T) {
+	t.Parallel()
+	m := newModel().sees(false, "1", "2", "3")
+	m, got := m.press("end")
+	m.mustSelect(t, "3")
+	if got != (deed{}) {
+		t.Errorf("end looks again for what is there: %+v", got)
+	}
+	m, _ = m.press("home")
+	m = m.sees(true, "1", "2", "3")
+	m, got = m.press("end")
+	if !got.look || !m.look.last {
+		t.Fatalf("end does not look for the last page: %+v", got)
+	}
+	three := applock.Object{Type: "customer", ID: "3"}
+	six := applock.Object{Type: "customer", ID: "6"}
+	found := sight{
+		locks:   []applock.Lock{lockOf("7", "jdoe", 7, time.Hour), lockOf("8", "jdoe", 7, time.Hour)},
+		skipped: []pageStart{{}, {three, 3}}, after: six,
+	}
+	m, _ = m.update(looked{turn: m.turn, found: found})
+	m.mustSelect(t, "8")
+	if m.look.last || m.look.request.After != six || !strings.Contains(m.screen(), "8 of 8 locks") {
+		t.Errorf("the last page is behind %s:\n%s", m.look.request.After, m.screen())
+	}
+	m, _ = m.press("pgup")
+	if m.look.request.After != three || m.before != 3 {
+		t.Errorf("the page before is behind %s and %d", m.look.request.After, m.before)
+	}
+	m = m.sees(true, "4", "5", "6")
+	m, _ = m.press("end")
+	m, _ = m.update(looked{turn: m.turn, err: errors.New("no answer")})
+	m.mustSelect(t, "6")
+	if m.look.last {
+		t.Error("each look goes on to the end, after one that failed")
 	}
 }
 

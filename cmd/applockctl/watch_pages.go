@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,8 @@ import (
 // A page is text over the whole window, in the place of the table, until a key closes it.
 
 // watchKeys are the keys of the table, for its page and for the help of the command. They fit into 80 columns.
-const watchKeys = `  up down pgup pgdn home   select a lock
+const watchKeys = `  up down pgup pgdn        select a lock
+  home end                 select the first lock, or the last
   /                        show only locks with this text in any part of the
                            object, operator, department or note
   s                        sort by object, left, age, waiters
@@ -25,6 +27,8 @@ const watchKeys = `  up down pgup pgdn home   select a lock
   h                        show the history of the object, newest first
   i                        show the inbox of the lock's holder, newest first
   w                        show who waits for the object, longest wait first
+  a                        show who asks its holder for the object, and what
+                           they say
   space                    look at once
   ?                        show these keys
   q                        quit`
@@ -47,6 +51,7 @@ func reports() []report {
 		{key: "h", name: "history", title: titleHistory, none: noHistory, read: readHistory},
 		{key: "i", name: "inbox", title: titleInbox, none: noInbox, read: readInboxOf},
 		{key: "w", name: "waiters", title: titleWaiters, none: "Nobody waits.", read: readWaitersOf},
+		{key: "a", name: "asking", title: titleAsking, none: "Nobody asks.", read: readAskingOf},
 	}
 }
 
@@ -130,6 +135,46 @@ func noticeText(style style, notice applock.Notice) string {
 	}
 	if notice.Reason != "" {
 		text += "  why: " + notice.Reason
+	}
+	if notice.Message != "" {
+		text += "  asks: " + notice.Message
+	}
+	return text
+}
+
+func titleAsking(lock applock.Lock) string { return "Who asks for " + lock.Object.String() }
+
+// readAskingOf reads all who ask, since any of them can be the first.
+func readAskingOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
+	var askers []applock.Asker
+	for asker, err := range s.Asking(ctx, applock.AskingRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
+		if err != nil {
+			return nil, err
+		}
+		s.restart()
+		askers = append(askers, asker)
+	}
+	var texts []string
+	for i, asker := range longestAsking(askers) {
+		if i == mostTold {
+			return append(texts, fmt.Sprintf("... and %d more", len(askers)-mostTold)), nil
+		}
+		texts = append(texts, style.time(asker.Since)+"  "+askerText(asker))
+	}
+	return texts, nil
+}
+
+// askerText tells who asks, what that one says, and what was answered.
+func askerText(asker applock.Asker) string {
+	text := asker.Owner.String() + " for " + cmp.Or(lasting(wholeSeconds(asker.Waited)).short(), "0s")
+	if asker.Message != "" {
+		text += fmt.Sprintf(": %q", asker.Message)
+	}
+	if asker.Answer != "" {
+		text += fmt.Sprintf(", answered %s", asker.Answer)
+	}
+	if asker.AnswerReason != "" {
+		text += fmt.Sprintf(": %q", asker.AnswerReason)
 	}
 	return text
 }
@@ -215,7 +260,7 @@ func (m model) filled(event reported) model {
 
 // leaf moves through the page. Any key that does not closes it.
 func (m model) leaf(key keyPress) model {
-	moves := map[pressed]int{keyUp: -1, keyDown: 1, keyPageUp: -m.pageRows(), keyPageDown: m.pageRows(), keyHome: -m.page.top}
+	moves := map[pressed]int{keyUp: -1, keyDown: 1, keyPageUp: -m.pageRows(), keyPageDown: m.pageRows(), keyHome: -m.page.top, keyEnd: len(m.pageLines())}
 	lines, moved := moves[key.key]
 	if !moved {
 		m.mode = browsing
@@ -238,7 +283,7 @@ func (m model) pageView() []shadedLine {
 	}
 	keys := "any key goes back"
 	if len(all) > m.pageRows() {
-		keys = "up down pgup pgdn home  any other key goes back"
+		keys = "up down pgup pgdn home end  any other key goes back"
 	}
 	return append(lines, shadedLine{text: keys, shade: faint})
 }

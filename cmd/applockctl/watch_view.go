@@ -212,6 +212,9 @@ func (m model) below() []shadedLine {
 	default:
 		lines := m.wrapped(mostSaid, strong, m.status())
 		waiting := m.wrapped(min(mostWaiting, m.height/8), plain, m.aboutWaiting())
+		if asking := m.aboutAsking(); asking != "" {
+			waiting = append(waiting, m.wrapped(min(mostWaiting, m.height/8), plain, asking)...)
+		}
 		lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-len(waiting)-2, plain, m.aboutChosen()...)...)
 		lines = append(lines, waiting...)
 		return append(lines, shadedLine{text: m.keys(), shade: faint})
@@ -278,6 +281,22 @@ func (m model) aboutWaiting() string {
 		return "waiting: " + names[0]
 	}
 	return fmt.Sprintf("%d wait, w shows all: %s", len(names), strings.Join(names, ", "))
+}
+
+// aboutAsking tells who asks for the selected lock, the longest first; nothing where nobody does.
+func (m model) aboutAsking() string {
+	lock, _ := m.chosen()
+	var texts []string
+	for _, asker := range m.found.asking(lock.Object) {
+		texts = append(texts, askerText(asker))
+	}
+	switch len(texts) {
+	case 0:
+		return ""
+	case 1:
+		return "asking: " + texts[0]
+	}
+	return fmt.Sprintf("%d ask, a shows all: %s", len(texts), strings.Join(texts, ", "))
 }
 
 // status is the answer to the last change, unless the table itself is not of now.

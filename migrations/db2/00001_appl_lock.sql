@@ -213,6 +213,7 @@ CREATE TABLE appl_lock_ask (
     answer VARCHAR(8) NOT NULL,
     answer_reason VARCHAR(1020) NOT NULL,
     answered_ts TIMESTAMP,
+    edited_ts TIMESTAMP,
     CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id)
 )
 -- +goose StatementEnd
@@ -291,6 +292,10 @@ COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; 
 
 -- +goose StatementBegin
 COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL = not yet.'
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+COMMENT ON COLUMN appl_lock_ask.edited_ts IS 'When the holder last said, since the request was shown, that it edits the object; NULL = not since then.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin

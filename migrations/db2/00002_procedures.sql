@@ -1056,7 +1056,8 @@ main: BEGIN
                 WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answer_reason
                 ELSE ''
             END,
-            answered_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answered_ts END
+            answered_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answered_ts END,
+            edited_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.edited_ts END
         WHERE a.object_type = v_object_type
             AND a.object_id = v_object_id
             AND a.operator_id = v_operator_id
@@ -1091,8 +1092,8 @@ main: BEGIN
                 LEAVE main;
             END IF;
             -- S2c: since when has the holder left it without an answer? Never shown is NULL.
-            SELECT COUNT(*), MAX(a.shown_ts), MAX(a.answered_ts)
-            INTO v_rows, v_shown_ts, v_answered_ts
+            SELECT COUNT(*), MAX(a.shown_ts), MAX(a.answered_ts), MAX(a.edited_ts)
+            INTO v_rows, v_shown_ts, v_answered_ts, v_edited_ts
             FROM appl_lock_ask AS a
             WHERE a.object_type = v_object_type
                 AND a.object_id = v_object_id
@@ -1106,15 +1107,6 @@ main: BEGIN
             IF v_old_lock_ts > v_silent_ts THEN
                 SET v_silent_ts = v_old_lock_ts;
             END IF;
-            -- S2d: when did the holder last say that it edits?
-            SELECT COUNT(*), MAX(v.seen_ts)
-            INTO v_rows, v_edited_ts
-            FROM appl_lock_viewer AS v
-            WHERE v.object_type = v_object_type
-                AND v.object_id = v_object_id
-                AND v.operator_id = v_old_operator_id
-                AND v.state = 'EDITING'
-            WITH CS;
             IF v_edited_ts > v_silent_ts THEN
                 SET v_silent_ts = v_edited_ts;
             END IF;
@@ -1856,7 +1848,7 @@ BEGIN
     DECLARE v_operator_id VARCHAR(4000);
     DECLARE v_after_event_id, v_safe_event_id, v_max_rows BIGINT;
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_limit, v_told INTEGER;
+    DECLARE v_limit, v_place INTEGER;
     DECLARE v_now, v_before TIMESTAMP;
 
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
@@ -1899,7 +1891,8 @@ BEGIN
             a.object_id AS c_object_id,
             a.operator_id AS c_operator_id,
             a.client_id AS c_client_id,
-            a.fence AS c_fence
+            a.fence AS c_fence,
+            a.since_ts AS c_since_ts
         FROM appl_lock_ask AS a
         INNER JOIN appl_lock_policy AS p
             ON p.object_type = a.object_type
@@ -1917,47 +1910,48 @@ BEGIN
             AND l.expires_ts > v_now
         WITH CS SKIP LOCKED DATA
     DO
-        IF v_told IS NULL THEN
-            -- S2a: has the page room for all? The rows of S3, whoever holds the locks by now.
-            SELECT COUNT(*)
-            INTO v_told
-            FROM (
-                SELECT e.event_id
-                FROM appl_lock_event AS e
-                WHERE e.from_operator_id = v_operator_id
-                    AND e.event_id > v_after_event_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
-                    AND e.to_operator_id <> v_operator_id
-                UNION ALL
-                SELECT e.event_id
-                FROM appl_lock_event AS e
-                WHERE e.to_operator_id = v_operator_id
-                    AND e.event_id > v_after_event_id
-                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
-                UNION ALL
-                SELECT CAST(0 AS BIGINT) AS event_id
-                FROM appl_lock_waiter AS w
-                WHERE w.holder_id = v_operator_id
-                    AND w.operator_id <> v_operator_id
-                    AND w.expires_ts > v_now
-                UNION ALL
-                SELECT CAST(0 AS BIGINT) AS event_id
-                FROM appl_lock_ask AS a
-                WHERE a.holder_id = v_operator_id
-                    AND a.expires_ts > v_now
-                    AND a.answer <> 'NO'
-                UNION ALL
-                SELECT CAST(0 AS BIGINT) AS event_id
-                FROM appl_lock_ask AS a
-                WHERE a.operator_id = v_operator_id
-                    AND a.expires_ts > v_now
-                    AND a.answer <> ''
-            ) AS m
-            WITH CS;
-        END IF;
-        IF v_told < v_limit THEN
+        -- S2a: where does it stand on the page? Among the rows of S3, whoever holds the locks by now.
+        SELECT COUNT(*)
+        INTO v_place
+        FROM (
+            SELECT e.event_id
+            FROM appl_lock_event AS e
+            WHERE e.from_operator_id = v_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                AND e.to_operator_id <> v_operator_id
+            UNION ALL
+            SELECT e.event_id
+            FROM appl_lock_event AS e
+            WHERE e.to_operator_id = v_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
+            UNION ALL
+            SELECT CAST(0 AS BIGINT) AS event_id
+            FROM appl_lock_waiter AS w
+            WHERE w.holder_id = v_operator_id
+                AND w.operator_id <> v_operator_id
+                AND w.expires_ts > v_now
+                AND w.since_ts <= c_since_ts
+            UNION ALL
+            SELECT CAST(0 AS BIGINT) AS event_id
+            FROM appl_lock_ask AS a
+            WHERE a.holder_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> 'NO'
+                AND a.since_ts <= c_since_ts
+            UNION ALL
+            SELECT CAST(0 AS BIGINT) AS event_id
+            FROM appl_lock_ask AS a
+            WHERE a.operator_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> ''
+                AND a.answered_ts <= c_since_ts
+        ) AS m
+        WITH CS;
+        IF v_place <= v_max_rows THEN
             -- S2b: it is shown.
             UPDATE appl_lock_ask AS a
             SET shown_ts = v_now
@@ -3497,6 +3491,31 @@ BEGIN
     END IF;
 
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    IF v_state = 'EDITING' AND v_hidden = 0 THEN
+        -- S3a: who asks the operator for the object?
+        FOR request AS
+            SELECT
+                a.operator_id AS c_operator_id,
+                a.client_id AS c_client_id,
+                a.fence AS c_fence
+            FROM appl_lock_ask AS a
+            WHERE a.object_type = v_object_type
+                AND a.object_id = v_object_id
+                AND a.holder_id = v_operator_id
+                AND a.shown_ts IS NOT NULL
+            WITH CS SKIP LOCKED DATA
+        DO
+            -- S3b: an operator that edits is not silent: the time after which its lock goes to who asks begins anew.
+            UPDATE appl_lock_ask AS a
+            SET edited_ts = v_now
+            WHERE a.object_type = v_object_type
+                AND a.object_id = v_object_id
+                AND a.operator_id = c_operator_id
+                AND a.client_id = c_client_id
+                AND a.fence = c_fence
+                AND a.shown_ts IS NOT NULL;
+        END FOR;
+    END IF;
     SET v_before = v_now - (600) SECOND;
     -- S4: what has been dead for long goes, if there is any.
     SELECT COUNT(*)

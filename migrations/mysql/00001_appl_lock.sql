@@ -123,6 +123,8 @@ CREATE TABLE IF NOT EXISTS appl_lock_ask (
         COMMENT 'What the holder said to that; may be empty.',
     answered_ts DATETIME(6)
         COMMENT 'When the holder answered; NULL = not yet.',
+    edited_ts DATETIME(6)
+        COMMENT 'When the holder last said, since the request was shown, that it edits the object; NULL = not since then.',
     CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     INDEX appl_lock_ask_operator_ix (operator_id),
     INDEX appl_lock_ask_holder_ix (holder_id)
@@ -135,7 +137,7 @@ COMMENT = 'One row for each operator that asks for an object, in each program. T
 -- A table of that name that is not this one ends the migration here.
 DO EXISTS (
     SELECT object_type, object_id, operator_id, department_id, client_id, message, since_ts, until_ts, expires_ts, holder_id, fence,
-        shown_ts, answer, answer_reason, answered_ts
+        shown_ts, answer, answer_reason, answered_ts, edited_ts
     FROM appl_lock_ask
     WHERE FALSE
 );

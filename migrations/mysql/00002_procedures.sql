@@ -1601,6 +1601,81 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS appl_lock_place;
+-- +goose StatementBegin
+-- appl_lock_place: where a request stands on a page of inbox_appl_locks. Internal: nobody is granted it.
+--
+-- Contract   The number of rows that come before the request, and it. Requests and waiters for what the operator does not hold any more
+--            count, and of several since the same microsecond each stands behind the others: it is never before its place.
+-- In         Checked arguments, as inbox_appl_locks. p_since_ts: since when the request asks.
+-- Out        p_place: 1 = the first row.
+-- Raises     Nothing of its own.
+-- Locks      None. It reads by index only, and no more events than a page has.
+-- Race-free  The answer is one snapshot.
+-- Differs    It is asked after the page. Who has left meanwhile may let the request stand one place too far in front.
+
+CREATE PROCEDURE appl_lock_place(
+    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_after_event_id BIGINT,
+    IN p_max_rows BIGINT,
+    IN p_now DATETIME(6),
+    IN p_since_ts DATETIME(6),
+    OUT p_place BIGINT
+)
+COMMENT 'Internal to applock: where a request stands on a page of inbox_appl_locks.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    SELECT COUNT(*)
+    INTO p_place
+    FROM (
+        (
+            SELECT e.event_id
+            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
+            WHERE e.from_operator_id = p_operator_id
+                AND e.event_id > p_after_event_id
+                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                AND e.to_operator_id <> p_operator_id
+            ORDER BY e.event_id
+            LIMIT p_max_rows
+        )
+        UNION ALL
+        (
+            SELECT e.event_id
+            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
+            WHERE e.to_operator_id = p_operator_id
+                AND e.event_id > p_after_event_id
+                AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
+            ORDER BY e.event_id
+            LIMIT p_max_rows
+        )
+        UNION ALL
+        SELECT 0
+        FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_holder_ix)
+        WHERE w.holder_id = p_operator_id
+            AND w.operator_id <> p_operator_id
+            AND w.expires_ts > p_now
+            AND w.since_ts <= p_since_ts
+        UNION ALL
+        SELECT 0
+        FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
+        WHERE q.holder_id = p_operator_id
+            AND q.answer <> 'NO'
+            AND q.expires_ts > p_now
+            AND q.since_ts <= p_since_ts
+        UNION ALL
+        SELECT 0
+        FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_operator_ix)
+        WHERE q.operator_id = p_operator_id
+            AND q.answer <> ''
+            AND q.expires_ts > p_now
+            AND q.answered_ts <= p_since_ts
+    ) AS b;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS appl_lock_refuse;
 -- +goose StatementBegin
 -- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call asks of its
@@ -1811,12 +1886,12 @@ DROP PROCEDURE IF EXISTS ask_appl_lock_core;
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the object is due to the caller,
---            the holder's rows in appl_lock_viewer for reading, and its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
+--            its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
 --            Programs that wait never meet a request.
 -- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. The caller's other
 --            requests are passed over where another transaction has them: its next call removes them.
 --            Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and it judges
---            that row anew. The time of an answer begins anew with each renewal: S7 names the lock_ts that S2 has read, so a
+--            that row anew. The time of an answer begins anew with each renewal: S6 names the lock_ts that S2 has read, so a
 --            renewal in between keeps the lock. Of two who ask one gets it.
 --            In a transaction only locking reads, so that a GIVEN, or a later get, is not given an old snapshot.
 -- Differs    In a transaction S2 waits for one that is changing the lock, and locks its row until the caller's ends; at REPEATABLE READ
@@ -1856,7 +1931,6 @@ BEGIN
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_patience BIGINT;
     DECLARE v_due BOOLEAN DEFAULT FALSE;
-    DECLARE v_edited_ts DATETIME(6);
     DECLARE v_moved_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -1946,6 +2020,7 @@ BEGIN
             answer = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answer, ''),
             answer_reason = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answer_reason, ''),
             answered_ts = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answered_ts, NULL),
+            edited_ts = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, edited_ts, NULL),
             department_id = p_department_id,
             message = p_message,
             until_ts = v_until,
@@ -1954,7 +2029,9 @@ BEGIN
             fence = v_fence;
         IF v_patience IS NOT NULL THEN
             -- S5: has the holder had its time? NULL: its inbox has not shown the request.
-            SELECT GREATEST(a.shown_ts, COALESCE(a.answered_ts, a.shown_ts), v_lock_ts) + INTERVAL v_patience SECOND <= v_now
+            SELECT
+                GREATEST(a.shown_ts, COALESCE(a.answered_ts, a.shown_ts), COALESCE(a.edited_ts, a.shown_ts), v_lock_ts)
+                + INTERVAL v_patience SECOND <= v_now
             INTO v_due
             FROM appl_lock_ask AS a
             WHERE a.object_type = p_object_type
@@ -1964,19 +2041,7 @@ BEGIN
             FOR UPDATE;
         END IF;
         IF v_due THEN
-            -- S6: when did the holder last say that it edits?
-            SELECT MAX(v.seen_ts)
-            INTO v_edited_ts
-            FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
-            WHERE v.object_type = p_object_type
-                AND v.object_id = p_object_id
-                AND v.operator_id = v_holder_id
-                AND v.state = 'EDITING'
-            LOCK IN SHARE MODE;
-            SET v_due = v_edited_ts IS NULL OR v_edited_ts + INTERVAL v_patience SECOND <= v_now;
-        END IF;
-        IF v_due THEN
-            -- S7: the grant goes to the caller, whose requests have come true.
+            -- S6: the grant goes to the caller, whose requests have come true.
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
@@ -1990,7 +2055,7 @@ BEGIN
             CALL appl_lock_unask(p_object_type, p_object_id, p_operator_id);
         END IF;
     ELSE
-        -- S8: there is nothing to ask for.
+        -- S7: there is nothing to ask for.
         DELETE FROM appl_lock_ask
         WHERE object_type = p_object_type
             AND object_id = p_object_id
@@ -3028,7 +3093,8 @@ DROP PROCEDURE IF EXISTS inbox_appl_locks_core;
 -- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible first.
 --            safe_event_id is the last of the operator's events that is older than 15 minutes: a later call reads again what is younger.
 --            S1 reads before the page, so S2 shows what S3 marks, which locks and changes it in one statement and names its grant.
--- Differs    An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
+-- Differs    Where the page is full, S3 marks a request only if it stands on the page by the count of appl_lock_place, which comes after S2.
+--            An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
 --            each node numbers for itself: an event of another node may have a lesser number than an earlier one.
 
 CREATE PROCEDURE inbox_appl_locks_core(
@@ -3049,9 +3115,12 @@ BEGIN
     DECLARE v_asker_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_since_ts DATETIME(6);
+    DECLARE v_full BOOLEAN;
+    DECLARE v_place BIGINT DEFAULT 0;
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE shown CURSOR FOR
-        SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence
+        SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence, q.since_ts
         FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
         STRAIGHT_JOIN appl_lock_policy AS p FORCE INDEX (PRIMARY)
             ON p.object_type = q.object_type
@@ -3211,12 +3280,16 @@ BEGIN
     ) AS m
     ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
 
-    IF FOUND_ROWS() < v_max_rows AND LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
-        FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+    SET v_full = FOUND_ROWS() = v_max_rows;
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
+        FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence, v_since_ts;
         -- MariaDB's safe updates refuse S3, because it reads all that the inner SELECT has found.
         SET SESSION sql_safe_updates = FALSE;
         WHILE v_more DO
-            -- S3: the page has shown it, so the time of its answer begins.
+            IF v_full THEN
+                CALL appl_lock_place(p_operator_id, v_after_event_id, v_max_rows, v_now, v_since_ts, v_place);
+            END IF;
+            -- S3: where the page has shown it, the time of its answer begins.
             UPDATE (
                 SELECT r.object_type, r.object_id, r.operator_id, r.client_id
                 FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
@@ -3226,6 +3299,7 @@ BEGIN
                     AND r.client_id = v_client_id
                     AND r.fence = v_fence
                     AND r.shown_ts IS NULL
+                    AND v_place <= v_max_rows
                 LIMIT 1
                 FOR UPDATE SKIP LOCKED
             ) AS k
@@ -3235,7 +3309,7 @@ BEGIN
                 AND q.operator_id = k.operator_id
                 AND q.client_id = k.client_id
             SET q.shown_ts = UTC_TIMESTAMP(6);
-            FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+            FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence, v_since_ts;
         END WHILE;
         SET SESSION sql_safe_updates = v_safe_updates;
     END IF;
@@ -4936,11 +5010,13 @@ DROP PROCEDURE IF EXISTS see_appl_lock_core;
 --            seconds_left: until the lock ends; until that one is not listed any more. message: empty unless ASKER.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another call for the same row.
 --            1213 deadlock.
--- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. S4 the dead rows of the object, at most
---            200, without waiting. To the end of the caller's transaction. It reads the rows of this object only.
--- Race-free  Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
---            whether the row is live is judged on it. S4 judges a row once it is locked: a viewer that has come back stays.
--- Differs    S1, S3 and S5 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
+-- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. Without waiting S3 the requests
+--            that ask the operator for the object, and at REPEATABLE READ their gaps: nobody asks for it anew meanwhile. S5 the dead rows of
+--            the object, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  S3 passes over an ask that is under way: the next heartbeat begins its time anew.
+--            Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
+--            whether the row is live is judged on it. S5 judges a row once it is locked: a viewer that has come back stays.
+-- Differs    S1, S4 and S6 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
 --            may become a deadlock's victim (1213): call again. The dead go row by row: one statement would lock the live ones, too.
 
 CREATE PROCEDURE see_appl_lock_core(
@@ -5025,16 +5101,37 @@ BEGIN
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 
-    -- S3: which rows of this object are dead?
+    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    IF p_state = 'EDITING' AND v_presence_fl = 'Y' THEN
+        -- MariaDB's safe updates refuse S3 and S5, because they read all that the inner SELECT has found.
+        SET SESSION sql_safe_updates = FALSE;
+        UPDATE (
+            SELECT r.object_type, r.object_id, r.operator_id, r.client_id
+            FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
+            WHERE r.object_type = p_object_type
+                AND r.object_id = p_object_id
+                AND r.holder_id = p_operator_id
+                AND r.shown_ts IS NOT NULL
+            LIMIT 10000
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock_ask AS q FORCE INDEX (PRIMARY)
+            ON q.object_type = k.object_type
+            AND q.object_id = k.object_id
+            AND q.operator_id = k.operator_id
+            AND q.client_id = k.client_id
+        SET q.edited_ts = v_now;
+    END IF;
+
+    -- S4: which rows of this object are dead?
     OPEN dead;
     SET v_more = TRUE;
     FETCH dead INTO v_operator_id, v_client_id;
     IF v_more THEN
-        -- MariaDB's safe updates refuse S4, because it reads all that the inner SELECT has found.
         SET SESSION sql_safe_updates = FALSE;
     END IF;
     WHILE v_more DO
-        -- S4: remove it, unless another transaction is changing it.
+        -- S5: remove it, unless another transaction is changing it.
         DELETE v
         FROM (
             SELECT d.object_type, d.object_id, d.operator_id, d.client_id
@@ -5057,7 +5154,7 @@ BEGIN
     CLOSE dead;
     SET SESSION sql_safe_updates = v_safe_updates;
 
-    -- S5: who is there?
+    -- S6: who is there?
     SELECT
         m.kind,
         m.operator_id,
@@ -5823,6 +5920,7 @@ DROP PROCEDURE IF EXISTS appl_lock_inside;
 DROP PROCEDURE IF EXISTS appl_lock_look;
 DROP PROCEDURE IF EXISTS appl_lock_enter;
 DROP PROCEDURE IF EXISTS appl_lock_refuse;
+DROP PROCEDURE IF EXISTS appl_lock_place;
 DROP PROCEDURE IF EXISTS release_appl_lock_pass;
 DROP PROCEDURE IF EXISTS release_appl_lock_pass_core;
 DROP PROCEDURE IF EXISTS appl_lock_move_page;

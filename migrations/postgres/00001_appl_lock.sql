@@ -103,6 +103,7 @@ CREATE TABLE appl_lock_ask (
     answer varchar(8) COLLATE "C" NOT NULL,
     answer_reason varchar(255) COLLATE "C" NOT NULL,
     answered_ts timestamptz,
+    edited_ts timestamptz,
     CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id)
 ) WITH (fillfactor = 70);
 
@@ -126,6 +127,7 @@ COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the inbox of the holder first 
 COMMENT ON COLUMN appl_lock_ask.answer IS 'What the holder answered, LATER or NO; empty for nothing.';
 COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; may be empty.';
 COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL = not yet.';
+COMMENT ON COLUMN appl_lock_ask.edited_ts IS 'When the holder last said, since the request was shown, that it edits the object; NULL = not since then.';
 
 -- Unlogged: presence is worth no write-ahead log. A crash empties the table, and a standby cannot read it.
 -- Fillfactor: a heartbeat rewrites its row on its own page (a HOT update): the primary key is the only index.

@@ -1054,10 +1054,10 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 --            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
--- Locks      S2 or S5 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S4, if
+-- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S3, if
 --            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
 -- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
---            anew with each renewal: S4 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
+--            anew with each renewal: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
 --            one gets it. An answer and an ask have the request's row first and the lock's row second; other
 --            requests of the operator that another transaction has are passed over, and go with their next call.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
@@ -1098,7 +1098,6 @@ DECLARE
     v_until timestamptz := v_now + make_interval(secs => v_wait_seconds);
     v_lock record;
     v_asked record;
-    v_edited_ts timestamptz;
     v_moved record;
 BEGIN
     p_ok_fl := 'N';
@@ -1165,17 +1164,18 @@ BEGIN
             holder_id = excluded.holder_id,
             fence = excluded.fence,
             since_ts = CASE WHEN a.expires_ts > clock_timestamp() THEN a.since_ts ELSE excluded.since_ts END,
-            (shown_ts, answer, answer_reason, answered_ts) = (
+            (shown_ts, answer, answer_reason, answered_ts, edited_ts) = (
                 SELECT
                     CASE WHEN s.same THEN a.shown_ts END,
                     CASE WHEN s.same THEN a.answer ELSE '' END,
                     CASE WHEN s.same THEN a.answer_reason ELSE '' END,
-                    CASE WHEN s.same THEN a.answered_ts END
+                    CASE WHEN s.same THEN a.answered_ts END,
+                    CASE WHEN s.same THEN a.edited_ts END
                 FROM (
                     SELECT a.expires_ts > clock_timestamp() AND a.fence = excluded.fence AND a.message = excluded.message AS same
                 ) AS s
             )
-        RETURNING a.shown_ts, a.answered_ts
+        RETURNING a.shown_ts, a.answered_ts, a.edited_ts
         INTO v_asked;
         p_ok_fl := 'Y';
         p_outcome := 'ASKED';
@@ -1183,20 +1183,10 @@ BEGIN
         p_old_department_id := v_lock.department_id;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
-        IF v_asked.shown_ts + v_lock.patience <= v_now THEN
-            -- S3: when did the holder last say that it edits?
-            SELECT max(v.seen_ts)
-            INTO v_edited_ts
-            FROM appl_lock_viewer AS v
-            WHERE v.object_type = v_object_type
-                AND v.object_id = v_object_id
-                AND v.operator_id = v_lock.operator_id
-                AND v.state = 'EDITING';
-        END IF;
         IF v_asked.shown_ts IS NOT NULL
-            AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_lock.lock_ts, v_edited_ts) + v_lock.patience <= v_now
+            AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_asked.edited_ts, v_lock.lock_ts) + v_lock.patience <= v_now
         THEN
-            -- S4: the holder has had its time.
+            -- S3: the holder has had its time.
             v_moved := appl_lock_move(
                 'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
                 v_operator_id, v_department_id, NULL, v_operator_id,
@@ -1221,7 +1211,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- S5: there is nothing to ask for.
+    -- S4: there is nothing to ask for.
     DELETE FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
@@ -1922,7 +1912,8 @@ REVOKE ALL ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigi
 -- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
 -- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
 --            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
---            S3 writes only where a type has a yield, once for each request, and not in a transaction that only reads.
+--            S3 writes only where a type has a yield, once for each request that the page shows, and not in a transaction that
+--            only reads.
 -- Race-free  The page is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
 --            next_xid of an event is not above xmin, such a transaction got its id, and so its numbers, after that event
 --            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's: its
@@ -1968,7 +1959,8 @@ DECLARE
     v_event_id bigint := 9223372036854775807;
     v_step bigint := 1;
     v_next_xid xid8;
-    v_rows bigint;
+    v_unshown tid;
+    v_shown tid[] := '{}';
 BEGIN
     -- S1: a late event that no open transaction can come before.
     LOOP
@@ -1987,8 +1979,10 @@ BEGIN
     END LOOP;
 
     -- S2: the page.
-    RETURN QUERY
-    SELECT
+    FOR
+        kind, event_id, object_type, object_id, other_operator_id, other_department_id, event_ts, seconds_left, reason, safe_event_id,
+        message, client_id, fence, v_unshown
+    IN SELECT
         m.kind::text,
         m.event_id,
         m.object_type::text,
@@ -2004,7 +1998,8 @@ BEGIN
         END,
         m.message::text,
         m.client_id::text,
-        m.fence
+        m.fence,
+        m.unshown
     FROM (
         SELECT p.*
         FROM (
@@ -2023,7 +2018,8 @@ BEGIN
                     e.reason,
                     '' AS message,
                     '' AS client_id,
-                    0::bigint AS fence
+                    0::bigint AS fence,
+                    NULL::tid AS unshown
                 FROM appl_lock_event AS e
                 WHERE (e.from_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.from_operator_id <= v_operator_id
@@ -2046,9 +2042,7 @@ BEGIN
                     e.event_ts,
                     0,
                     e.reason,
-                    '',
-                    '',
-                    0
+                    '', '', 0, NULL
                 FROM appl_lock_event AS e
                 WHERE (e.to_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.to_operator_id <= v_operator_id
@@ -2068,10 +2062,7 @@ BEGIN
                 w.department_id,
                 w.since_ts,
                 appl_lock_seconds_left(l.expires_ts),
-                '',
-                '',
-                '',
-                0
+                '', '', '', 0, NULL
             FROM appl_lock_waiter AS w
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts
@@ -2100,7 +2091,15 @@ BEGIN
                 '',
                 a.message,
                 a.client_id,
-                l.fence
+                l.fence,
+                CASE
+                    WHEN a.shown_ts IS NULL AND a.fence = l.fence AND EXISTS (
+                        SELECT
+                        FROM appl_lock_policy AS y
+                        WHERE y.object_type = a.object_type
+                            AND y.yield_after_seconds IS NOT NULL
+                    ) THEN a.ctid
+                END
             FROM appl_lock_ask AS a
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts, h.fence
@@ -2127,9 +2126,7 @@ BEGIN
                 a.answered_ts,
                 0,
                 a.answer_reason,
-                '',
-                '',
-                0
+                '', '', 0, NULL
             FROM appl_lock_ask AS a
             WHERE a.operator_id = v_operator_id
                 AND a.expires_ts > v_now
@@ -2138,31 +2135,23 @@ BEGIN
         ORDER BY p.part, p.event_id, p.event_ts, p.object_type, p.object_id, p.other_operator_id
         LIMIT v_max_rows
     ) AS m
-    ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
+    ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
+    LOOP
+        RETURN NEXT;
+        IF v_unshown IS NOT NULL THEN
+            v_shown := v_shown || v_unshown;
+        END IF;
+    END LOOP;
 
-    -- S3: the time of an answer begins when the page has shown the request.
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    IF v_rows < v_max_rows AND current_setting('transaction_read_only') = 'off' THEN
+    -- S3: the page has shown them, so the time of their answers begins. By their places: one that has moved waits for the next page.
+    IF v_shown <> '{}' AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()
         WHERE a.ctid = ANY (ARRAY(
                 SELECT s.ctid
                 FROM appl_lock_ask AS s
-                INNER JOIN appl_lock_policy AS p
-                    ON p.object_type = s.object_type
-                INNER JOIN appl_lock AS l
-                    ON l.object_type = s.object_type
-                    AND l.object_id = s.object_id
-                    AND l.operator_id = s.holder_id
-                    AND l.fence = s.fence
-                    AND l.released_ts IS NULL
-                    AND l.expires_ts > v_now
-                WHERE s.holder_id = v_operator_id
-                    AND s.shown_ts IS NULL
-                    AND s.answer <> 'NO'
-                    AND s.expires_ts > v_now
-                    AND p.yield_after_seconds IS NOT NULL
-                FOR NO KEY UPDATE OF s SKIP LOCKED
+                WHERE s.ctid = ANY (v_shown)
+                FOR NO KEY UPDATE SKIP LOCKED
             ));
     END IF;
 END
@@ -3273,7 +3262,7 @@ REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PU
 --            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself; ASKER,
 --            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. No
 --            row: the object is free, and nobody else is there. It locks and promises nothing, and nothing of it is in the
---            history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+--            history. EDITING by the holder begins its time to answer anew (ask_appl_lock). Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
 --            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
@@ -3282,11 +3271,13 @@ REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PU
 --            (of an ASKER; else empty).
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another call for the same row, 40001 and 40P01 as the engine has
 --            them. 0A000 on a standby: its table is unlogged.
--- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the dead rows of the object that no
---            other transaction is changing, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
+-- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the requests that ask
+--            the operator for the object, S4 dead rows of the object, at most 200: those that no other transaction is changing. To
+--            the end of the caller's transaction. It reads the rows of this object only.
 -- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row, and whether
---            it is live is judged on it. S3 judges a row again once it is locked: a viewer that has come back stays.
---            REPEATABLE READ and SERIALIZABLE: S2 or S3 on a row changed since the snapshot is 40001.
+--            it is live is judged on it. S4 judges a row again once it is locked: a viewer that has come back stays.
+--            An ask that is under way is not waited for: the next heartbeat begins its time anew.
+--            REPEATABLE READ and SERIALIZABLE: S2, S3 or S4 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
 CREATE OR REPLACE FUNCTION see_appl_lock(
@@ -3361,7 +3352,22 @@ BEGIN
             expires_ts = excluded.expires_ts;
     END IF;
 
-    -- S3: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
+    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    IF v_state = 'EDITING' AND v_presence THEN
+        UPDATE appl_lock_ask AS a
+        SET edited_ts = v_now
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                WHERE s.object_type = v_object_type
+                    AND s.object_id = v_object_id
+                    AND s.holder_id = v_operator_id
+                    AND s.shown_ts IS NOT NULL
+                FOR NO KEY UPDATE SKIP LOCKED
+            ));
+    END IF;
+
+    -- S4: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
     DELETE FROM appl_lock_viewer AS v
     WHERE v.ctid = ANY (ARRAY(
             SELECT d.ctid
@@ -3373,7 +3379,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ));
 
-    -- S4: who is there?
+    -- S5: who is there?
     RETURN QUERY
     SELECT
         m.kind,

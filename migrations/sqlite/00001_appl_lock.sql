@@ -81,6 +81,7 @@ CREATE TABLE appl_lock_ask (
     answer TEXT NOT NULL,
     answer_reason TEXT NOT NULL,
     answered_ts INTEGER,
+    edited_ts INTEGER,
     CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_ask_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_ask_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),

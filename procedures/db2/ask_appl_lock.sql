@@ -138,7 +138,8 @@ main: BEGIN
                 WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answer_reason
                 ELSE ''
             END,
-            answered_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answered_ts END
+            answered_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.answered_ts END,
+            edited_ts = CASE WHEN a.expires_ts > v_now AND a.fence = v_old_fence AND a.message = v_message THEN a.edited_ts END
         WHERE a.object_type = v_object_type
             AND a.object_id = v_object_id
             AND a.operator_id = v_operator_id
@@ -171,8 +172,8 @@ main: BEGIN
                 LEAVE main;
             END IF;
             -- S2c: since when has the holder left it without an answer? Never shown is NULL.
-            SELECT COUNT(*), MAX(a.shown_ts), MAX(a.answered_ts)
-            INTO v_rows, v_shown_ts, v_answered_ts
+            SELECT COUNT(*), MAX(a.shown_ts), MAX(a.answered_ts), MAX(a.edited_ts)
+            INTO v_rows, v_shown_ts, v_answered_ts, v_edited_ts
             FROM appl_lock_ask AS a
             WHERE a.object_type = v_object_type
                 AND a.object_id = v_object_id
@@ -186,15 +187,6 @@ main: BEGIN
             IF v_old_lock_ts > v_silent_ts THEN
                 SET v_silent_ts = v_old_lock_ts;
             END IF;
-            -- S2d: when did the holder last say that it edits?
-            SELECT COUNT(*), MAX(v.seen_ts)
-            INTO v_rows, v_edited_ts
-            FROM appl_lock_viewer AS v
-            WHERE v.object_type = v_object_type
-                AND v.object_id = v_object_id
-                AND v.operator_id = v_old_operator_id
-                AND v.state = 'EDITING'
-            WITH CS;
             IF v_edited_ts > v_silent_ts THEN
                 SET v_silent_ts = v_edited_ts;
             END IF;

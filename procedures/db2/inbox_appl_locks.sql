@@ -23,6 +23,7 @@
 --            transaction stays open longer may be missed.
 --            S2b changes a request only while it is for the grant that S2 has read. One that came later is for the next call.
 -- Differs    Db2 has no way to tell what is open that all of its platforms share: hence the 15 minutes.
+--            S2a counts who stands before a request before S3 reads the page.
 --            S2 passes over a row that is locked; in the moment between it and S2b a wait of up to 1 s is possible.
 
 --#SET TERMINATOR @
@@ -37,7 +38,7 @@ BEGIN
     DECLARE v_operator_id VARCHAR(4000);
     DECLARE v_after_event_id, v_safe_event_id, v_max_rows BIGINT;
     DECLARE v_rows INTEGER DEFAULT 0;
-    DECLARE v_limit, v_told INTEGER;
+    DECLARE v_limit, v_place INTEGER;
     DECLARE v_now, v_before TIMESTAMP;
 
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
@@ -77,7 +78,8 @@ BEGIN
             a.object_id AS c_object_id,
             a.operator_id AS c_operator_id,
             a.client_id AS c_client_id,
-            a.fence AS c_fence
+            a.fence AS c_fence,
+            a.since_ts AS c_since_ts
         FROM appl_lock_ask AS a
         INNER JOIN appl_lock_policy AS p
             ON p.object_type = a.object_type
@@ -95,47 +97,48 @@ BEGIN
             AND l.expires_ts > v_now
         WITH CS SKIP LOCKED DATA
     DO
-        IF v_told IS NULL THEN
-            -- S2a: has the page room for all? The rows of S3, whoever holds the locks by now.
-            SELECT COUNT(*)
-            INTO v_told
-            FROM (
-                SELECT e.event_id
-                FROM appl_lock_event AS e
-                WHERE e.from_operator_id = v_operator_id
-                    AND e.event_id > v_after_event_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
-                    AND e.to_operator_id <> v_operator_id
-                UNION ALL
-                SELECT e.event_id
-                FROM appl_lock_event AS e
-                WHERE e.to_operator_id = v_operator_id
-                    AND e.event_id > v_after_event_id
-                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
-                UNION ALL
-                SELECT CAST(0 AS BIGINT) AS event_id
-                FROM appl_lock_waiter AS w
-                WHERE w.holder_id = v_operator_id
-                    AND w.operator_id <> v_operator_id
-                    AND w.expires_ts > v_now
-                UNION ALL
-                SELECT CAST(0 AS BIGINT) AS event_id
-                FROM appl_lock_ask AS a
-                WHERE a.holder_id = v_operator_id
-                    AND a.expires_ts > v_now
-                    AND a.answer <> 'NO'
-                UNION ALL
-                SELECT CAST(0 AS BIGINT) AS event_id
-                FROM appl_lock_ask AS a
-                WHERE a.operator_id = v_operator_id
-                    AND a.expires_ts > v_now
-                    AND a.answer <> ''
-            ) AS m
-            WITH CS;
-        END IF;
-        IF v_told < v_limit THEN
+        -- S2a: where does it stand on the page? Among the rows of S3, whoever holds the locks by now.
+        SELECT COUNT(*)
+        INTO v_place
+        FROM (
+            SELECT e.event_id
+            FROM appl_lock_event AS e
+            WHERE e.from_operator_id = v_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                AND e.to_operator_id <> v_operator_id
+            UNION ALL
+            SELECT e.event_id
+            FROM appl_lock_event AS e
+            WHERE e.to_operator_id = v_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
+            UNION ALL
+            SELECT CAST(0 AS BIGINT) AS event_id
+            FROM appl_lock_waiter AS w
+            WHERE w.holder_id = v_operator_id
+                AND w.operator_id <> v_operator_id
+                AND w.expires_ts > v_now
+                AND w.since_ts <= c_since_ts
+            UNION ALL
+            SELECT CAST(0 AS BIGINT) AS event_id
+            FROM appl_lock_ask AS a
+            WHERE a.holder_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> 'NO'
+                AND a.since_ts <= c_since_ts
+            UNION ALL
+            SELECT CAST(0 AS BIGINT) AS event_id
+            FROM appl_lock_ask AS a
+            WHERE a.operator_id = v_operator_id
+                AND a.expires_ts > v_now
+                AND a.answer <> ''
+                AND a.answered_ts <= c_since_ts
+        ) AS m
+        WITH CS;
+        IF v_place <= v_max_rows THEN
             -- S2b: it is shown.
             UPDATE appl_lock_ask AS a
             SET shown_ts = v_now

@@ -14,7 +14,8 @@
 --            since_ts (start of the grant, HOLDER; since when it asks or looks); seconds_left (until the lock ends; until that one is
 --            not listed any more); message (empty unless ASKER).
 -- Raises     LK001 invalid argument. LK003 when the row came and went thirty times during the call. -911 and -913 as get_appl_lock.
--- Locks      S2 or S3 the operator's own row, S4 rows of the object that have been dead for ten minutes; to the end of the caller's
+-- Locks      S2 or S3 the operator's own row, S3b the requests that ask the operator for the object, S4 rows of
+--            the object that have been dead for ten minutes; to the end of the caller's
 --            transaction. The rest is read as it is committed, without waiting (cur_commit, the default), by the primary key.
 -- Race-free  Two calls for one row: the primary key lets one insert; the other waits, gets 23505, and its next round finds the row.
 --            S4 judges a row again once it is locked: a viewer that has come back stays.
@@ -115,6 +116,31 @@ BEGIN
     END IF;
 
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
+    IF v_state = 'EDITING' AND v_hidden = 0 THEN
+        -- S3a: who asks the operator for the object?
+        FOR request AS
+            SELECT
+                a.operator_id AS c_operator_id,
+                a.client_id AS c_client_id,
+                a.fence AS c_fence
+            FROM appl_lock_ask AS a
+            WHERE a.object_type = v_object_type
+                AND a.object_id = v_object_id
+                AND a.holder_id = v_operator_id
+                AND a.shown_ts IS NOT NULL
+            WITH CS SKIP LOCKED DATA
+        DO
+            -- S3b: an operator that edits is not silent: the time after which its lock goes to who asks begins anew.
+            UPDATE appl_lock_ask AS a
+            SET edited_ts = v_now
+            WHERE a.object_type = v_object_type
+                AND a.object_id = v_object_id
+                AND a.operator_id = c_operator_id
+                AND a.client_id = c_client_id
+                AND a.fence = c_fence
+                AND a.shown_ts IS NOT NULL;
+        END FOR;
+    END IF;
     SET v_before = v_now - (600) SECOND;
     -- S4: what has been dead for long goes, if there is any.
     SELECT COUNT(*)

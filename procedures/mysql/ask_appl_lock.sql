@@ -12,12 +12,12 @@
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the object is due to the caller,
---            the holder's rows in appl_lock_viewer for reading, and its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
+--            its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
 --            Programs that wait never meet a request.
 -- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. The caller's other
 --            requests are passed over where another transaction has them: its next call removes them.
 --            Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and it judges
---            that row anew. The time of an answer begins anew with each renewal: S7 names the lock_ts that S2 has read, so a
+--            that row anew. The time of an answer begins anew with each renewal: S6 names the lock_ts that S2 has read, so a
 --            renewal in between keeps the lock. Of two who ask one gets it.
 --            In a transaction only locking reads, so that a GIVEN, or a later get, is not given an old snapshot.
 -- Differs    In a transaction S2 waits for one that is changing the lock, and locks its row until the caller's ends; at REPEATABLE READ
@@ -43,7 +43,6 @@ BEGIN
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_patience BIGINT;
     DECLARE v_due BOOLEAN DEFAULT FALSE;
-    DECLARE v_edited_ts DATETIME(6);
     DECLARE v_moved_fl CHAR(1) DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_from_operator_id VARCHAR(64);
@@ -133,6 +132,7 @@ BEGIN
             answer = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answer, ''),
             answer_reason = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answer_reason, ''),
             answered_ts = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, answered_ts, NULL),
+            edited_ts = IF(expires_ts > v_now AND fence = v_fence AND message = p_message, edited_ts, NULL),
             department_id = p_department_id,
             message = p_message,
             until_ts = v_until,
@@ -141,7 +141,9 @@ BEGIN
             fence = v_fence;
         IF v_patience IS NOT NULL THEN
             -- S5: has the holder had its time? NULL: its inbox has not shown the request.
-            SELECT GREATEST(a.shown_ts, COALESCE(a.answered_ts, a.shown_ts), v_lock_ts) + INTERVAL v_patience SECOND <= v_now
+            SELECT
+                GREATEST(a.shown_ts, COALESCE(a.answered_ts, a.shown_ts), COALESCE(a.edited_ts, a.shown_ts), v_lock_ts)
+                + INTERVAL v_patience SECOND <= v_now
             INTO v_due
             FROM appl_lock_ask AS a
             WHERE a.object_type = p_object_type
@@ -151,19 +153,7 @@ BEGIN
             FOR UPDATE;
         END IF;
         IF v_due THEN
-            -- S6: when did the holder last say that it edits?
-            SELECT MAX(v.seen_ts)
-            INTO v_edited_ts
-            FROM appl_lock_viewer AS v FORCE INDEX (PRIMARY)
-            WHERE v.object_type = p_object_type
-                AND v.object_id = p_object_id
-                AND v.operator_id = v_holder_id
-                AND v.state = 'EDITING'
-            LOCK IN SHARE MODE;
-            SET v_due = v_edited_ts IS NULL OR v_edited_ts + INTERVAL v_patience SECOND <= v_now;
-        END IF;
-        IF v_due THEN
-            -- S7: the grant goes to the caller, whose requests have come true.
+            -- S6: the grant goes to the caller, whose requests have come true.
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
@@ -177,7 +167,7 @@ BEGIN
             CALL appl_lock_unask(p_object_type, p_object_id, p_operator_id);
         END IF;
     ELSE
-        -- S8: there is nothing to ask for.
+        -- S7: there is nothing to ask for.
         DELETE FROM appl_lock_ask
         WHERE object_type = p_object_type
             AND object_id = p_object_id

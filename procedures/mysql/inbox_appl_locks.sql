@@ -18,7 +18,8 @@
 -- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible first.
 --            safe_event_id is the last of the operator's events that is older than 15 minutes: a later call reads again what is younger.
 --            S1 reads before the page, so S2 shows what S3 marks, which locks and changes it in one statement and names its grant.
--- Differs    An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
+-- Differs    Where the page is full, S3 marks a request only if it stands on the page by the count of appl_lock_place, which comes after S2.
+--            An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
 --            each node numbers for itself: an event of another node may have a lesser number than an earlier one.
 
 DELIMITER $$
@@ -36,9 +37,12 @@ BEGIN
     DECLARE v_asker_id VARCHAR(64);
     DECLARE v_client_id VARCHAR(64);
     DECLARE v_fence BIGINT;
+    DECLARE v_since_ts DATETIME(6);
+    DECLARE v_full BOOLEAN;
+    DECLARE v_place BIGINT DEFAULT 0;
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE shown CURSOR FOR
-        SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence
+        SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence, q.since_ts
         FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
         STRAIGHT_JOIN appl_lock_policy AS p FORCE INDEX (PRIMARY)
             ON p.object_type = q.object_type
@@ -198,12 +202,16 @@ BEGIN
     ) AS m
     ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
 
-    IF FOUND_ROWS() < v_max_rows AND LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
-        FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+    SET v_full = FOUND_ROWS() = v_max_rows;
+    IF LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
+        FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence, v_since_ts;
         -- MariaDB's safe updates refuse S3, because it reads all that the inner SELECT has found.
         SET SESSION sql_safe_updates = FALSE;
         WHILE v_more DO
-            -- S3: the page has shown it, so the time of its answer begins.
+            IF v_full THEN
+                CALL appl_lock_place(p_operator_id, v_after_event_id, v_max_rows, v_now, v_since_ts, v_place);
+            END IF;
+            -- S3: where the page has shown it, the time of its answer begins.
             UPDATE (
                 SELECT r.object_type, r.object_id, r.operator_id, r.client_id
                 FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
@@ -213,6 +221,7 @@ BEGIN
                     AND r.client_id = v_client_id
                     AND r.fence = v_fence
                     AND r.shown_ts IS NULL
+                    AND v_place <= v_max_rows
                 LIMIT 1
                 FOR UPDATE SKIP LOCKED
             ) AS k
@@ -222,7 +231,7 @@ BEGIN
                 AND q.operator_id = k.operator_id
                 AND q.client_id = k.client_id
             SET q.shown_ts = UTC_TIMESTAMP(6);
-            FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
+            FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence, v_since_ts;
         END WHILE;
         SET SESSION sql_safe_updates = v_safe_updates;
     END IF;

@@ -11,11 +11,13 @@
 --            seconds_left: until the lock ends; until that one is not listed any more. message: empty unless ASKER.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another call for the same row.
 --            1213 deadlock.
--- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. S4 the dead rows of the object, at most
---            200, without waiting. To the end of the caller's transaction. It reads the rows of this object only.
--- Race-free  Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
---            whether the row is live is judged on it. S4 judges a row once it is locked: a viewer that has come back stays.
--- Differs    S1, S3 and S5 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
+-- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. Without waiting S3 the requests
+--            that ask the operator for the object, and at REPEATABLE READ their gaps: nobody asks for it anew meanwhile. S5 the dead rows of
+--            the object, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  S3 passes over an ask that is under way: the next heartbeat begins its time anew.
+--            Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
+--            whether the row is live is judged on it. S5 judges a row once it is locked: a viewer that has come back stays.
+-- Differs    S1, S4 and S6 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
 --            may become a deadlock's victim (1213): call again. The dead go row by row: one statement would lock the live ones, too.
 
 DELIMITER $$
@@ -93,16 +95,37 @@ BEGIN
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 
-    -- S3: which rows of this object are dead?
+    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    IF p_state = 'EDITING' AND v_presence_fl = 'Y' THEN
+        -- MariaDB's safe updates refuse S3 and S5, because they read all that the inner SELECT has found.
+        SET SESSION sql_safe_updates = FALSE;
+        UPDATE (
+            SELECT r.object_type, r.object_id, r.operator_id, r.client_id
+            FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
+            WHERE r.object_type = p_object_type
+                AND r.object_id = p_object_id
+                AND r.holder_id = p_operator_id
+                AND r.shown_ts IS NOT NULL
+            LIMIT 10000
+            FOR UPDATE SKIP LOCKED
+        ) AS k
+        STRAIGHT_JOIN appl_lock_ask AS q FORCE INDEX (PRIMARY)
+            ON q.object_type = k.object_type
+            AND q.object_id = k.object_id
+            AND q.operator_id = k.operator_id
+            AND q.client_id = k.client_id
+        SET q.edited_ts = v_now;
+    END IF;
+
+    -- S4: which rows of this object are dead?
     OPEN dead;
     SET v_more = TRUE;
     FETCH dead INTO v_operator_id, v_client_id;
     IF v_more THEN
-        -- MariaDB's safe updates refuse S4, because it reads all that the inner SELECT has found.
         SET SESSION sql_safe_updates = FALSE;
     END IF;
     WHILE v_more DO
-        -- S4: remove it, unless another transaction is changing it.
+        -- S5: remove it, unless another transaction is changing it.
         DELETE v
         FROM (
             SELECT d.object_type, d.object_id, d.operator_id, d.client_id
@@ -125,7 +148,7 @@ BEGIN
     CLOSE dead;
     SET SESSION sql_safe_updates = v_safe_updates;
 
-    -- S5: who is there?
+    -- S6: who is there?
     SELECT
         m.kind,
         m.operator_id,

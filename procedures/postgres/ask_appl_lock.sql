@@ -13,10 +13,10 @@
 --            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
--- Locks      S2 or S5 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S4, if
+-- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S3, if
 --            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
 -- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
---            anew with each renewal: S4 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
+--            anew with each renewal: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
 --            one gets it. An answer and an ask have the request's row first and the lock's row second; other
 --            requests of the operator that another transaction has are passed over, and go with their next call.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
@@ -42,7 +42,6 @@ DECLARE
     v_until timestamptz := v_now + make_interval(secs => v_wait_seconds);
     v_lock record;
     v_asked record;
-    v_edited_ts timestamptz;
     v_moved record;
 BEGIN
     p_ok_fl := 'N';
@@ -109,17 +108,18 @@ BEGIN
             holder_id = excluded.holder_id,
             fence = excluded.fence,
             since_ts = CASE WHEN a.expires_ts > clock_timestamp() THEN a.since_ts ELSE excluded.since_ts END,
-            (shown_ts, answer, answer_reason, answered_ts) = (
+            (shown_ts, answer, answer_reason, answered_ts, edited_ts) = (
                 SELECT
                     CASE WHEN s.same THEN a.shown_ts END,
                     CASE WHEN s.same THEN a.answer ELSE '' END,
                     CASE WHEN s.same THEN a.answer_reason ELSE '' END,
-                    CASE WHEN s.same THEN a.answered_ts END
+                    CASE WHEN s.same THEN a.answered_ts END,
+                    CASE WHEN s.same THEN a.edited_ts END
                 FROM (
                     SELECT a.expires_ts > clock_timestamp() AND a.fence = excluded.fence AND a.message = excluded.message AS same
                 ) AS s
             )
-        RETURNING a.shown_ts, a.answered_ts
+        RETURNING a.shown_ts, a.answered_ts, a.edited_ts
         INTO v_asked;
         p_ok_fl := 'Y';
         p_outcome := 'ASKED';
@@ -127,20 +127,10 @@ BEGIN
         p_old_department_id := v_lock.department_id;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
-        IF v_asked.shown_ts + v_lock.patience <= v_now THEN
-            -- S3: when did the holder last say that it edits?
-            SELECT max(v.seen_ts)
-            INTO v_edited_ts
-            FROM appl_lock_viewer AS v
-            WHERE v.object_type = v_object_type
-                AND v.object_id = v_object_id
-                AND v.operator_id = v_lock.operator_id
-                AND v.state = 'EDITING';
-        END IF;
         IF v_asked.shown_ts IS NOT NULL
-            AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_lock.lock_ts, v_edited_ts) + v_lock.patience <= v_now
+            AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_asked.edited_ts, v_lock.lock_ts) + v_lock.patience <= v_now
         THEN
-            -- S4: the holder has had its time.
+            -- S3: the holder has had its time.
             v_moved := appl_lock_move(
                 'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
                 v_operator_id, v_department_id, NULL, v_operator_id,
@@ -165,7 +155,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- S5: there is nothing to ask for.
+    -- S4: there is nothing to ask for.
     DELETE FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id

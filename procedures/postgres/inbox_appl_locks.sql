@@ -19,7 +19,8 @@
 -- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
 -- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
 --            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
---            S3 writes only where a type has a yield, once for each request, and not in a transaction that only reads.
+--            S3 writes only where a type has a yield, once for each request that the page shows, and not in a transaction that
+--            only reads.
 -- Race-free  The page is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
 --            next_xid of an event is not above xmin, such a transaction got its id, and so its numbers, after that event
 --            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's: its
@@ -48,7 +49,8 @@ DECLARE
     v_event_id bigint := 9223372036854775807;
     v_step bigint := 1;
     v_next_xid xid8;
-    v_rows bigint;
+    v_unshown tid;
+    v_shown tid[] := '{}';
 BEGIN
     -- S1: a late event that no open transaction can come before.
     LOOP
@@ -67,8 +69,10 @@ BEGIN
     END LOOP;
 
     -- S2: the page.
-    RETURN QUERY
-    SELECT
+    FOR
+        kind, event_id, object_type, object_id, other_operator_id, other_department_id, event_ts, seconds_left, reason, safe_event_id,
+        message, client_id, fence, v_unshown
+    IN SELECT
         m.kind::text,
         m.event_id,
         m.object_type::text,
@@ -84,7 +88,8 @@ BEGIN
         END,
         m.message::text,
         m.client_id::text,
-        m.fence
+        m.fence,
+        m.unshown
     FROM (
         SELECT p.*
         FROM (
@@ -103,7 +108,8 @@ BEGIN
                     e.reason,
                     '' AS message,
                     '' AS client_id,
-                    0::bigint AS fence
+                    0::bigint AS fence,
+                    NULL::tid AS unshown
                 FROM appl_lock_event AS e
                 WHERE (e.from_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.from_operator_id <= v_operator_id
@@ -126,9 +132,7 @@ BEGIN
                     e.event_ts,
                     0,
                     e.reason,
-                    '',
-                    '',
-                    0
+                    '', '', 0, NULL
                 FROM appl_lock_event AS e
                 WHERE (e.to_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
                     AND e.to_operator_id <= v_operator_id
@@ -148,10 +152,7 @@ BEGIN
                 w.department_id,
                 w.since_ts,
                 appl_lock_seconds_left(l.expires_ts),
-                '',
-                '',
-                '',
-                0
+                '', '', '', 0, NULL
             FROM appl_lock_waiter AS w
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts
@@ -180,7 +181,15 @@ BEGIN
                 '',
                 a.message,
                 a.client_id,
-                l.fence
+                l.fence,
+                CASE
+                    WHEN a.shown_ts IS NULL AND a.fence = l.fence AND EXISTS (
+                        SELECT
+                        FROM appl_lock_policy AS y
+                        WHERE y.object_type = a.object_type
+                            AND y.yield_after_seconds IS NOT NULL
+                    ) THEN a.ctid
+                END
             FROM appl_lock_ask AS a
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts, h.fence
@@ -207,9 +216,7 @@ BEGIN
                 a.answered_ts,
                 0,
                 a.answer_reason,
-                '',
-                '',
-                0
+                '', '', 0, NULL
             FROM appl_lock_ask AS a
             WHERE a.operator_id = v_operator_id
                 AND a.expires_ts > v_now
@@ -218,31 +225,23 @@ BEGIN
         ORDER BY p.part, p.event_id, p.event_ts, p.object_type, p.object_id, p.other_operator_id
         LIMIT v_max_rows
     ) AS m
-    ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id;
+    ORDER BY m.part, m.event_id, m.event_ts, m.object_type, m.object_id, m.other_operator_id
+    LOOP
+        RETURN NEXT;
+        IF v_unshown IS NOT NULL THEN
+            v_shown := v_shown || v_unshown;
+        END IF;
+    END LOOP;
 
-    -- S3: the time of an answer begins when the page has shown the request.
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    IF v_rows < v_max_rows AND current_setting('transaction_read_only') = 'off' THEN
+    -- S3: the page has shown them, so the time of their answers begins. By their places: one that has moved waits for the next page.
+    IF v_shown <> '{}' AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()
         WHERE a.ctid = ANY (ARRAY(
                 SELECT s.ctid
                 FROM appl_lock_ask AS s
-                INNER JOIN appl_lock_policy AS p
-                    ON p.object_type = s.object_type
-                INNER JOIN appl_lock AS l
-                    ON l.object_type = s.object_type
-                    AND l.object_id = s.object_id
-                    AND l.operator_id = s.holder_id
-                    AND l.fence = s.fence
-                    AND l.released_ts IS NULL
-                    AND l.expires_ts > v_now
-                WHERE s.holder_id = v_operator_id
-                    AND s.shown_ts IS NULL
-                    AND s.answer <> 'NO'
-                    AND s.expires_ts > v_now
-                    AND p.yield_after_seconds IS NOT NULL
-                FOR NO KEY UPDATE OF s SKIP LOCKED
+                WHERE s.ctid = ANY (v_shown)
+                FOR NO KEY UPDATE SKIP LOCKED
             ));
     END IF;
 END

@@ -6,7 +6,7 @@
 --            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself; ASKER,
 --            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. No
 --            row: the object is free, and nobody else is there. It locks and promises nothing, and nothing of it is in the
---            history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+--            history. EDITING by the holder begins its time to answer anew (ask_appl_lock). Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
 --            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
@@ -15,11 +15,13 @@
 --            (of an ASKER; else empty).
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another call for the same row, 40001 and 40P01 as the engine has
 --            them. 0A000 on a standby: its table is unlogged.
--- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the dead rows of the object that no
---            other transaction is changing, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
+-- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the requests that ask
+--            the operator for the object, S4 dead rows of the object, at most 200: those that no other transaction is changing. To
+--            the end of the caller's transaction. It reads the rows of this object only.
 -- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row, and whether
---            it is live is judged on it. S3 judges a row again once it is locked: a viewer that has come back stays.
---            REPEATABLE READ and SERIALIZABLE: S2 or S3 on a row changed since the snapshot is 40001.
+--            it is live is judged on it. S4 judges a row again once it is locked: a viewer that has come back stays.
+--            An ask that is under way is not waited for: the next heartbeat begins its time anew.
+--            REPEATABLE READ and SERIALIZABLE: S2, S3 or S4 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
 CREATE OR REPLACE FUNCTION see_appl_lock(...) RETURNS SETOF record
@@ -78,7 +80,22 @@ BEGIN
             expires_ts = excluded.expires_ts;
     END IF;
 
-    -- S3: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
+    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    IF v_state = 'EDITING' AND v_presence THEN
+        UPDATE appl_lock_ask AS a
+        SET edited_ts = v_now
+        WHERE a.ctid = ANY (ARRAY(
+                SELECT s.ctid
+                FROM appl_lock_ask AS s
+                WHERE s.object_type = v_object_type
+                    AND s.object_id = v_object_id
+                    AND s.holder_id = v_operator_id
+                    AND s.shown_ts IS NOT NULL
+                FOR NO KEY UPDATE SKIP LOCKED
+            ));
+    END IF;
+
+    -- S4: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
     DELETE FROM appl_lock_viewer AS v
     WHERE v.ctid = ANY (ARRAY(
             SELECT d.ctid
@@ -90,7 +107,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ));
 
-    -- S4: who is there?
+    -- S5: who is there?
     RETURN QUERY
     SELECT
         m.kind,

@@ -1,8 +1,8 @@
 -- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.
 --
--- Contract   As procedures/postgres/see_appl_lock.sql. The driver runs S1 or S2, S3 and S4 in one transaction.
+-- Contract   As procedures/postgres/see_appl_lock.sql. The driver runs S1, with S2 where the operator edits, or S3; then S4 and S5, in one transaction.
 -- In         The arguments as the facade has checked and trimmed them; ttl_seconds NULL = 45.
--- Out        S4: rows as there; since_ts in microseconds.
+-- Out        S5: rows as there; since_ts in microseconds.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last committed one.
@@ -44,6 +44,20 @@ SET department_id = excluded.department_id,
     since_ts = CASE WHEN v.expires_ts > excluded.seen_ts THEN v.since_ts ELSE excluded.since_ts END,
     seen_ts = excluded.seen_ts,
     expires_ts = excluded.expires_ts;
+
+-- name: SeeApplLockEdit :exec
+UPDATE appl_lock_ask
+SET edited_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+WHERE appl_lock_ask.object_type = @object_type
+    AND appl_lock_ask.object_id = @object_id
+    AND appl_lock_ask.holder_id = @operator_id
+    AND appl_lock_ask.shown_ts IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = @object_type
+            AND p.presence_fl = 'N'
+    );
 
 -- name: SeeApplLockLeave :exec
 DELETE FROM appl_lock_viewer

@@ -48,7 +48,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		insertWaiter = "INSERT INTO applock.appl_lock_waiter VALUES ('a', '1', 'JDOE', '', 'p', " +
 			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + anHourAgo + ", '')"
 		insertAsk = "INSERT INTO applock.appl_lock_ask VALUES ('a', '1', 'BROWN', '', 'p', '', " +
-			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + inAnHour + ", 'JDOE', 5, " + anHourAgo + ", '', '', NULL)"
+			"TIMESTAMP '2026-01-01 00:00:00', NULL, " + inAnHour + ", 'JDOE', 5, " + anHourAgo + ", '', '', NULL, NULL)"
 		withdraw = "DELETE FROM applock.appl_lock_ask"
 	)
 	asked := insert("JDOE", inAnHour) + "; " + insertAsk

@@ -116,7 +116,7 @@ func advance(ctx context.Context, handle *sql.DB, schema string, duration time.D
 	for table, columns := range map[string][]string{
 		"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts", "released_ts"},
 		"appl_lock_waiter": {"since_ts", "until_ts", "expires_ts"},
-		"appl_lock_ask":    {"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts"},
+		"appl_lock_ask":    {"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts", "edited_ts"},
 		"appl_lock_viewer": {"since_ts", "seen_ts", "expires_ts"},
 		"appl_lock_event":  {"event_ts"},
 	} {

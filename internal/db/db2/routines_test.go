@@ -160,7 +160,7 @@ func insertRequests(t *testing.T, handle *sql.DB, expires string) {
 func insertRequest(t *testing.T, handle *sql.DB, key, expires string) {
 	t.Helper()
 	_, err := handle.ExecContext(t.Context(), "INSERT INTO applock.appl_lock_ask VALUES ("+key+", 'why', "+
-		"TIMESTAMP '2026-01-01 00:00:00', NULL, "+expires+", 'JDOE', 5, NULL, '', '', NULL)")
+		"TIMESTAMP '2026-01-01 00:00:00', NULL, "+expires+", 'JDOE', 5, NULL, '', '', NULL, NULL)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,8 +215,16 @@ func inboxMarksWhatItShows(t *testing.T, bridge *hsqldb.Bridge) {
 	insertGrant(t, place.SQL, "'a', '2', 'JDOE'", 6, inAnHour) // another grant than the one that was met
 	insertGrant(t, place.SQL, "'b', '1', 'JDOE'", 5, inAnHour) // a type whose policy has no yield
 	insertYield(t, place.SQL, "b")
-	if _, err := place.SQL.ExecContext(t.Context(), "UPDATE applock.appl_lock_policy SET yield_after_seconds = NULL WHERE object_type = 'b'"); err != nil {
-		t.Fatal(err)
+	for _, statement := range []string{
+		"UPDATE applock.appl_lock_policy SET yield_after_seconds = NULL WHERE object_type = 'b'",
+		// On the page: BROWN's of p, KIM's, those for the two other grants, BROWN's of q.
+		"UPDATE applock.appl_lock_ask SET since_ts = since_ts + INTERVAL '1' SECOND WHERE operator_id = 'KIM'",
+		"UPDATE applock.appl_lock_ask SET since_ts = since_ts + INTERVAL '2' SECOND WHERE object_type = 'b' OR object_id = '2'",
+		"UPDATE applock.appl_lock_ask SET since_ts = since_ts + INTERVAL '3' SECOND WHERE client_id = 'q'",
+	} {
+		if _, err := place.SQL.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 	marked := func(call string) int {
 		t.Helper()
@@ -239,8 +247,9 @@ func inboxMarksWhatItShows(t *testing.T, bridge *hsqldb.Bridge) {
 		want int
 	}{
 		{"CALL applock.inbox_appl_locks('BROWN', NULL, NULL)", 0},
-		{"CALL applock.inbox_appl_locks('JDOE', NULL, 5)", 0}, // a full page
-		{"CALL applock.inbox_appl_locks('JDOE', NULL, 6)", 3},
+		{"CALL applock.inbox_appl_locks('JDOE', NULL, 1)", 1},
+		{"CALL applock.inbox_appl_locks('JDOE', NULL, 4)", 2},
+		{"CALL applock.inbox_appl_locks('JDOE', NULL, 5)", 3},
 	} {
 		if got := marked(test.call); got != test.want {
 			t.Errorf("%s marked %d requests, want %d", test.call, got, test.want)
@@ -271,6 +280,8 @@ func silenceYieldsTheLock(t *testing.T, bridge *hsqldb.Bridge) {
 		{"UPDATE applock.appl_lock_ask SET shown_ts = NULL", "ASKED"},
 		{silent + ", answered_ts = " + ago(50), "ASKED"},
 		{silent + ", answered_ts = " + ago(61), "GIVEN"},
+		{silent + ", edited_ts = " + ago(50), "ASKED"},
+		{silent + ", edited_ts = " + ago(61), "GIVEN"},
 		{silent + ", fence = 4", "ASKED"},
 		{silent + ", message = 'another'", "ASKED"},
 		{silent + ", expires_ts = " + ago(1), "ASKED"},

@@ -139,7 +139,7 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 				"appl_lock":        {"acquired_ts", "lock_ts", "expires_ts", "released_ts"},
 				"appl_lock_waiter": {"since_ts", "until_ts", "expires_ts"},
 				"appl_lock_viewer": {"since_ts", "seen_ts", "expires_ts"},
-				"appl_lock_ask":    {"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts"},
+				"appl_lock_ask":    {"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts", "edited_ts"},
 				"appl_lock_event":  {"event_ts"},
 			} {
 				var moves []string

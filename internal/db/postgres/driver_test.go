@@ -76,7 +76,8 @@ func newPlace(t testing.TB, dsn string) contract.Place {
 				), asks AS (
 					UPDATE applock.appl_lock_ask
 					SET since_ts = since_ts - $1::interval, until_ts = until_ts - $1::interval, expires_ts = expires_ts - $1::interval,
-						shown_ts = shown_ts - $1::interval, answered_ts = answered_ts - $1::interval
+						shown_ts = shown_ts - $1::interval, answered_ts = answered_ts - $1::interval,
+						edited_ts = edited_ts - $1::interval
 				)
 				UPDATE applock.appl_lock_waiter
 				SET since_ts = since_ts - $1::interval, until_ts = until_ts - $1::interval, expires_ts = expires_ts - $1::interval`,

@@ -65,10 +65,6 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 	if params.WaitSeconds != nil {
 		wait = nullIfZero(*params.WaitSeconds)
 	}
-	edited, err := d.edited(ctx, object)
-	if err != nil {
-		return result, err
-	}
 	due, err := d.queries().AskApplLock(ctx, queries.AskApplLockParams{
 		ObjectType:   params.ObjectType,
 		ObjectID:     params.ObjectID,
@@ -80,7 +76,6 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 		HolderID:     object.OperatorID,
 		Fence:        object.Fence,
 		LockTs:       object.LockTs,
-		EditedTs:     edited,
 		Patience:     object.patience(),
 	})
 	if err != nil || due == 0 {
@@ -99,16 +94,6 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 	}
 	result.Outcome, result.Fence, result.ExpiresTS, result.SecondsLeft = db.Given, moved.Fence, moved.ExpiresTS, moved.SecondsLeft
 	return result, nil
-}
-
-// edited returns when the holder last said that it edits, where the time of its answer matters; else 0.
-func (d *Driver) edited(ctx context.Context, object object) (int64, error) {
-	if object.patience() == 0 {
-		return 0, nil
-	}
-	return d.queries().ApplLockEdited(ctx, queries.ApplLockEditedParams{
-		ObjectType: object.ObjectType, ObjectID: object.ObjectID, OperatorID: object.OperatorID,
-	})
 }
 
 // fulfil moves the grant to an operator who has asked for it, whose requests have come true.

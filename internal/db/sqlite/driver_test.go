@@ -54,7 +54,7 @@ func newPlace(t testing.TB) contract.Place {
 				UPDATE appl_lock_waiter SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1;
 				UPDATE appl_lock_viewer SET since_ts = since_ts - ?1, seen_ts = seen_ts - ?1, expires_ts = expires_ts - ?1;
 				UPDATE appl_lock_ask SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1,
-					shown_ts = shown_ts - ?1, answered_ts = answered_ts - ?1;
+					shown_ts = shown_ts - ?1, answered_ts = answered_ts - ?1, edited_ts = edited_ts - ?1;
 				UPDATE appl_lock_event SET event_ts = event_ts - ?1`,
 				duration.Microseconds())
 			return err

@@ -52,6 +52,7 @@ func (d *Driver) see(ctx context.Context, params db.SeeApplLockParams) ([]querie
 	})
 }
 
+// sayState lists the viewer or removes it. An operator that edits begins its time to answer anew.
 func (d *Driver) sayState(ctx context.Context, params db.SeeApplLockParams) error {
 	if params.State == "" {
 		return d.queries().SeeApplLockLeave(ctx, queries.SeeApplLockLeaveParams{
@@ -61,7 +62,7 @@ func (d *Driver) sayState(ctx context.Context, params db.SeeApplLockParams) erro
 			ClientID:   params.ClientID,
 		})
 	}
-	return d.queries().SeeApplLockKeep(ctx, queries.SeeApplLockKeepParams{
+	err := d.queries().SeeApplLockKeep(ctx, queries.SeeApplLockKeepParams{
 		ObjectType:   params.ObjectType,
 		ObjectID:     params.ObjectID,
 		OperatorID:   params.OperatorID,
@@ -69,5 +70,13 @@ func (d *Driver) sayState(ctx context.Context, params db.SeeApplLockParams) erro
 		ClientID:     params.ClientID,
 		State:        string(params.State),
 		TtlSeconds:   nullIfZero(params.TTLSeconds),
+	})
+	if err != nil || params.State != db.StateEditing {
+		return err
+	}
+	return d.queries().SeeApplLockEdit(ctx, queries.SeeApplLockEditParams{
+		ObjectType: params.ObjectType,
+		ObjectID:   params.ObjectID,
+		OperatorID: params.OperatorID,
 	})
 }

@@ -131,6 +131,7 @@ CREATE TABLE appl_lock_ask (
     answer VARCHAR(8) NOT NULL,
     answer_reason VARCHAR(1020) NOT NULL,
     answered_ts TIMESTAMP,
+    edited_ts TIMESTAMP,
     CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id)
 )
 CCSID UNICODE

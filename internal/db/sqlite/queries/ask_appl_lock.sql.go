@@ -10,28 +10,6 @@ import (
 	"database/sql"
 )
 
-const applLockEdited = `-- name: ApplLockEdited :one
-SELECT CAST(coalesce(max(v.seen_ts), 0) AS INTEGER) AS edited_ts
-FROM appl_lock_viewer AS v
-WHERE v.object_type = ?1
-    AND v.object_id = ?2
-    AND v.operator_id = ?3
-    AND v.state = 'EDITING'
-`
-
-type ApplLockEditedParams struct {
-	ObjectType string
-	ObjectID   string
-	OperatorID string
-}
-
-func (q *Queries) ApplLockEdited(ctx context.Context, arg ApplLockEditedParams) (int64, error) {
-	row := q.db.QueryRowContext(ctx, applLockEdited, arg.ObjectType, arg.ObjectID, arg.OperatorID)
-	var edited_ts int64
-	err := row.Scan(&edited_ts)
-	return edited_ts, err
-}
-
 const askApplLock = `-- name: AskApplLock :one
 
 INSERT INTO appl_lock_ask AS a (
@@ -76,12 +54,13 @@ SET department_id = excluded.department_id,
     shown_ts = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.shown_ts END,
     answer = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.answer ELSE '' END,
     answer_reason = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.answer_reason ELSE '' END,
-    answered_ts = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.answered_ts END
+    answered_ts = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.answered_ts END,
+    edited_ts = CASE WHEN a.expires_ts > excluded.since_ts AND a.fence = excluded.fence AND a.message = excluded.message THEN a.edited_ts END
 RETURNING
     CAST(
         coalesce(
             CAST(?10 AS INTEGER) > 0
-                AND max(shown_ts, coalesce(answered_ts, 0), CAST(?11 AS INTEGER), CAST(?12 AS INTEGER)) + CAST(?10 AS INTEGER) * 1000000
+                AND max(shown_ts, coalesce(answered_ts, 0), coalesce(edited_ts, 0), CAST(?11 AS INTEGER)) + CAST(?10 AS INTEGER) * 1000000
                     <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
             0
         ) AS INTEGER
@@ -100,7 +79,6 @@ type AskApplLockParams struct {
 	Fence        int64
 	Patience     int64
 	LockTs       int64
-	EditedTs     int64
 }
 
 // ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
@@ -110,7 +88,7 @@ type AskApplLockParams struct {
 //	operator holds, else S2. Where S1 says that it is due, the driver moves the grant (get_appl_lock) and runs S3, in one
 //	transaction with the event.
 //
-// In         edited_ts is when the holder last said that it edits. The arguments as the facade has checked and trimmed them; wait_seconds NULL = never gives up. holder_id, fence and
+// In         The arguments as the facade has checked and trimmed them; wait_seconds NULL = never gives up. holder_id, fence and
 //
 //	lock_ts are what was read; patience is how long the holder may leave it without an answer, 0 = for ever.
 //
@@ -135,7 +113,6 @@ func (q *Queries) AskApplLock(ctx context.Context, arg AskApplLockParams) (int64
 		arg.Fence,
 		arg.Patience,
 		arg.LockTs,
-		arg.EditedTs,
 	)
 	var column_1 int64
 	err := row.Scan(&column_1)

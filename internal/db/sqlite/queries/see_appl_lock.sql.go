@@ -142,6 +142,32 @@ func (q *Queries) SeeApplLockBury(ctx context.Context, arg SeeApplLockBuryParams
 	return err
 }
 
+const seeApplLockEdit = `-- name: SeeApplLockEdit :exec
+UPDATE appl_lock_ask
+SET edited_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+WHERE appl_lock_ask.object_type = ?1
+    AND appl_lock_ask.object_id = ?2
+    AND appl_lock_ask.holder_id = ?3
+    AND appl_lock_ask.shown_ts IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1
+        FROM appl_lock_policy AS p
+        WHERE p.object_type = ?1
+            AND p.presence_fl = 'N'
+    )
+`
+
+type SeeApplLockEditParams struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+}
+
+func (q *Queries) SeeApplLockEdit(ctx context.Context, arg SeeApplLockEditParams) error {
+	_, err := q.db.ExecContext(ctx, seeApplLockEdit, arg.ObjectType, arg.ObjectID, arg.OperatorID)
+	return err
+}
+
 const seeApplLockKeep = `-- name: SeeApplLockKeep :exec
 
 INSERT INTO appl_lock_viewer AS v (
@@ -192,9 +218,9 @@ type SeeApplLockKeepParams struct {
 
 // see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.
 //
-// Contract   As procedures/postgres/see_appl_lock.sql. The driver runs S1 or S2, S3 and S4 in one transaction.
+// Contract   As procedures/postgres/see_appl_lock.sql. The driver runs S1, with S2 where the operator edits, or S3; then S4 and S5, in one transaction.
 // In         The arguments as the facade has checked and trimmed them; ttl_seconds NULL = 45.
-// Out        S4: rows as there; since_ts in microseconds.
+// Out        S5: rows as there; since_ts in microseconds.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last committed one.

@@ -1,0 +1,75 @@
+-- appl_lock_place: where a request stands on a page of inbox_appl_locks. Internal: nobody is granted it.
+--
+-- Contract   The number of rows that come before the request, and it. Requests and waiters for what the operator does not hold any more
+--            count, and of several since the same microsecond each stands behind the others: it is never before its place.
+-- In         Checked arguments, as inbox_appl_locks. p_since_ts: since when the request asks.
+-- Out        p_place: 1 = the first row.
+-- Raises     Nothing of its own.
+-- Locks      None. It reads by index only, and no more events than a page has.
+-- Race-free  The answer is one snapshot.
+-- Differs    It is asked after the page. Who has left meanwhile may let the request stand one place too far in front.
+
+DELIMITER $$
+
+CREATE PROCEDURE appl_lock_place(
+    IN p_operator_id VARCHAR(64),
+    IN p_after_event_id BIGINT,
+    IN p_max_rows BIGINT,
+    IN p_now DATETIME(6),
+    IN p_since_ts DATETIME(6),
+    OUT p_place BIGINT
+)
+COMMENT 'Internal to applock: where a request stands on a page of inbox_appl_locks.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    SELECT COUNT(*)
+    INTO p_place
+    FROM (
+        (
+            SELECT e.event_id
+            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
+            WHERE e.from_operator_id = p_operator_id
+                AND e.event_id > p_after_event_id
+                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                AND e.to_operator_id <> p_operator_id
+            ORDER BY e.event_id
+            LIMIT p_max_rows
+        )
+        UNION ALL
+        (
+            SELECT e.event_id
+            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
+            WHERE e.to_operator_id = p_operator_id
+                AND e.event_id > p_after_event_id
+                AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
+            ORDER BY e.event_id
+            LIMIT p_max_rows
+        )
+        UNION ALL
+        SELECT 0
+        FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_holder_ix)
+        WHERE w.holder_id = p_operator_id
+            AND w.operator_id <> p_operator_id
+            AND w.expires_ts > p_now
+            AND w.since_ts <= p_since_ts
+        UNION ALL
+        SELECT 0
+        FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
+        WHERE q.holder_id = p_operator_id
+            AND q.answer <> 'NO'
+            AND q.expires_ts > p_now
+            AND q.since_ts <= p_since_ts
+        UNION ALL
+        SELECT 0
+        FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_operator_ix)
+        WHERE q.operator_id = p_operator_id
+            AND q.answer <> ''
+            AND q.expires_ts > p_now
+            AND q.answered_ts <= p_since_ts
+    ) AS b;
+END$$
+
+DELIMITER ;

@@ -13,8 +13,8 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// Goal: on a replica verify says that it is one and what to do, and does not try to play there; inquire and list answer, and get says
-// what to do. Method: a server of the test's own with an installation and its hot standby; commands on both, as processes; verify once
+// Goal: on a replica verify says that it is one and what to do, and does not try to play there; inquire and list answer, and what
+// changes something or reads who looks says what to do. Method: a server of the test's own with an installation and its hot standby; commands on both, as processes; verify once
 // more when the standby is the primary.
 func TestVerifyReplica(t *testing.T) {
 	t.Parallel()
@@ -48,9 +48,15 @@ func TestVerifyReplica(t *testing.T) {
 			t.Errorf("%s on a replica: exit code %d, %s%s", args[0], got.code, got.stdout, got.stderr)
 		}
 	}
-	if got := b.run(t.Context(), "get", "customer:43", "--operator", "JDOE"); got.code != exitError ||
-		!strings.Contains(got.stderr, applock.ErrReadOnly.Error()) {
-		t.Errorf("get on a replica: exit code %d, %s", got.code, got.stderr)
+	for _, args := range [][]string{
+		{"get", "customer:43", "--operator", "JDOE"},
+		{"see", "customer:42", "--operator", "BROWN", "--state", "viewing", "--client", "tab"}, // presence is in a table that a standby does not have
+		{"viewers"},
+		{"ask", "customer:42", "--operator", "BROWN", "--client", "tab"},
+	} {
+		if got := b.run(t.Context(), args...); got.code != exitError || !strings.Contains(got.stderr, applock.ErrReadOnly.Error()) {
+			t.Errorf("%s on a replica: exit code %d, %s", args[0], got.code, got.stderr)
+		}
 	}
 	promote(t, b.dsn)
 	b.checkGreen(t)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -211,7 +212,12 @@ func newLaboratory(t *testing.T, product string, seed uint64) *laboratory {
 		l.place.DSN, l.disk = l.server.dsn, &l.server.disk
 	}
 	l.kinds = l.possible()
-	if _, err := migrate.Up(t.Context(), testclient.Open(t, l.place.DSN, "", nil), migrate.UpRequest{}); err != nil {
+	client := testclient.Open(t, l.place.DSN, "", nil)
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	policy := applock.Policy{Type: objectType, DefaultTTL: givenSeconds * time.Second}
+	if err := client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: policy, Actor: "faults"}); err != nil {
 		t.Fatal(err)
 	}
 	return l

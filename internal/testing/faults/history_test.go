@@ -46,12 +46,20 @@ func TestHistoriesByHand(t *testing.T) {
 		o.Until = 2_000_000
 		return o
 	}
+	given := func(fence int64) operation {
+		return operation{Kind: kindGive, Operator: "X", To: "Y", Fence: fence, TTL: ttl, Answer: answerGiven}
+	}
 	with := func(o operation, fate string) operation { o.Fate = fate; return o }
 	for name, c := range map[string]struct {
 		can     bool
 		split   bool
 		history []operation
 	}{
+		"given, and then a greater fence":      {true, false, []operation{at(0, get("X", 1)), at(5, given(1)), at(9, seen("Y", 2, 1_005_000))}},
+		"given, and the fence has not grown":   {false, false, []operation{at(0, get("X", 1)), at(5, given(1)), at(9, seen("Y", 1, 1_005_000))}},
+		"given, and held by both":              {false, false, []operation{at(0, get("X", 1)), at(5, given(1)), at(9, seen("X", 1, 1_000_000))}},
+		"given, of another grant":              {false, false, []operation{at(0, get("X", 2)), at(5, given(1))}},
+		"given, and then refused to the giver": {true, false, []operation{at(0, get("X", 1)), at(5, given(1)), at(9, with(given(1), fateUnknown)), at(12, seen("Y", 2, 1_005_000))}},
 		"one after the other":                  {true, false, []operation{at(0, get("X", 1)), at(1001, get("Y", 2))}},
 		"two at a time":                        {false, false, []operation{at(0, get("X", 1)), at(900, get("Y", 2))}},
 		"lost in a crash":                      {false, false, []operation{at(0, get("X", 1)), at(500, nobody)}},

@@ -13,6 +13,7 @@ const (
 	kindGet      = "get"
 	kindRelease  = "release"
 	kindTransfer = "transfer"
+	kindGive     = "give" // to one who has asked for it just before
 	kindAssert   = "assert"
 	kindRenew    = "renew"
 	kindInquire  = "inquire"
@@ -28,6 +29,8 @@ const (
 	answerReleased    = "RELEASED"
 	answerFree        = "FREE"
 	answerTransferred = "TRANSFERRED"
+	answerGiven       = "GIVEN" // which does not tell the new fence
+	answerGone        = "GONE"  // nobody asks any more
 	answerAsserted    = "ASSERTED"
 	answerRefused     = "REFUSED"
 )
@@ -51,7 +54,7 @@ type operation struct {
 	Kind     string `json:"kind"`
 	Object   string `json:"object"`
 	Operator string `json:"operator,omitempty"`
-	To       string `json:"to,omitempty"`    // of a transfer
+	To       string `json:"to,omitempty"`    // of a transfer, and who has asked for it
 	Fence    int64  `json:"fence,omitempty"` // that the call names
 	TTL      int64  `json:"ttl,omitempty"`   // in microseconds
 
@@ -165,6 +168,13 @@ func (r rules) answered(s lock, o operation) (lock, bool) {
 	case answerTransferred:
 		after := lock{Owner: o.To, Fence: o.Granted, Floor: s.floor(), Soonest: o.Expires, Latest: o.Expires}
 		return after, s.Owner == o.Operator && r.live(s, o) && o.Granted > s.floor() && r.ttl(o)
+	case answerGiven:
+		after := lock{Owner: o.To, Floor: max(s.floor(), o.Fence), Soonest: o.Expires, Latest: o.Expires}
+		return after, r.holds(s, o) && r.live(s, o) && r.ttl(o)
+	case answerGone:
+		after := s
+		after.Fence = o.Fence
+		return after, r.holds(s, o) && r.live(s, o)
 	case answerRenewed:
 		return r.renewed(s, o)
 	case answerReleased:
@@ -253,6 +263,10 @@ func (r rules) guess(s lock, o operation) []lock {
 	case kindTransfer:
 		if s.Owner == o.Operator && r.live(s, o) {
 			after = append(after, lock{Owner: o.To, Floor: s.floor(), Soonest: soonest, Latest: latest})
+		}
+	case kindGive:
+		if r.holds(s, o) && r.live(s, o) {
+			after = append(after, lock{Owner: o.To, Floor: max(s.floor(), o.Fence), Soonest: soonest, Latest: latest})
 		}
 	case kindRelease:
 		if r.holds(s, o) {

@@ -241,6 +241,10 @@ func (s statement) call(ctx context.Context, o *operation) error {
 		row, err = s.row(ctx, "release_appl_lock_row", objectType, o.Object, o.Operator, fence, nil, nil)
 	case kindTransfer:
 		row, err = s.row(ctx, "transfer_appl_lock_row", objectType, o.Object, o.Operator, o.To, nil, ttl, nil, nil)
+	case kindGive:
+		if _, err = s.row(ctx, "ask_appl_lock_row", objectType, o.Object, o.To, nil, givenClient, nil, nil); err == nil {
+			row, err = s.row(ctx, "answer_appl_lock_row", objectType, o.Object, o.Operator, fence, o.To, givenClient, "GIVE", nil)
+		}
 	case kindAssert:
 		_, err = s.row(ctx, "assert_appl_lock_row", objectType, o.Object, o.Operator, fence)
 		switch {
@@ -420,6 +424,13 @@ func (f *facade) begin(ctx context.Context) (calls, func(bool) error, error) {
 
 func (f *facade) call(ctx context.Context, o *operation) error { return verbs{f.client}.call(ctx, o) }
 
+const (
+	// givenClient is the program of all who ask.
+	givenClient = "tab"
+	// givenSeconds is how long what was given lasts at first, by the policy.
+	givenSeconds = 1
+)
+
 // verbs calls the façade.
 type verbs struct{ client *applock.Client }
 
@@ -435,6 +446,8 @@ func (v verbs) call(ctx context.Context, o *operation) error {
 		grant, err = v.client.Transfer(ctx, applock.TransferRequest{
 			Object: object, From: o.Operator, To: applock.Owner{Operator: o.To}, TTL: ttl,
 		})
+	case kindGive:
+		grant, err = v.give(ctx, *o)
 	case kindRenew:
 		grant, err = v.client.Renew(ctx, applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)}, ttl)
 	case kindRelease:
@@ -465,6 +478,20 @@ func (v verbs) call(ctx context.Context, o *operation) error {
 	return nil
 }
 
+// give asks for the object, whatever that is answered, and gives it.
+func (v verbs) give(ctx context.Context, o operation) (applock.Grant, error) {
+	object := applock.Object{Type: objectType, ID: o.Object}
+	_, err := v.client.Ask(ctx, applock.AskRequest{Object: object, Owner: applock.Owner{Operator: o.To}, Client: givenClient})
+	if err != nil && !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
+		return applock.Grant{}, err
+	}
+	answered, err := v.client.Answer(ctx, applock.AnswerRequest{
+		Key:   applock.Key{Object: object, Operator: o.Operator, Fence: applock.Fence(o.Fence)},
+		Asker: o.To, Client: givenClient, Answer: applock.AnswerGive,
+	})
+	return applock.Grant{Outcome: answered.Outcome, ExpiresAt: answered.ExpiresAt}, err
+}
+
 // refusal takes the answer from an error that is one.
 func (o *operation) refusal(err error) error {
 	var held *applock.HeldError
@@ -482,6 +509,9 @@ func (o *operation) refusal(err error) error {
 		return nil
 	case errors.Is(err, applock.ErrNotHeld):
 		o.Answer = answerFree
+		return nil
+	case errors.Is(err, applock.ErrNotAsking):
+		o.Answer = answerGone
 		return nil
 	}
 	return err

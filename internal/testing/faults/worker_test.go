@@ -155,7 +155,10 @@ func (c *client) next() operation {
 		}
 	case draw < 60:
 		o.Kind, o.To, o.TTL = kindTransfer, fmt.Sprintf("operator%d", c.random.IntN(4)), 1e6
-	case draw < 70 && known:
+	case draw < 65 && known:
+		other := (c.random.IntN(3) + 1 + int(o.Operator[len(o.Operator)-1]-'0')) % 4
+		o.Kind, o.Fence, o.To, o.TTL = kindGive, seen.Granted, fmt.Sprintf("operator%d", other), givenSeconds*1e6
+	case draw < 72 && known:
 		o.Kind, o.Fence = kindAssert, seen.Granted
 	case draw < 80 && known:
 		o.Kind, o.Fence, o.TTL = kindRenew, seen.Granted, 1e6
@@ -265,7 +268,7 @@ func (c *client) transact(s session) error {
 // changes reports whether the answer is that of a change.
 func (o operation) changes() bool {
 	switch o.Answer {
-	case answerAcquired, answerRenewed, answerTransferred, answerReleased:
+	case answerAcquired, answerRenewed, answerTransferred, answerGiven, answerReleased:
 		return true
 	}
 	return false

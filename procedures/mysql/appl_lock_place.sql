@@ -20,7 +20,7 @@ CREATE PROCEDURE appl_lock_place(
     OUT p_place BIGINT
 )
 COMMENT 'Internal to applock: where a request stands on a page of inbox_appl_locks.'
-READS SQL DATA
+MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     SELECT COUNT(*)

@@ -146,6 +146,10 @@ func TestGrants(t *testing.T) {
 		"answer":       "CALL applock.answer_appl_lock('customer', '1', 'JDOE', 1, 'BROWN', NULL, 'NO', NULL)",
 		"answer row":   "SELECT * FROM applock.answer_appl_lock_row('customer', '1', 'JDOE', 1, 'BROWN', NULL, 'NO', NULL)",
 		"asking":       "SELECT * FROM applock.appl_lock_asking",
+		"see":          "SELECT * FROM applock.see_appl_lock('customer', '1', 'JDOE', '', 'p1', 'EDITING', NULL)",
+		"viewers":      "SELECT * FROM applock.appl_lock_viewers",
+		"presence":     "SELECT * FROM applock.appl_lock_viewer",
+		"look":         "INSERT INTO applock.appl_lock_viewers (object_type) VALUES ('customer')",
 		"requests":     "SELECT * FROM applock.appl_lock_ask",
 		"permit":       "SELECT * FROM applock.get_appl_lock_permit('customer', '1', 1, 'JDOE', '', NULL)",
 		"poll":         "SELECT * FROM applock.poll_appl_locks('p1', NULL)",
@@ -188,12 +192,12 @@ func TestGrants(t *testing.T) {
 	operator := []string{
 		"get", "get row", "release", "note", "inquire", "list", "serialize", "version",
 		"announce", "announce row", "retract", "permit", "poll", "waiters", "history", "policies", "inbox", "renew", "releases",
-		"ask", "ask row", "answer", "answer row", "asking",
+		"ask", "ask row", "answer", "answer row", "asking", "see", "viewers",
 	}
 	for role, allowed := range map[string][]string{
 		"operator":      operator,
 		"supervisor":    append([]string{"transfer", "take", "take row", "transfers", "stats"}, operator...),
-		"auditor":       {"inquire", "list", "waiters", "asking", "history", "stats", "policies", "version"},
+		"auditor":       {"inquire", "list", "waiters", "asking", "viewers", "history", "stats", "policies", "version"},
 		"administrator": {"set", "set row", "drop", "purge events", "policies", "history", "version"},
 		"janitor":       {"purge", "stats", "version"},
 		"nobody":        nil,

@@ -22,6 +22,16 @@ const (
 		SELECT 'customer', n, 'JDOE', '', n, now() - interval '90 d', now() - interval '90 d', 3600, now() + $2::interval FROM generate_series(1, $1::int) AS n`
 	fillWaiters = `INSERT INTO applock.appl_lock_waiter
 		SELECT 'customer', n, 'ASMITH', '', 'p' || n % 20, now() - interval '90 d', NULL, now() + $2::interval, 'JDOE' FROM generate_series(1, $1::int) AS n`
+	// fillPresence has somebody look at each object and ask for it.
+	fillPresence = `WITH viewers AS (
+			INSERT INTO applock.appl_lock_viewer
+			SELECT 'customer', n, 'BROWN', '', 'tab', 'VIEWING', now(), now(), now() + interval '1 hour' FROM generate_series(1, 20000) AS n
+			ON CONFLICT DO NOTHING
+		)
+		INSERT INTO applock.appl_lock_ask
+			(object_type, object_id, operator_id, department_id, client_id, message, since_ts, expires_ts, holder_id, fence, shown_ts, answer, answer_reason)
+		SELECT 'customer', n, 'BROWN', '', 'tab', '', now(), now() + interval '1 hour', 'JDOE', n, now(), '', '' FROM generate_series(1, 20000) AS n
+		ON CONFLICT DO NOTHING`
 	live, expired = "1 hour", "-60 d"
 	analyze       = "VACUUM (ANALYZE) applock.appl_lock, applock.appl_lock_waiter"
 )
@@ -79,7 +89,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 			dsn := testdb.Postgres(t)
 			newPlace(t, dsn)
 			e := newExplained(t, dsn)
-			for _, table := range []string{"appl_lock", "appl_lock_waiter"} {
+			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer"} {
 				call(t, e.pool, "ALTER TABLE applock."+table+" SET (autovacuum_enabled = off)")
 			}
 			prepare(t, e.pool)
@@ -212,6 +222,9 @@ func measuredCalls(t *testing.T) []measuredCall {
 	return []measuredCall{
 		{"poll", perRow * plannedGrants, "SELECT * FROM applock.poll_appl_locks('p1', 10000)", nil, ""},
 		{"inbox", 16 * plannedRows, "SELECT * FROM applock.inbox_appl_locks('JDOE', NULL, 10000)", nil, ""},
+		{"see", once, "SELECT * FROM applock.see_appl_lock('customer', '1', 'JDOE', NULL, 'tab', 'EDITING', NULL)", nil, fillPresence},
+		{"ask", once, "SELECT * FROM applock.ask_appl_lock_row('customer', '1', 'BROWN', NULL, 'tab', '', NULL)", nil, fillPresence},
+		{"answer", once, "SELECT * FROM applock.answer_appl_lock_row('customer', '1', 'JDOE', 1, 'BROWN', NULL, 'LATER', NULL)", nil, fillPresence},
 		{"permit", perRow*plannedGrants + once, "SELECT * FROM applock.get_appl_lock_permit('room', 'desk', $1, 'JDOE', '', 60)", []any{plannedGrants}, ""},
 		{"renew", perRow*plannedGrants + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants...)}, ""},
 		{"renew one", perRow + once, "SELECT * FROM applock.renew_appl_locks($1)", []any{document(t, grants[0])}, ""},

@@ -18,7 +18,8 @@ import (
 func internalRoutines() []string {
 	return []string{
 		"appl_lock_begin", "appl_lock_end", "appl_lock_enter", "appl_lock_holder", "appl_lock_inside", "appl_lock_key", "appl_lock_look",
-		"appl_lock_move", "appl_lock_move_page", "appl_lock_number", "appl_lock_policy", "appl_lock_record", "appl_lock_refuse", "appl_lock_release",
+		"appl_lock_move", "appl_lock_move_page", "appl_lock_number", "appl_lock_place",
+		"appl_lock_policy", "appl_lock_record", "appl_lock_refuse", "appl_lock_release",
 		"appl_lock_text", "appl_lock_unask", "get_appl_lock_check", "get_appl_lock_insert", "get_appl_lock_late", "get_appl_lock_tell", "renew_appl_locks_tell",
 	}
 }

@@ -125,7 +125,7 @@ func nothingForbidden(r sqlRoutine, i int) string {
 
 // passesOver tells of a step that it only looks for what may be changed, and that the next call finds what it does not.
 func passesOver(r sqlRoutine, i int) bool {
-	return r.isOneOf("inbox_appl_locks") && r.steps[i].verb() == "for"
+	return r.isOneOf("inbox_appl_locks", "see_appl_lock") && r.steps[i].verb() == "for"
 }
 
 // block returns the verbs of the compound statement that a step stands in.
@@ -421,6 +421,7 @@ func requestConditions(r sqlRoutine, key string) []string {
 		},
 		"answer_appl_lock": {asker + " AND (v_client_id IS NULL OR client_id = v_client_id) AND expires_ts > v_now", asker},
 		"inbox_appl_locks": {candidate + " AND fence = c_fence AND shown_ts IS NULL"},
+		"see_appl_lock":    {key + " AND operator_id = c_operator_id AND client_id = c_client_id AND fence = c_fence AND shown_ts IS NOT NULL"},
 		"purge_appl_locks": {
 			"object_type = c_request_type AND object_id = c_request_id AND operator_id = c_request_operator" +
 				" AND client_id = c_request_client AND expires_ts = c_request_expires",

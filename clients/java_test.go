@@ -74,11 +74,11 @@ func TestJavaLibrary(t *testing.T) {
 // clients/java/package has made.
 func TestJavaArtifacts(t *testing.T) {
 	t.Parallel()
-	repository := filepath.Join(testdb.Clients(t), "java/repository/io/github/applock")
+	repository, version := filepath.Join(testdb.Clients(t), "java/repository/io/github/applock"), packageVersion(t)
 	for artifact, module := range map[string]string{
 		"applock-core": "io.github.applock", "applock-spring": "io.github.applock.spring", "applock-shedlock": "io.github.applock.shedlock",
 	} {
-		base := filepath.Join(repository, artifact, "0.1.0", artifact+"-0.1.0")
+		base := filepath.Join(repository, artifact, version, artifact+"-"+version)
 		classes := strings.ReplaceAll(module, ".", "/") + "/"
 		for suffix, files := range map[string][]string{
 			".jar":         {"META-INF/LICENSE", classes + "package-info.class"},
@@ -97,7 +97,7 @@ func TestJavaArtifacts(t *testing.T) {
 			}
 		}
 	}
-	parent, err := os.ReadFile(filepath.Join(repository, "applock-parent/0.1.0/applock-parent-0.1.0.pom"))
+	parent, err := os.ReadFile(filepath.Join(repository, "applock-parent", version, "applock-parent-"+version+".pom"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,17 +133,33 @@ func openHandle(dsn string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-func (p place) tables() []string {
-	if p.product == onPostgres {
-		return []string{"applock.appl_lock", "applock.appl_lock_waiter", "applock.appl_lock_event", "applock.appl_lock_policy"}
-	}
-	return []string{"appl_lock", "appl_lock_waiter", "appl_lock_event", "appl_lock_policy"}
+// table is one of those that the operations write to, with its columns of time.
+type table struct {
+	name  string
+	times []string
 }
 
-// empty removes all locks, waiters and events.
+func (p place) tables() []table {
+	tables := []table{
+		{"appl_lock", []string{"acquired_ts", "lock_ts", "expires_ts", "released_ts"}},
+		{"appl_lock_waiter", []string{"since_ts", "until_ts", "expires_ts"}},
+		{"appl_lock_ask", []string{"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts"}},
+		{"appl_lock_viewer", []string{"since_ts", "seen_ts", "expires_ts"}},
+		{"appl_lock_event", []string{"event_ts"}},
+		{"appl_lock_policy", nil},
+	}
+	if p.product == onPostgres {
+		for i := range tables {
+			tables[i].name = "applock." + tables[i].name
+		}
+	}
+	return tables
+}
+
+// empty removes all locks, waiters, requests, viewers, events and policies.
 func (p place) empty(ctx context.Context) error {
 	for _, table := range p.tables() {
-		if _, err := p.handle.ExecContext(ctx, "DELETE FROM "+table); err != nil {
+		if _, err := p.handle.ExecContext(ctx, "DELETE FROM "+table.name); err != nil {
 			return err
 		}
 	}
@@ -156,14 +172,15 @@ func (p place) advance(ctx context.Context, duration time.Duration) error {
 	if p.product == onPostgres {
 		interval = fmt.Sprintf("INTERVAL '%d microseconds'", duration.Microseconds())
 	}
-	columns := [][]string{{"acquired_ts", "lock_ts", "expires_ts", "released_ts"}, {"since_ts", "until_ts", "expires_ts"}, {"event_ts"}}
-	for i, times := range columns {
-		table := p.tables()[i] // the others have none
+	for _, table := range p.tables() {
+		if len(table.times) == 0 {
+			continue
+		}
 		var changes []string
-		for _, column := range times {
+		for _, column := range table.times {
 			changes = append(changes, fmt.Sprintf("%s = %s - %s", column, column, interval))
 		}
-		if _, err := p.handle.ExecContext(ctx, "UPDATE "+table+" SET "+strings.Join(changes, ", ")); err != nil {
+		if _, err := p.handle.ExecContext(ctx, "UPDATE "+table.name+" SET "+strings.Join(changes, ", ")); err != nil {
 			return err
 		}
 	}

@@ -120,7 +120,7 @@ func (p *process) executor() scenario.Executor {
 	call, read := p.caller(), contract.Views(p.read)
 	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
 		answer, err := call(ctx, operation, args)
-		if errors.Is(err, scenario.ErrNotOffered) && slices.Contains([]string{"list", "waiters", "events", "policies", "stats"}, operation) {
+		if errors.Is(err, scenario.ErrNotOffered) && slices.Contains([]string{"list", "waiters", "asking", "viewers", "events", "policies", "stats"}, operation) {
 			return read(ctx, operation, args)
 		}
 		return answer, err
@@ -158,11 +158,11 @@ func (p *process) read(_ context.Context, view db.View, args scenario.Args) ([]m
 	return result, nil
 }
 
-// pageKey is what pages of a view go by. A waiter's or viewer's department does not tell it from others.
+// pageKey is what pages of a view go by. The department of who waits, asks or looks does not tell it from others.
 func pageKey(view db.View) []string {
 	var key []string
 	for _, column := range view.Columns[:view.Key] {
-		isPerson := view.Name == "appl_lock_waiting" || view.Name == "appl_lock_viewers"
+		isPerson := slices.Contains([]string{"appl_lock_waiting", "appl_lock_asking", "appl_lock_viewers"}, view.Name)
 		if !isPerson || column.Name != "department_id" {
 			key = append(key, column.Name)
 		}

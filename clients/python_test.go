@@ -31,23 +31,23 @@ func TestPythonLibrary(t *testing.T) {
 func TestPythonPackage(t *testing.T) {
 	t.Parallel()
 	testdb.Clients(t)
-	before, out := filesBelow(t, "python"), t.TempDir()
+	before, out, name := filesBelow(t, "python"), t.TempDir(), "applock-"+packageVersion(t)
 	if output, err := exec.CommandContext(t.Context(), "python/package", out).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	if want := []string{"applock-0.1.0-py3-none-any.whl", "applock-0.1.0.tar.gz"}; !slices.Equal(filesBelow(t, out), want) {
+	if want := []string{name + "-py3-none-any.whl", name + ".tar.gz"}; !slices.Equal(filesBelow(t, out), want) {
 		t.Errorf("built %q, want %q", filesBelow(t, out), want)
 	}
 	if after := filesBelow(t, "python"); !slices.Equal(before, after) {
 		t.Errorf("before building there were %q, and after it there are %q", before, after)
 	}
-	output, err := exec.CommandContext(t.Context(), "tar", "-tzf", filepath.Join(out, "applock-0.1.0.tar.gz")).Output()
+	output, err := exec.CommandContext(t.Context(), "tar", "-tzf", filepath.Join(out, name+".tar.gz")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"LICENSE", "README.md", "pyproject.toml", "src/applock/py.typed"} {
-		if !strings.Contains(string(output), "applock-0.1.0/"+name+"\n") {
-			t.Errorf("the sdist lacks %s", name)
+	for _, file := range []string{"LICENSE", "README.md", "pyproject.toml", "src/applock/py.typed"} {
+		if !strings.Contains(string(output), name+"/"+file+"\n") {
+			t.Errorf("the sdist lacks %s", file)
 		}
 	}
 }

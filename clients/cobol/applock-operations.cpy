@@ -257,6 +257,58 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
+      * Asks whoever holds it for it, with IN-MESSAGE. It is listed for
+      * 60 s, or until IN-WAIT-SECONDS are over, and 0 takes it back:
+      * call it in each heartbeat. GIVEN: the operator has it now.
+       ENTRY "APPLOCK-ASK" USING APPLOCK.
+           MOVE "ask_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-CLIENT-ID
+           MOVE IN-MESSAGE TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           MOVE IN-WAIT-SECONDS TO GIVEN-NUMBER
+           PERFORM ADD-NUMBER
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * Says IN-ANSWER to IN-ASKER-ID, who asks in IN-CLIENT-ID, or in
+      * whichever, for what IN-OPERATOR-ID holds by IN-FENCE.
+       ENTRY "APPLOCK-ANSWER" USING APPLOCK.
+           MOVE "answer_appl_lock_row" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-FENCE
+           MOVE IN-ASKER-ID TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM ADD-CLIENT-ID
+           MOVE IN-ANSWER TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           MOVE IN-REASON TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM CALL-FOR-ONE-ROW
+           GOBACK.
+
+      * Says that the operator looks at it, in the terminal or the
+      * browser tab IN-CLIENT-ID. APPLOCK-FETCH gets who else is there.
+      * It is listed for IN-TTL-SECONDS, 60 at most, and 45 when NULL:
+      * call it in each heartbeat of 15 s.
+       ENTRY "APPLOCK-SEE" USING APPLOCK.
+           MOVE "see_appl_lock" TO ROUTINE
+           PERFORM BEGIN-CALL
+           PERFORM ADD-OBJECT
+           PERFORM ADD-OPERATOR-ID
+           PERFORM ADD-DEPARTMENT-ID
+           PERFORM ADD-CLIENT-ID
+           MOVE IN-STATE TO GIVEN-TEXT
+           PERFORM ADD-TEXT
+           PERFORM ADD-TTL-SECONDS
+           PERFORM CALL-FOR-ROWS
+           GOBACK.
+
       * Lays down what holds for IN-OBJECT-TYPE; a NULL is none.
        ENTRY "APPLOCK-SET-POLICY" USING APPLOCK.
            MOVE "set_appl_lock_policy_row" TO ROUTINE
@@ -301,19 +353,17 @@
 
        ENTRY "APPLOCK-WAITING" USING APPLOCK.
            MOVE "appl_lock_waiting" TO ROUTINE
-           PERFORM BEGIN-READ
-           PERFORM FILTER-OBJECT-TYPE
-           PERFORM FILTER-OBJECT-ID
-           PERFORM FILTER-OPERATOR-ID
-           PERFORM FILTER-DEPARTMENT-ID
-           PERFORM KEY-OF-OBJECT
-           MOVE "operator_id" TO FILTER-COLUMN
-           MOVE IN-AFTER-OPERATOR-ID TO GIVEN-TEXT
-           PERFORM ADD-KEY
-           MOVE "client_id" TO FILTER-COLUMN
-           MOVE IN-AFTER-CLIENT-ID TO GIVEN-TEXT
-           PERFORM ADD-KEY
-           PERFORM READ-PAGE
+           PERFORM READ-PROGRAMS
+           GOBACK.
+
+       ENTRY "APPLOCK-ASKING" USING APPLOCK.
+           MOVE "appl_lock_asking" TO ROUTINE
+           PERFORM READ-PROGRAMS
+           GOBACK.
+
+       ENTRY "APPLOCK-VIEWERS" USING APPLOCK.
+           MOVE "appl_lock_viewers" TO ROUTINE
+           PERFORM READ-PROGRAMS
            GOBACK.
 
       * What IN-OPERATOR-ID did, lost or got, oldest first.
@@ -461,6 +511,22 @@
            MOVE "department_id" TO FILTER-COLUMN
            MOVE IN-DEPARTMENT-ID TO GIVEN-TEXT
            PERFORM ADD-FILTER.
+
+      * A page of those who wait, ask or look, each in a program.
+       READ-PROGRAMS.
+           PERFORM BEGIN-READ
+           PERFORM FILTER-OBJECT-TYPE
+           PERFORM FILTER-OBJECT-ID
+           PERFORM FILTER-OPERATOR-ID
+           PERFORM FILTER-DEPARTMENT-ID
+           PERFORM KEY-OF-OBJECT
+           MOVE "operator_id" TO FILTER-COLUMN
+           MOVE IN-AFTER-OPERATOR-ID TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           MOVE "client_id" TO FILTER-COLUMN
+           MOVE IN-AFTER-CLIENT-ID TO GIVEN-TEXT
+           PERFORM ADD-KEY
+           PERFORM READ-PAGE.
 
        KEY-OF-OBJECT.
            MOVE "object_type" TO FILTER-COLUMN
@@ -831,6 +897,7 @@
            END-EVALUATE
            EVALUATE OPERATION ALSO TRUE
                WHEN "take_appl_lock" ALSO APPLOCK-GRANTED
+               WHEN "ask_appl_lock" ALSO OUT-OUTCOME = "GIVEN"
                    MOVE OUT-HOLDER-ID TO OUT-FORMER-ID
                    MOVE OUT-HOLDER-DEPARTMENT-ID
                        TO OUT-FORMER-DEPARTMENT-ID
@@ -963,6 +1030,12 @@
                    MOVE COLUMN-TEXT TO OUT-PROGRAM
                WHEN "kind"
                    MOVE COLUMN-TEXT TO OUT-KIND
+               WHEN "state"
+                   MOVE COLUMN-TEXT TO OUT-STATE
+               WHEN "answer"
+                   MOVE COLUMN-TEXT TO OUT-ANSWER
+               WHEN "answer_reason"
+                   MOVE COLUMN-TEXT TO OUT-ANSWER-REASON
                WHEN "other_operator_id"
                    MOVE COLUMN-TEXT TO OUT-OTHER-OPERATOR-ID
                WHEN "other_department_id"

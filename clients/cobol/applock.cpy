@@ -29,6 +29,18 @@
                    88  IN-TO-OPERATOR-ID-NULL VALUE LOW-VALUES.
                10  IN-CLIENT-ID            PIC X(260) VALUE LOW-VALUES.
                    88  IN-CLIENT-ID-NULL   VALUE LOW-VALUES.
+      *        Who asks for what IN-OPERATOR-ID holds, and the answer:
+      *        GIVE, LATER or NO.
+               10  IN-ASKER-ID             PIC X(260) VALUE LOW-VALUES.
+                   88  IN-ASKER-ID-NULL    VALUE LOW-VALUES.
+               10  IN-ANSWER               PIC X(16) VALUE LOW-VALUES.
+                   88  IN-ANSWER-NULL      VALUE LOW-VALUES.
+      *        What the holder is to read.
+               10  IN-MESSAGE              PIC X(1024) VALUE LOW-VALUES.
+                   88  IN-MESSAGE-NULL     VALUE LOW-VALUES.
+      *        VIEWING, EDITING or IDLE; NULL when it leaves.
+               10  IN-STATE                PIC X(20) VALUE LOW-VALUES.
+                   88  IN-STATE-NULL       VALUE LOW-VALUES.
                10  IN-NOTE                 PIC X(1024) VALUE LOW-VALUES.
                    88  IN-NOTE-NULL        VALUE LOW-VALUES.
       *        Who does it, and why, for the history.
@@ -118,11 +130,12 @@
                10  OUT-OPERATOR-ID         PIC X(256).
                10  OUT-DEPARTMENT-ID       PIC X(256).
                10  OUT-CLIENT-ID           PIC X(256).
-      *        Who has it when it is refused; of a waiter, who has what
-      *        it waits for.
+      *        Who has it when it is refused or ASKED for; of a waiter
+      *        or a request, who has what that is for.
                10  OUT-HOLDER-ID           PIC X(256).
                10  OUT-HOLDER-DEPARTMENT-ID PIC X(256).
-      *        Who has lost it to APPLOCK-TAKE.
+      *        Who has lost it to APPLOCK-TAKE, or when it was GIVEN to
+      *        who asked.
                10  OUT-FORMER-ID           PIC X(256).
                10  OUT-FORMER-DEPARTMENT-ID PIC X(256).
                10  OUT-WAITED-SECONDS      PIC S9(18) COMP-5.
@@ -167,11 +180,20 @@
                10  OUT-TO-FENCE            PIC S9(18) COMP-5.
                10  OUT-REASON              PIC X(1020).
       *        Those of a notice, and of the event and the object.
+      *        TAKEN, HANDED, RELEASED, GIVEN and YIELDED are events;
+      *        AWAITED, LATER and DECLINED are how it is now. Of
+      *        APPLOCK-SEE: HOLDER, ASKER or VIEWER.
                10  OUT-KIND                PIC X(8).
                10  OUT-OTHER-OPERATOR-ID   PIC X(256).
                10  OUT-OTHER-DEPARTMENT-ID PIC X(256).
                10  OUT-SAFE-EVENT-ID       PIC S9(18) COMP-5.
+      *        Of a request; OUT-CLIENT-ID and OUT-FENCE are what
+      *        APPLOCK-ANSWER wants to know of it.
                10  OUT-MESSAGE             PIC X(1020).
+               10  OUT-ANSWER              PIC X(8).
+               10  OUT-ANSWER-REASON       PIC X(1020).
+      *        What a viewer does: VIEWING, EDITING or IDLE.
+               10  OUT-STATE               PIC X(8).
 
            05  APPLOCK-SQLSTATE            PIC X(5).
                88  APPLOCK-OK              VALUE "00000".

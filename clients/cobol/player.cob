@@ -103,6 +103,12 @@
                    PERFORM PLAY-RETRACT
                WHEN "poll_appl_locks"
                    PERFORM PLAY-POLL
+               WHEN "ask_appl_lock"
+                   PERFORM PLAY-ASK
+               WHEN "answer_appl_lock"
+                   PERFORM PLAY-ANSWER
+               WHEN "see_appl_lock"
+                   PERFORM PLAY-SEE
                WHEN "set_appl_lock_policy"
                    PERFORM PLAY-SET-POLICY
                WHEN "drop_appl_lock_policy"
@@ -117,6 +123,14 @@
                    PERFORM TAKE-FILTERS
                    CALL "APPLOCK-WAITING" USING APPLOCK
                    PERFORM PUT-WAITERS
+               WHEN "appl_lock_asking"
+                   PERFORM TAKE-FILTERS
+                   CALL "APPLOCK-ASKING" USING APPLOCK
+                   PERFORM PUT-ASKERS
+               WHEN "appl_lock_viewers"
+                   PERFORM TAKE-FILTERS
+                   CALL "APPLOCK-VIEWERS" USING APPLOCK
+                   PERFORM PUT-VIEWERS
                WHEN "appl_lock_history"
                    PERFORM TAKE-FILTERS
                    CALL "APPLOCK-HISTORY" USING APPLOCK
@@ -480,6 +494,126 @@
            END-PERFORM
            PERFORM END-ANSWER.
 
+       PLAY-ASK.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-DEPARTMENT-ID
+           MOVE FIELD(6) TO IN-CLIENT-ID
+           MOVE FIELD(7) TO IN-MESSAGE
+           IF FIELD(8) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(8)) TO IN-WAIT-SECONDS
+           END-IF
+           CALL "APPLOCK-ASK" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM PUT-OLD-OWNER
+               PERFORM PUT-FENCE
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-ANSWER.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           PERFORM TAKE-FENCE-FROM-5
+           MOVE FIELD(6) TO IN-ASKER-ID
+           MOVE FIELD(7) TO IN-CLIENT-ID
+           MOVE FIELD(8) TO IN-ANSWER
+           MOVE FIELD(9) TO IN-REASON
+           CALL "APPLOCK-ANSWER" USING APPLOCK
+           IF APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-FLAG-AND-OUTCOME
+               PERFORM PUT-OLD-OWNER
+               PERFORM PUT-EXPIRES-TS
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+           END-IF
+           PERFORM END-ANSWER.
+
+       PLAY-SEE.
+           PERFORM TAKE-OBJECT
+           MOVE FIELD(4) TO IN-OPERATOR-ID
+           MOVE FIELD(5) TO IN-DEPARTMENT-ID
+           MOVE FIELD(6) TO IN-CLIENT-ID
+           MOVE FIELD(7) TO IN-STATE
+           IF FIELD(8) NOT = LOW-VALUES
+               MOVE FUNCTION NUMVAL(FIELD(8)) TO IN-TTL-SECONDS
+           END-IF
+           CALL "APPLOCK-SEE" USING APPLOCK
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               MOVE OUT-KIND TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM PUT-VIEWER
+               MOVE OUT-MESSAGE TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PUT-VIEWERS.
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-OBJECT
+               PERFORM PUT-VIEWER
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PUT-VIEWER.
+           PERFORM PUT-OWNER
+           MOVE OUT-CLIENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-STATE TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-SINCE-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP
+           PERFORM PUT-SECONDS-LEFT.
+
+       PUT-ASKERS.
+           PERFORM FETCH-ROW
+           PERFORM UNTIL NOT APPLOCK-OK
+               PERFORM BEGIN-ROW
+               PERFORM PUT-OBJECT
+               PERFORM PUT-OWNER
+               MOVE OUT-CLIENT-ID TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-MESSAGE TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM PUT-WAIT
+               MOVE OUT-ANSWER TO PUT-VALUE
+               PERFORM PUT-TEXT
+               MOVE OUT-ANSWER-REASON TO PUT-VALUE
+               PERFORM PUT-TEXT
+               PERFORM PUT-HOLDER
+               PERFORM PUT-SECONDS-LEFT
+               PERFORM END-ROW
+               PERFORM FETCH-ROW
+           END-PERFORM
+           PERFORM END-ANSWER.
+
+       PUT-WAIT.
+           MOVE OUT-SINCE-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP
+           MOVE OUT-UNTIL-TS TO PUT-VALUE
+           PERFORM PUT-TIMESTAMP
+           MOVE OUT-WAITED-SECONDS TO PUT-NUMBER
+           PERFORM PUT-A-NUMBER.
+
+       PUT-HOLDER.
+           MOVE OUT-HOLDER-ID TO PUT-VALUE
+           PERFORM PUT-TEXT
+           MOVE OUT-HOLDER-DEPARTMENT-ID TO PUT-VALUE
+           PERFORM PUT-TEXT.
+
        PUT-WAITERS.
            PERFORM FETCH-ROW
            PERFORM UNTIL NOT APPLOCK-OK
@@ -488,16 +622,8 @@
                PERFORM PUT-OWNER
                MOVE OUT-CLIENT-ID TO PUT-VALUE
                PERFORM PUT-TEXT
-               MOVE OUT-SINCE-TS TO PUT-VALUE
-               PERFORM PUT-TIMESTAMP
-               MOVE OUT-UNTIL-TS TO PUT-VALUE
-               PERFORM PUT-TIMESTAMP
-               MOVE OUT-WAITED-SECONDS TO PUT-NUMBER
-               PERFORM PUT-A-NUMBER
-               MOVE OUT-HOLDER-ID TO PUT-VALUE
-               PERFORM PUT-TEXT
-               MOVE OUT-HOLDER-DEPARTMENT-ID TO PUT-VALUE
-               PERFORM PUT-TEXT
+               PERFORM PUT-WAIT
+               PERFORM PUT-HOLDER
                PERFORM PUT-SECONDS-LEFT
                PERFORM END-ROW
                PERFORM FETCH-ROW
@@ -784,9 +910,9 @@
            MOVE OUT-DEPARTMENT-ID TO PUT-VALUE
            PERFORM PUT-TEXT.
 
-      * Who has it when it is refused, or has lost it to a take.
+      * Who has it, or has lost it.
        PUT-OLD-OWNER.
-           IF APPLOCK-GRANTED
+           IF OUT-FORMER-ID NOT = SPACES
                MOVE OUT-FORMER-ID TO OUT-HOLDER-ID
                MOVE OUT-FORMER-DEPARTMENT-ID TO OUT-HOLDER-DEPARTMENT-ID
            END-IF

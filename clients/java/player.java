@@ -3,6 +3,7 @@ import io.github.applock.Answer;
 import io.github.applock.ApplLockException;
 import io.github.applock.ApplLocks;
 import io.github.applock.ApplObject;
+import io.github.applock.Asker;
 import io.github.applock.DerbyLocks;
 import io.github.applock.Filter;
 import io.github.applock.HeldLock;
@@ -13,6 +14,7 @@ import io.github.applock.LockChange;
 import io.github.applock.Owner;
 import io.github.applock.Permit;
 import io.github.applock.Policy;
+import io.github.applock.Presence;
 import io.github.applock.Renewal;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -132,6 +134,15 @@ class Player {
                 return changed(locks.releaseAll(a.get(0), a.get(2), a.get(3), page(a.get(1), a.subList(4, 8))));
             case "renew_appl_locks":
                 return renew(a);
+            case "ask_appl_lock":
+                return List.of(handed(locks.ask(object(a), new Owner(a.get(2), a.get(3)), a.get(4), a.get(5), seconds(a.get(6)))));
+            case "answer_appl_lock":
+                return List.of(answered(locks.answer(object(a), a.get(2), number(a.get(3)), a.get(4), a.get(5),
+                        oneOf(Asker.Reply.values(), "p_answer", a.get(6)), a.get(7))));
+            case "see_appl_lock":
+                return locks.see(object(a), new Owner(a.get(2), a.get(3)), a.get(4), oneOf(Presence.State.values(), "p_state", a.get(5)),
+                        seconds(a.get(6))).stream().<List<?>>map(p -> List.of(p.kind(), p.owner().operator(), p.owner().department(),
+                        p.client(), p.state(), p.since(), p.secondsLeft(), p.message())).toList();
             default:
                 return waiting(operation, a);
         }
@@ -202,6 +213,13 @@ class Player {
                 return locks.waiting(filter(a)).stream().<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(),
                         w.owner().operator(), w.owner().department(), w.client(), w.since(), w.until(), w.waitedSeconds(),
                         operator(w.holder()), department(w.holder()), w.secondsLeft())).toList();
+            case "appl_lock_asking":
+                return locks.asking(filter(a)).stream().<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(),
+                        w.owner().operator(), w.owner().department(), w.client(), w.message(), w.since(), w.until(), w.waitedSeconds(),
+                        w.answer(), w.answerReason(), operator(w.holder()), department(w.holder()), w.secondsLeft())).toList();
+            case "appl_lock_viewers":
+                return locks.viewers(filter(a)).stream().<List<?>>map(v -> List.of(v.object().type(), v.object().id(),
+                        v.owner().operator(), v.owner().department(), v.client(), v.state(), v.since(), v.secondsLeft())).toList();
             case "appl_lock_stats":
                 return locks.stats(filter(a)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
                         s.oldestSeconds(), s.nextExpirySeconds(), s.waiters(), s.longestWaitSeconds())).toList();
@@ -270,6 +288,12 @@ class Player {
 
     private static List<?> handed(Answer answer) {
         return granted(answer).subList(0, 8);
+    }
+
+    private static List<?> answered(Answer answer) {
+        List<Object> row = new ArrayList<>(handed(answer));
+        row.remove(5); // the fence, which is not told
+        return row;
     }
 
     private static List<?> ended(Answer answer) {
@@ -400,6 +424,14 @@ class Player {
             case "N" -> false;
             default -> throw new Unsayable(parameter);
         };
+    }
+
+    private static <T extends Enum<T>> T oneOf(T[] values, String parameter, String text) {
+        if (text == null) {
+            return null;
+        }
+        return Arrays.stream(values).filter(value -> value.name().equals(text.stripTrailing())).findFirst()
+                .orElseThrow(() -> new Unsayable(parameter));
     }
 
     private static boolean isSet(String parameter, String text) {

@@ -28,6 +28,8 @@ const OUTCOMES = {
 /** The columns of each view. The first ones, up to the bar, tell a row from all others. */
 const VIEWS = {
   appl_lock_live: "object_type object_id | operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note",
+  appl_lock_asking: "object_type object_id operator_id client_id | department_id message since_ts until_ts waited_seconds answer answer_reason"
+    + " holder_id holder_department_id seconds_left",
   appl_lock_viewers: "object_type object_id operator_id client_id | department_id state since_ts seconds_left",
   appl_lock_waiting: "object_type object_id operator_id client_id | department_id since_ts until_ts waited_seconds holder_id"
     + " holder_department_id seconds_left",
@@ -36,6 +38,12 @@ const VIEWS = {
   appl_lock_policies: "object_type | default_ttl_seconds longest_ttl_seconds take_reason_fl history_level presence_fl yield_after_seconds",
   appl_lock_stats: "object_type department_id | live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds",
 };
+
+/** The outcomes after which the other operator that is told is who had the object before. */
+const CHANGED_HANDS = new Set(["TAKEN", "GIVEN"]);
+
+/** The operations that tell of such a former holder. */
+const TELLS_FORMER = new Set(["take_appl_lock", "ask_appl_lock"]);
 
 const ERRORS = { LK001: InvalidArgumentError, LK002: LostError, LK003: ContentionError };
 
@@ -181,6 +189,21 @@ class Locks {
     return this.#rows("poll_appl_locks", { client, maxRows });
   }
 
+  async ask(objectType, objectId, operator, client, options) {
+    const { department, message, wait } = only(options, "department", "message", "wait");
+    return this.#answer("ask_appl_lock_row", { objectType, objectId, operator, department, client, message, wait });
+  }
+
+  async answer(objectType, objectId, operator, fence, asker, answer, options) {
+    const { client, reason } = only(options, "client", "reason");
+    return this.#answer("answer_appl_lock_row", { objectType, objectId, operator, fence, asker, client, answer, reason });
+  }
+
+  async see(objectType, objectId, operator, client, state, options) {
+    const { department, ttl } = only(options, "department", "ttl");
+    return this.#rows("see_appl_lock", { objectType, objectId, operator, department, client, state, ttl });
+  }
+
   async inbox(operator, options) {
     const { afterEventId, maxRows } = only(options, "afterEventId", "maxRows");
     return this.#rows("inbox_appl_locks", { operator, afterEventId, maxRows });
@@ -267,8 +290,8 @@ class Locks {
         ...(objectType === undefined ? {} : { objectType, objectId }),
         granted,
         outcome,
-        ...(oldOperator === undefined ? {} : { holder: granted ? null : other }),
-        ...(operation === "take_appl_lock" ? { former: granted ? other : null } : {}),
+        ...(oldOperator === undefined ? {} : { holder: CHANGED_HANDS.has(outcome) ? null : other }),
+        ...(TELLS_FORMER.has(operation) ? { former: CHANGED_HANDS.has(outcome) ? other : null } : {}),
         ...rest,
       };
     });

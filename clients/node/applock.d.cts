@@ -52,6 +52,11 @@ export interface TakeAnswer extends Granted {
   former: Person | null;
 }
 
+export interface AskAnswer extends Granted {
+  /** Who had it, when it was GIVEN. When it is ASKED, holder has it. */
+  former: Person | null;
+}
+
 export interface Permit extends Answer, Ending {
   /** The object id of the slot, for all other operations; null when all are taken. */
   slotId: string | null;
@@ -88,8 +93,9 @@ export interface Grant {
 }
 
 export interface Notice extends ObjectKey {
+  /** TAKEN, HANDED, RELEASED, GIVEN or YIELDED, which are events; AWAITED, LATER or DECLINED, which is how it is now. */
   kind: string;
-  /** 0 for AWAITED, which is no event. */
+  /** 0 for what is no event. */
   eventId: Whole;
   otherOperator: string;
   otherDepartment: string;
@@ -98,6 +104,28 @@ export interface Notice extends ObjectKey {
   reason: string;
   /** afterEventId of the next call. */
   safeEventId: Whole;
+  /** What somebody who asks has to say; empty unless it is a request. */
+  message: string;
+  /** The program of who asks, for answer; empty unless it is a request. */
+  client: string;
+  /** The operator's grant that is asked for, for answer; 0 unless it is a request. */
+  fence: Whole;
+}
+
+/** Somebody who has to do with an object. */
+export interface Presence extends Person {
+  /** HOLDER, also where that is the operator itself; ASKER or VIEWER, once for each other program. */
+  kind: string;
+  /** The browser tab or program; empty for HOLDER. */
+  client: string;
+  /** VIEWING, EDITING or IDLE; empty unless VIEWER. */
+  state: string;
+  /** The start of the grant, HOLDER; since when it asks or looks. */
+  sinceAt: Date;
+  /** Whole seconds to the end of the lock, HOLDER; until that one is not listed any more. */
+  secondsLeft: number;
+  /** What an ASKER has to say. */
+  message: string;
 }
 
 /** The rows of the views. */
@@ -105,6 +133,10 @@ export interface Views {
   appl_lock_live: ObjectKey & Lock & { ttlSeconds: number };
   appl_lock_waiting: ObjectKey & Person & {
     client: string; sinceAt: Date; untilAt: Date | null; waitedSeconds: number; holder: string; holderDepartment: string; secondsLeft: number;
+  };
+  appl_lock_asking: ObjectKey & Person & {
+    client: string; message: string; sinceAt: Date; untilAt: Date | null; waitedSeconds: number; answer: string; answerReason: string; holder: string;
+    holderDepartment: string; secondsLeft: number;
   };
   appl_lock_viewers: ObjectKey & Person & { client: string; state: string; sinceAt: Date; secondsLeft: number };
   appl_lock_history: ObjectKey & {
@@ -212,7 +244,34 @@ export class Locks {
   retract(objectType: string, objectId: Text, operator: Text, client: Text): Promise<void>;
   /** What a program waits for, the soonest to be free first. */
   poll(client: Text, options?: Options<{ maxRows: Whole }>): Promise<(ObjectKey & { freeInUs: number })[]>;
-  /** What others did with an operator's locks, and who waits for them. It may tell of an event twice, and never of none. */
+  /**
+   * Ask whoever holds it for it, in a browser tab or program that names itself. It is listed for 60 s, or until wait is over: ask again in
+   * each heartbeat. wait: 0 takes the request back. It is ASKED, WITHDRAWN or GIVEN: the operator has it now. It is not granted when it is
+   * FREE, or when the operator has it: OWN.
+   */
+  ask(
+    objectType: string, objectId: Text, operator: Text, client: Text, options?: Options<{ department: Text; message: string; wait: Whole }>,
+  ): Promise<AskAnswer>;
+  /**
+   * Answer who asks for what the operator holds by the grant fence, as a notice AWAITED has them. GIVE hands it over: GIVEN. LATER and NO are
+   * told: TOLD. It is not granted when it is HELD by another grant, FREE, or when the asker is GONE. Without client it is whichever.
+   */
+  answer(
+    objectType: string, objectId: Text, operator: Text, fence: Whole, asker: Text, answer: "GIVE" | "LATER" | "NO",
+    options?: Options<{ client: Text; reason: string }>,
+  ): Promise<HeldAnswer & Ending>;
+  /**
+   * Say that the operator looks at it in a browser tab, or with null that it leaves, and return who else is there: for each heartbeat of
+   * 15 s. It is listed for 45 s, or ttl, at most 60 s. It locks nothing, and the history is not told.
+   */
+  see(
+    objectType: string, objectId: Text, operator: Text, client: Text, state: "VIEWING" | "EDITING" | "IDLE" | null,
+    options?: Options<{ department: Text; ttl: Whole }>,
+  ): Promise<Presence[]>;
+  /**
+   * What others did with an operator's locks, who waits or asks for them, and how its requests were answered. It may tell of an event twice,
+   * and never of none.
+   */
   inbox(operator: Text, options?: Options<{ afterEventId: Whole; maxRows: Whole }>): Promise<Notice[]>;
   /** Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none. */
   setPolicy(objectType: string, options?: Options<{

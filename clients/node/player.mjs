@@ -181,6 +181,12 @@ async function play(connection, locks, lines, operation, a) {
     case "poll_appl_locks": return (await locks.poll(a[0], { maxRows: number(a[1]) })).map(Object.values);
     case "take_appl_lock":
       return [told(await locks.take(a[0], a[1], a[2], a[4], { department: a[3], expectedFence: number(a[5]), ttl: number(a[6]) }))];
+    case "ask_appl_lock":
+      return [told(await locks.ask(a[0], a[1], a[2], a[4], { department: a[3], message: a[5], wait: number(a[6]) }))];
+    case "answer_appl_lock":
+      return [told(await locks.answer(a[0], a[1], a[2], number(a[3]), a[4], a[6], { client: a[5], reason: a[7] }))];
+    case "see_appl_lock":
+      return (await locks.see(a[0], a[1], a[2], a[4], a[5], { department: a[3], ttl: number(a[6]) })).map(Object.values);
     case "inbox_appl_locks": return (await locks.inbox(a[0], { afterEventId: number(a[1]), maxRows: number(a[2]) })).map(Object.values);
     case "set_appl_lock_policy":
       return [decided(await locks.setPolicy(a[0], {

@@ -34,10 +34,15 @@ my %columns = (
     poll_appl_locks        => [qw(object_type object_id free_in_us)],
     set_appl_lock_policy    => [qw(granted ok_fl outcome)],
     drop_appl_lock_policy   => [qw(granted ok_fl outcome)],
+    ask_appl_lock    => [qw(granted ok_fl outcome old_operator_id old_department_id fence expires_ts seconds_left)],
+    answer_appl_lock => [qw(granted ok_fl outcome old_operator_id old_department_id expires_ts seconds_left)],
+    see_appl_lock    => [qw(kind operator_id department_id client_id state since_ts seconds_left message)],
     inbox_appl_locks =>
         [qw(kind event_id object_type object_id other_operator_id other_department_id event_ts seconds_left reason safe_event_id message client_id fence)],
     appl_lock_live    => [@lock, qw(fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note)],
     appl_lock_waiting => [@lock, qw(client_id since_ts until_ts waited_seconds holder_id holder_department_id seconds_left)],
+    appl_lock_asking  =>
+        [@lock, qw(client_id message since_ts until_ts waited_seconds answer answer_reason holder_id holder_department_id seconds_left)],
     appl_lock_viewers => [@lock, qw(client_id state since_ts seconds_left)],
     appl_lock_history => [qw(event_id event_ts object_type object_id event actor_id db_user program from_operator_id
         from_department_id to_operator_id to_department_id from_fence to_fence reason)],
@@ -75,6 +80,9 @@ my %play = (
     retract_appl_lock_waiter  => sub { $locks->retract(@_) },
     poll_appl_locks           => sub { $locks->poll($_[0], max_rows => $_[1]) },
     inbox_appl_locks          => sub { $locks->inbox($_[0], named([qw(after_event_id max_rows)], @_[ 1, 2 ])) },
+    ask_appl_lock    => sub { $locks->ask(@_[ 0 .. 2, 4 ], named([qw(department message wait)], @_[ 3, 5, 6 ])) },
+    answer_appl_lock => sub { $locks->answer(@_[ 0 .. 4, 6 ], client => $_[5], reason => $_[7]) },
+    see_appl_lock    => sub { $locks->see(@_[ 0 .. 2, 4, 5 ], department => $_[3], ttl => $_[6]) },
     set_appl_lock_policy => sub {
         $locks->set_policy($_[0], named([qw(default_ttl longest_ttl take_reason actor reason history presence yield_after)], @_[ 1 .. 8 ]));
     },
@@ -156,9 +164,9 @@ sub named {
     my ($names, @values) = @_;
     my %named;
     @named{@$names} = @values;
-    for my $flag (grep { defined $named{$_} } qw(new dry_run take_reason)) {
+    for my $flag (grep { defined $named{$_} } qw(new dry_run take_reason presence)) {
         # An empty text is false to Perl, and to the procedures only here and there. What is no flag stays none.
-        my %flags = (Y => 1, N => 0, $flag eq 'take_reason' ? () : ('' => 0));
+        my %flags = (Y => 1, N => 0, $flag =~ /^(take_reason|presence)\z/ ? () : ('' => 0));
         $named{$flag} = $flags{ $named{$flag} =~ s/ +\z//r } // "'$named{$flag}'";
     }
     return %named;

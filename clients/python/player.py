@@ -27,12 +27,15 @@ COLUMNS = {
     "transfer_appl_locks": ["object_type", "object_id", "outcome", *HOLDER, "fence", *END],
     "release_appl_locks": ["object_type", "object_id", "outcome", *HOLDER, "fence", *END],
     "renew_appl_locks": ["object_type", "object_id", "outcome", *HOLDER, *END],
+    "ask_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *END],
+    "answer_appl_lock": ["ok_fl", "outcome", *HOLDER, *END],
     "set_appl_lock_policy": ["ok_fl", "outcome"],
     "drop_appl_lock_policy": ["ok_fl", "outcome"],
 }
 FREE = dict(operator="", department="", fence=0, seconds_left=0, note="")
 FLAGS = {"new": "p_new_fl", "dry_run": "p_dry_run_fl", "take_reason": "p_take_reason_fl", "presence": "p_presence_fl"}
-VIEWS = ("appl_lock_live", "appl_lock_waiting", "appl_lock_viewers", "appl_lock_history", "appl_lock_policies", "appl_lock_stats")
+VIEWS = ("appl_lock_live", "appl_lock_waiting", "appl_lock_asking", "appl_lock_viewers", "appl_lock_history", "appl_lock_policies",
+         "appl_lock_stats")
 
 
 def connect(driver, **options):
@@ -202,6 +205,9 @@ class Player:
             case "take_appl_lock":
                 return locks.take(*a[:3], a[4], department=a[3], expected_fence=number(a[5]), ttl=number(a[6]))
             case "inbox_appl_locks": return locks.inbox(a[0], after_event_id=number(a[1]), max_rows=number(a[2]))
+            case "ask_appl_lock": return locks.ask(*a[:3], a[4], a[5], department=a[3], wait=number(a[6]))
+            case "answer_appl_lock": return locks.answer(*a[:3], number(a[3]), a[4], a[6], client=a[5], reason=a[7])
+            case "see_appl_lock": return locks.see(*a[:3], a[4], a[5], department=a[3], ttl=number(a[6]))
             case "set_appl_lock_policy":
                 return locks.set_policy(a[0], a[4], default_ttl=number(a[1]), longest_ttl=number(a[2]), take_reason={"Y": True, "N": False}.get(a[3], a[3]), reason=a[5],
                                         history=a[6], presence={"Y": True, "N": False}.get(a[7], a[7]), yield_after=number(a[8]))

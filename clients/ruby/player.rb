@@ -159,6 +159,10 @@ def play(connection, locks, operation, a)
   when "poll_appl_locks" then locks.poll(a[0], max_rows: number(a[1])).map(&:values)
   when "take_appl_lock"
     [row(locks.take(*a[0..2], reason: a[4], department: a[3], expected_fence: number(a[5]), ttl: number(a[6])))]
+  when "ask_appl_lock" then [row(locks.ask(*a[0..2], a[4], message: a[5], department: a[3], wait: number(a[6])))]
+  when "answer_appl_lock"
+    [row(locks.answer(*a[0..2], fence: number(a[3]), asker: a[4], client: a[5], answer: a[6], reason: a[7]))]
+  when "see_appl_lock" then locks.see(*a[0..2], a[4], a[5], department: a[3], ttl: number(a[6])).map(&:values)
   when "inbox_appl_locks"
     locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2])).map(&:values)
   when "set_appl_lock_policy"

@@ -24,10 +24,19 @@ applock_purge_history() { _applock_one "purged" purge_appl_lock_history_row 2 "$
 applock_announce() { _applock_one "ok_fl" announce_appl_lock_waiter_row 6 "$@"; }
 applock_retract() { _applock_one "ok_fl" retract_appl_lock_waiter_row 4 "$@"; }
 
+applock_answer() { _applock_one "ok_fl outcome holder holder_department expires_at seconds_left" answer_appl_lock_row 8 "$@"; }
+
+# Asks whoever holds it for it. It is listed for 60 s, or until the seconds of the last argument are over, and 0 takes it back: ask again in
+# each heartbeat. When it is ASKED, holder has it; when it is GIVEN, the operator has it now, and former and former_department had it.
+applock_ask() {
+    _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left" ask_appl_lock_row 7 "$@" || return
+    [[ ${lock[outcome]} != GIVEN ]] || _applock_former
+}
+
 # Takes it from whoever holds it: former and former_department are who has lost it.
 applock_take() {
     _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left" take_appl_lock_row 7 "$@" || return
-    lock[former]=${lock[holder]} lock[former_department]=${lock[holder_department]} lock[holder]= lock[holder_department]=
+    _applock_former
 }
 
 # Returns 0 when it is held, and lock says by whom: operator, department. It returns 1 when it is free, and lock is empty.
@@ -84,6 +93,15 @@ applock_renew() {
 }
 
 applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }
+
+# Says that an operator looks at an object, VIEWING, EDITING or IDLE, or \N: it leaves. It prints who else is there: kind, which is HOLDER,
+# ASKER or VIEWER, operator_id, department_id, client_id, state, since_ts, seconds_left, message. It is for each heartbeat of 15 s, since
+# the operator is listed for 45 s, or as many as the last argument says, at most 60. It locks nothing.
+applock_see() { _applock_rows "- - - - - ts - -" see_appl_lock 7 "$@"; }
+
+# What others did with an operator's locks, who waits or asks for them, and how its requests were answered. The first column is TAKEN, HANDED,
+# RELEASED, GIVEN or YIELDED for events, and AWAITED, LATER or DECLINED for how it is now. The last three are of a request: its message, and
+# the client_id and the fence that applock_answer wants.
 applock_inbox() { _applock_rows "- - - - - - ts - - - - - -" inbox_appl_locks 3 "$@"; }
 
 # applock_assert OBJECT_TYPE OBJECT_ID OPERATOR FENCE SQL runs the SQL in a transaction in which this grant stays live, and does
@@ -155,16 +173,20 @@ applock_read() {
 # The views: which columns tell a row from all others, and which are times or may be NULL.
 declare -gA _applock_key=(
     [appl_lock_live]="object_type object_id" [appl_lock_waiting]="object_type object_id operator_id client_id"
-    [appl_lock_viewers]="object_type object_id operator_id client_id"
+    [appl_lock_asking]="object_type object_id operator_id client_id" [appl_lock_viewers]="object_type object_id operator_id client_id"
     [appl_lock_history]=event_id [appl_lock_policies]=object_type [appl_lock_stats]="object_type department_id"
 )
 declare -gA _applock_kinds=(
     [appl_lock_live]="- - - - - ts ts ts - - -" [appl_lock_waiting]="- - - - - ts ts - - - -" [appl_lock_viewers]="- - - - - - ts -"
+    [appl_lock_asking]="- - - - - - ts ts - - - - - -"
     [appl_lock_history]="- ts - - - - - - - - - - - - -" [appl_lock_policies]="- null null - - - null" [appl_lock_stats]="- - - - - - - -"
 )
 
 declare -gA lock=()
 declare -ga holders=()
+
+# What the answer calls the holder is who had the object before.
+_applock_former() { lock[former]=${lock[holder]} lock[former_department]=${lock[holder_department]} lock[holder]= lock[holder_department]=; }
 
 _applock_is_psql() { [[ ${applock_client[0]##*/} == psql* ]]; }
 

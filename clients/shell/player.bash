@@ -130,6 +130,9 @@ play() {
     announce_appl_lock_waiter) one ok_fl applock_announce "$@" ;;
     retract_appl_lock_waiter) one ok_fl applock_retract "$@" ;;
     poll_appl_locks) many applock_poll "$@" ;;
+    ask_appl_lock) one "granted ok_fl outcome holder holder_department fence expires_at seconds_left" applock_ask "$@" ;;
+    answer_appl_lock) one "granted ok_fl outcome holder holder_department expires_at seconds_left" applock_answer "$@" ;;
+    see_appl_lock) many applock_see "$@" ;;
     set_appl_lock_policy) one "granted ok_fl outcome" applock_set_policy "$@" ;;
     drop_appl_lock_policy) one "granted ok_fl outcome" applock_drop_policy "$@" ;;
     inbox_appl_locks) many applock_inbox "$@" ;;

@@ -39,17 +39,22 @@ my %granted = (
 my %keys = (
     appl_lock_live     => [qw(object_type object_id)],
     appl_lock_waiting  => [qw(object_type object_id operator_id client_id)],
+    appl_lock_asking   => [qw(object_type object_id operator_id client_id)],
     appl_lock_viewers  => [qw(object_type object_id operator_id client_id)],
     appl_lock_history  => [qw(event_id)],
     appl_lock_policies => [qw(object_type)],
     appl_lock_stats    => [qw(object_type department_id)],
 );
 
+# The outcomes after which the other operator that is told is who had the object before, and the operations that tell of such a one.
+my %changed_hands = map { $_ => 1 } qw(TAKEN GIVEN);
+my %tells_former  = map { $_ => 1 } qw(take_appl_lock ask_appl_lock);
+
 my %dialects = (Pg => 'postgres', mysql => 'mysql', MariaDB => 'mysql');
 
-my %is_flag   = map { $_ => 1 } qw(new dry_run take_reason);
+my %is_flag   = map { $_ => 1 } qw(new dry_run take_reason presence);
 my %is_number = map { $_ => 1 }
-    qw(ttl fence expected_fence permits older_than wait after_event_id max_rows since_seconds default_ttl longest_ttl);
+    qw(ttl fence expected_fence permits older_than wait after_event_id max_rows since_seconds default_ttl longest_ttl yield_after);
 
 sub new {
     my ($class, $dbh, @more) = @_;
@@ -188,6 +193,25 @@ sub drop_policy {
     return $self->_one('drop_appl_lock_policy_row', $type, _named('drop_policy', \@more, qw(actor reason)));
 }
 
+sub ask {
+    my ($self, $type, $id, $operator, $client, @more) = @_;
+    my ($department, @rest) = _named('ask', \@more, qw(department message wait));
+    return $self->_one('ask_appl_lock_row', $type, $id, $operator, $department, $client, @rest);
+}
+
+sub answer {
+    my ($self, $type, $id, $operator, $fence, $asker, $answer, @more) = @_;
+    my ($client, $reason) = _named('answer', \@more, qw(client reason));
+    $fence = _checked('answer', 'fence', $fence);
+    return $self->_one('answer_appl_lock_row', $type, $id, $operator, $fence, $asker, $client, $answer, $reason);
+}
+
+sub see {
+    my ($self, $type, $id, $operator, $client, $state, @more) = @_;
+    my ($department, $ttl) = _named('see', \@more, qw(department ttl));
+    return map { _locked($_) } $self->_call('see_appl_lock', $type, $id, $operator, $department, $client, $state, $ttl);
+}
+
 sub inbox {
     my ($self, $operator, @more) = @_;
     return map { _locked($_) } $self->_call('inbox_appl_locks', $operator, _named('inbox', \@more, qw(after_event_id max_rows)));
@@ -276,8 +300,9 @@ sub _answer {
     my ($flag, $operator, $department) = delete @$row{qw(ok_fl old_operator_id old_department_id)};
     $row->{granted} = _granted($operation, $row->{outcome});
     my $other = length $operator ? _locked({ operator => $operator, department => $department }) : undef;
-    $row->{holder} = $row->{granted} ? undef  : $other if defined $operator;
-    $row->{former} = $row->{granted} ? $other : undef  if $operation eq 'take_appl_lock';
+    my $is_former = $changed_hands{ $row->{outcome} };
+    $row->{holder} = $is_former ? undef  : $other if defined $operator;
+    $row->{former} = $is_former ? $other : undef  if $tells_former{$operation};
     $row->{expires_at} = delete $row->{expires_ts} if exists $row->{expires_ts};
     return _locked($row, 'Applock::Answer');
 }
@@ -491,7 +516,7 @@ All are an C<Applock::Error>, which is also what says that the database is older
 
 =head1 METHODS
 
-Numbers of seconds are whole; C<new>, C<dry_run> and C<take_reason> are 1 or 0. What may be left out is named.
+Numbers of seconds are whole; C<new>, C<dry_run>, C<take_reason> and C<presence> are 1 or 0. What may be left out is named.
 
 =over
 
@@ -550,13 +575,36 @@ ends. The second waits until no other transaction is inside, and stays inside un
 
 =item inbox($operator, after_event_id => , max_rows => )
 
-What others did with an operator's locks, and who waits for them. The next call passes the safe_event_id of any row.
+What others did with an operator's locks, who waits or asks for them, and how its own requests were answered. C<kind> of a row is
+C<TAKEN>, C<HANDED>, C<RELEASED>, C<GIVEN> or C<YIELDED>, which are events, or C<AWAITED>, C<LATER> or C<DECLINED>, which is how it is
+now. C<AWAITED> of a request has the C<message>, and with C<client_id> and C<fence> what C<answer> wants. The next call passes the
+C<safe_event_id> of any row.
+
+=item ask($type, $id, $operator, $client, message => , department => , wait => )
+
+Asks whoever holds an object for it, in the program or browser tab that calls itself C<$client>. It is listed for 60 s, or until
+C<wait> seconds are over: ask again in each heartbeat. C<< wait => 0 >> takes the request back. The outcome is C<ASKED>, and C<holder>
+has it; C<WITHDRAWN>; or C<GIVEN>: the operator has it now, and C<former> had it. The answer is false when it is C<FREE>, or when the
+operator has it: C<OWN>.
+
+=item answer($type, $id, $operator, $fence, $asker, $answer, client => , reason => )
+
+Answers who asks for what the operator holds by the grant C<$fence>, as the inbox's C<AWAITED> has them. C<GIVE> hands it over, and the
+outcome is C<GIVEN>; C<LATER> and C<NO> are told, C<TOLD>. The answer is false when it is C<HELD> by another grant, C<FREE>, or when the
+asker is C<GONE>. C<client> is the asker's; without it, it is whichever.
+
+=item see($type, $id, $operator, $client, $state, department => , ttl => )
+
+Says that an operator looks at an object, in the browser tab that calls itself C<$client>: C<VIEWING>, C<EDITING> or C<IDLE>, or
+C<undef>, it leaves. Returns a list of who else is there: C<kind>, which is C<HOLDER>, C<ASKER> or C<VIEWER>, C<operator_id>,
+C<department_id>, C<client_id>, C<state>, C<since_ts>, C<seconds_left> and C<message>. It is for each heartbeat of 15 s: the operator is
+listed for 45 s, or C<ttl> seconds, at most 60. It locks nothing, and the history is not told.
 
 =item read($view, COLUMN => VALUE, ..., since_seconds => , after => , max_rows => )
 
 One page of a view in the order of its key, behind the row C<after>.
 
-=item set_policy($type, default_ttl => , longest_ttl => , take_reason => , actor => , reason => , history => )
+=item set_policy($type, default_ttl => , longest_ttl => , take_reason => , actor => , reason => , history => , presence => , yield_after => )
 
 =item drop_policy($type, actor => , reason => )
 

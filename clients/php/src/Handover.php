@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Applock;
 
-/** The answer of transfer and take; former had what was taken. */
+/** The answer of transfer, take and ask; former had what was taken, or given to who asked. */
 final class Handover extends Answer
 {
     public function __construct(

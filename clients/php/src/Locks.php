@@ -21,11 +21,15 @@ final class Locks
     private const KEYS = [
         'appl_lock_live' => ['object_type', 'object_id'],
         'appl_lock_waiting' => ['object_type', 'object_id', 'operator_id', 'client_id'],
+        'appl_lock_asking' => ['object_type', 'object_id', 'operator_id', 'client_id'],
         'appl_lock_viewers' => ['object_type', 'object_id', 'operator_id', 'client_id'],
         'appl_lock_history' => ['event_id'],
         'appl_lock_policies' => ['object_type'],
         'appl_lock_stats' => ['object_type', 'department_id'],
     ];
+
+    /** The outcomes after which the other operator that is told is who had the object before. */
+    private const CHANGED_HANDS = ['TAKEN', 'GIVEN'];
 
     /** @internal */
     public readonly Connection $connection;
@@ -57,7 +61,7 @@ final class Locks
         bool|string|null $new = null,
     ): Grant {
         $row = $this->one('get_appl_lock_row', $type, $id, $operator, $department, $this->seconds('ttl', $ttl), $this->flag('new', $new));
-        return $this->answer(Grant::class, 'get_appl_lock', $row);
+        return $this->answered(Grant::class, 'get_appl_lock', $row);
     }
 
     /** Takes or renews one of so many permits. */
@@ -91,7 +95,7 @@ final class Locks
         ?string $reason = null,
     ): Change {
         $row = $this->one('release_appl_lock_row', $type, $id, $operator, $fence, $actor, $reason);
-        return $this->answer(Change::class, 'release_appl_lock', $row);
+        return $this->answered(Change::class, 'release_appl_lock', $row);
     }
 
     /** The lock on an object, or null when it is free. */
@@ -118,7 +122,7 @@ final class Locks
         ?string $reason = null,
     ): Handover {
         $row = $this->one('transfer_appl_lock_row', $type, $id, $from, $to, $department, $this->seconds('ttl', $ttl), $actor, $reason);
-        return $this->answer(Handover::class, 'transfer_appl_lock', $row);
+        return $this->answered(Handover::class, 'transfer_appl_lock', $row);
     }
 
     /** Takes it from whoever holds it, or from the grant $expectedFence only; the former holder reads why in its inbox. */
@@ -132,7 +136,7 @@ final class Locks
         int|float|\DateInterval|null $ttl = null,
     ): Handover {
         $row = $this->one('take_appl_lock_row', $type, $id, $operator, $department, $reason, $expectedFence, $this->seconds('ttl', $ttl));
-        return $this->answer(Handover::class, 'take_appl_lock', $row);
+        return $this->answered(Handover::class, 'take_appl_lock', $row);
     }
 
     /**
@@ -159,7 +163,7 @@ final class Locks
             'transfer_appl_locks', $from, $type, $to, $department, $this->seconds('ttl', $ttl), $actor, $reason, $afterType, $afterId, $maxRows,
             $this->flag('dryRun', $dryRun),
         );
-        return array_map(fn (array $row) => $this->answer(Changed::class, 'transfer_appl_locks', $row), $rows);
+        return array_map(fn (array $row) => $this->answered(Changed::class, 'transfer_appl_locks', $row), $rows);
     }
 
     /**
@@ -181,7 +185,7 @@ final class Locks
         $rows = $this->call(
             'release_appl_locks', $operator, $type, $actor, $reason, $afterType, $afterId, $maxRows, $this->flag('dryRun', $dryRun),
         );
-        return array_map(fn (array $row) => $this->answer(Changed::class, 'release_appl_locks', $row), $rows);
+        return array_map(fn (array $row) => $this->answered(Changed::class, 'release_appl_locks', $row), $rows);
     }
 
     /** Says why the operator holds it, for whoever asks; no note takes that back. */
@@ -192,7 +196,7 @@ final class Locks
         ?string $note,
         ?int $fence = null,
     ): Change {
-        return $this->answer(Change::class, 'note_appl_lock', $this->one('note_appl_lock_row', $type, $id, $operator, $fence, $note));
+        return $this->answered(Change::class, 'note_appl_lock', $this->one('note_appl_lock_row', $type, $id, $operator, $fence, $note));
     }
 
     /** Removes what has been free for so long, and returns how many rows that were. */
@@ -236,7 +240,7 @@ final class Locks
         $rows = $this->call(
             'renew_appl_locks', json_encode(array_map(fn (array $grant) => $this->document(...$grant), $grants), JSON_THROW_ON_ERROR),
         );
-        return array_map(fn (array $row) => $this->answer(Renewal::class, 'renew_appl_locks', $row), $rows);
+        return array_map(fn (array $row) => $this->answered(Renewal::class, 'renew_appl_locks', $row), $rows);
     }
 
     /** Lists an operator as waiting, in the program that calls itself $client. */
@@ -292,17 +296,76 @@ final class Locks
             $this->flag('takeReason', $takeReason), $actor, $reason, $history,
             $this->flag('presence', $presence), $this->seconds('yieldAfter', $yieldAfter),
         );
-        return $this->answer(Policy::class, 'set_appl_lock_policy', $row);
+        return $this->answered(Policy::class, 'set_appl_lock_policy', $row);
     }
 
     public function dropPolicy(?string $type, ?string $actor, ?string $reason = null): Policy
     {
-        return $this->answer(Policy::class, 'drop_appl_lock_policy', $this->one('drop_appl_lock_policy_row', $type, $actor, $reason));
+        return $this->answered(Policy::class, 'drop_appl_lock_policy', $this->one('drop_appl_lock_policy_row', $type, $actor, $reason));
     }
 
     /**
-     * What others did with an operator's locks, and who waits for them. The next call passes the safe_event_id of any row: it may
-     * tell of an event twice, and never of none.
+     * Asks whoever holds an object for it, in the program or browser tab that calls itself $client. It is listed for 60 s, or until $wait
+     * is over: ask again in each heartbeat. wait: 0 takes the request back. The outcome is ASKED, and ->holder has it; WITHDRAWN; or
+     * GIVEN: the operator has it now, and ->former had it. It is not granted when it is FREE, or when the operator has it: OWN.
+     */
+    public function ask(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?string $client,
+        ?string $message = null,
+        string|\Stringable|null $department = null,
+        int|float|\DateInterval|null $wait = null,
+    ): Handover {
+        $row = $this->one('ask_appl_lock_row', $type, $id, $operator, $department, $client, $message, $this->seconds('wait', $wait));
+        return $this->answered(Handover::class, 'ask_appl_lock', $row);
+    }
+
+    /**
+     * Answers $asker, who asks for what $operator holds by the grant $fence, as the inbox's AWAITED has them: GIVE hands it over, and the
+     * outcome is GIVEN; LATER and NO are told, TOLD. It is not granted when it is HELD by another grant, FREE, or when the asker is GONE.
+     * $client is the asker's; null is whichever.
+     */
+    public function answer(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?int $fence,
+        string|int|\Stringable|null $asker,
+        ?string $answer,
+        ?string $client = null,
+        ?string $reason = null,
+    ): Told {
+        $row = $this->one('answer_appl_lock_row', $type, $id, $operator, $fence, $asker, $client, $answer, $reason);
+        return $this->answered(Told::class, 'answer_appl_lock', $row);
+    }
+
+    /**
+     * Says that an operator looks at an object, in the browser tab that calls itself $client: VIEWING, EDITING or IDLE, or null, it leaves.
+     * It returns who else is there: rows with kind, which is HOLDER, ASKER or VIEWER, operator_id, department_id, client_id, state,
+     * since_ts, seconds_left and message. It is for each heartbeat of 15 s: the operator is listed for 45 s, or $ttl, at most 60 s. It
+     * locks nothing, and the history is not told.
+     *
+     * @return list<array<string, mixed>>
+     */
+    public function see(
+        string|int|\Stringable|null $type,
+        string|int|\Stringable|null $id,
+        string|int|\Stringable|null $operator,
+        ?string $client,
+        ?string $state,
+        string|\Stringable|null $department = null,
+        int|float|\DateInterval|null $ttl = null,
+    ): array {
+        return $this->call('see_appl_lock', $type, $id, $operator, $department, $client, $state, $this->seconds('ttl', $ttl));
+    }
+
+    /**
+     * What others did with an operator's locks, who waits or asks for them, and how its requests were answered: rows with kind, which is
+     * TAKEN, HANDED, RELEASED, GIVEN or YIELDED for events, and AWAITED, LATER or DECLINED for how it is now. AWAITED of a request has the
+     * message, and with client_id and fence what answer() wants. The next call passes the safe_event_id of any row: it may tell of an
+     * event twice, and never of none.
      *
      * @return list<array<string, mixed>>
      */
@@ -417,17 +480,17 @@ final class Locks
      * @param array<string, mixed> $row
      * @return T
      */
-    private function answer(string $kind, string $operation, array $row): Answer
+    private function answered(string $kind, string $operation, array $row): Answer
     {
         $holder = ($row['old_operator_id'] ?? '') === '' ? null : new Holder($row['old_operator_id'], $row['old_department_id']);
-        $isTaken = $row['outcome'] === 'TAKEN';
+        $isFormer = in_array($row['outcome'], self::CHANGED_HANDS, true);
         $all = [
             'granted' => Outcomes::granted($operation, $row['outcome']),
             'outcome' => $row['outcome'],
             'type' => $row['object_type'] ?? null,
             'id' => $row['object_id'] ?? null,
-            'holder' => $isTaken ? null : $holder,
-            'former' => $isTaken ? $holder : null,
+            'holder' => $isFormer ? null : $holder,
+            'former' => $isFormer ? $holder : null,
             'fence' => $row['fence'] ?? null,
             'expiresAt' => $row['expires_ts'] ?? null,
             'secondsLeft' => $row['seconds_left'] ?? null,

@@ -29,6 +29,10 @@ OUTCOMES = {
 }
 
 
+# The outcomes after which the other operator that is told is who had the object before.
+CHANGED_HANDS = ("TAKEN", "GIVEN")
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Who holds an object. The department may be empty."""
@@ -45,8 +49,8 @@ class Answer:
     """The answer to an operation on one lock. It is true if it is granted.
 
     What the operation does not tell is zero, empty or None. ``fence`` is 0 unless there is a grant of the caller's.
-    ``holder`` is who has the object instead, None if nobody has; ``former`` is who had it before a take. The object is named
-    where the answer is one of several.
+    ``holder`` is who has the object instead, None if nobody has, also where a request is ASKED; ``former`` is who had it before a
+    take, or before it was GIVEN to who asked. The object is named where the answer is one of several.
     """
 
     granted: bool
@@ -169,7 +173,7 @@ def answer(operation: str, row: dict[str, Any]) -> Answer:
     row.pop("ok_fl", None)
     operator, department = row.pop("old_operator_id", ""), row.pop("old_department_id", "")
     if operator:
-        values["former" if values["granted"] else "holder"] = Holder(operator, department)
+        values["former" if values["outcome"] in CHANGED_HANDS else "holder"] = Holder(operator, department)
     return Answer(**values, **fields(row))
 
 

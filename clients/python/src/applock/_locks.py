@@ -24,6 +24,7 @@ CONTRACT = 1
 KEYS = {
     "appl_lock_live": ["object_type", "object_id"],
     "appl_lock_waiting": ["object_type", "object_id", "operator_id", "client_id"],
+    "appl_lock_asking": ["object_type", "object_id", "operator_id", "client_id"],
     "appl_lock_viewers": ["object_type", "object_id", "operator_id", "client_id"],
     "appl_lock_history": ["event_id"],
     "appl_lock_policies": ["object_type"],
@@ -209,10 +210,50 @@ class Operations:
         return self._call(rows_of, "poll_appl_locks", text("client", client), number("max_rows", max_rows))
 
     @operation
-    def inbox(self, operator: Id, *, after_event_id: int | None = None, max_rows: int | None = None) -> Call[list[Row]]:
-        """Return what others did with an operator's locks, and who waits for them.
+    def ask(
+        self, object_type: str, object_id: Id, operator: Id, client: Id, message: str | None = None, *,
+        department: Id | None = None, wait: Seconds | None = None,
+    ) -> Call[Answer]:
+        """Ask whoever holds an object for it. It is listed for 60 s, or until ``wait`` is over: ask again in each heartbeat.
 
-        The next call passes the ``safe_event_id`` of any row: it may tell of an event twice, and never of none."""
+        ``client`` is the asking program or browser tab. ``wait=0`` takes the request back. The outcome is ASKED with the ``holder``,
+        WITHDRAWN, or GIVEN: the operator has it now, and ``former`` had it. It is false for FREE, and for OWN: the operator has it."""
+        return self._answer(
+            "ask_appl_lock_row", *target(object_type, object_id), text("operator", operator), text("department", department),
+            text("client", client), text("message", message), seconds("wait", wait))
+
+    @operation
+    def answer(
+        self, object_type: str, object_id: Id, operator: Id, fence: int, asker: Id, answer: Literal["GIVE", "LATER", "NO"], *,
+        client: Id | None = None, reason: str | None = None,
+    ) -> Call[Answer]:
+        """Answer an operator who asks for what ``operator`` holds by the grant ``fence``, as the inbox's AWAITED has them.
+
+        GIVE hands the object over: the outcome is GIVEN. LATER and NO are told: TOLD. It is false for HELD, FREE, and for GONE: the
+        asker does not ask any more. ``client`` is the asker's, None is whichever."""
+        return self._answer(
+            "answer_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence),
+            text("asker", asker), text("client", client), text("answer", answer), text("reason", reason))
+
+    @operation
+    def see(
+        self, object_type: str, object_id: Id, operator: Id, client: Id, state: Literal["VIEWING", "EDITING", "IDLE"] | None, *,
+        department: Id | None = None, ttl: Seconds | None = None,
+    ) -> Call[list[Row]]:
+        """Say that an operator looks at an object in a browser tab, ``client``, and return who else is there.
+
+        ``kind`` of a row is HOLDER, ASKER or VIEWER. The operator is listed for 45 s, or ``ttl``, at most 60 s: call it in each
+        heartbeat of 15 s. The state None says that it leaves. It locks nothing, and is not kept in the history."""
+        return self._call(
+            rows_of, "see_appl_lock", *target(object_type, object_id), text("operator", operator), text("department", department),
+            text("client", client), text("state", state), seconds("ttl", ttl))
+
+    @operation
+    def inbox(self, operator: Id, *, after_event_id: int | None = None, max_rows: int | None = None) -> Call[list[Row]]:
+        """Return what others did with an operator's locks, who waits or asks for them, and how its own requests were answered.
+
+        ``kind`` of a row is TAKEN, HANDED, RELEASED, GIVEN or YIELDED, which are events, or AWAITED, LATER or DECLINED. AWAITED of a
+        request has the ``message``, and with ``client_id`` and ``fence`` what :meth:`answer` wants. The next call passes the ``safe_event_id`` of any row: it may tell of an event twice, and never of none."""
         return self._call(
             rows_of, "inbox_appl_locks", text("operator", operator), number("after_event_id", after_event_id), number("max_rows", max_rows))
 

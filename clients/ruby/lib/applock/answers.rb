@@ -34,8 +34,11 @@ module Applock
   # The answer of release and note.
   Change = Struct.new(:granted, :outcome, :holder, keyword_init: true) { include Answer }
 
-  # The answer of transfer and take; former had what was taken.
+  # The answer of transfer, take and ask; former had what was taken, or given to who asked.
   Handover = Struct.new(:granted, :outcome, :holder, :former, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
+
+  # The answer of answer. The end is that of the lock, whoever holds it now; there is none when it is FREE or the asker is GONE.
+  Told = Struct.new(:granted, :outcome, :holder, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
   # One lock of transfer_all or release_all.
   Changed = Struct.new(:granted, :outcome, :type, :id, :holder, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
@@ -75,6 +78,9 @@ module Applock
     RENAMED = { acquired_ts: :acquired_at, lock_ts: :locked_at, expires_ts: :expires_at, object_type: :type, object_id: :id,
                 operator_id: :operator, department_id: :department }.freeze
 
+    # The outcomes after which the other operator that is told is who had the object before.
+    CHANGED_HANDS = %w[TAKEN GIVEN].freeze
+
     module_function
 
     def granted(operation, row)
@@ -91,7 +97,7 @@ module Applock
       end
 
       operator, department = values.delete(:old_operator_id), values.delete(:old_department_id)
-      whose = row[:outcome] == "TAKEN" ? :former : :holder
+      whose = CHANGED_HANDS.include?(row[:outcome]) ? :former : :holder
       values[whose] = Holder.new(operator: operator, department: department) unless operator.empty?
       kind.new(**values)
     end

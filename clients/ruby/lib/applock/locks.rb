@@ -14,6 +14,7 @@ module Applock
     KEYS = {
       "appl_lock_live" => %i[object_type object_id],
       "appl_lock_waiting" => %i[object_type object_id operator_id client_id],
+      "appl_lock_asking" => %i[object_type object_id operator_id client_id],
       "appl_lock_viewers" => %i[object_type object_id operator_id client_id],
       "appl_lock_history" => %i[event_id],
       "appl_lock_policies" => %i[object_type],
@@ -154,8 +155,34 @@ module Applock
       Answers.answer(Policy, "drop_appl_lock_policy", one("drop_appl_lock_policy_row", type, actor, reason))
     end
 
-    # What others did with an operator's locks, and who waits for them. The next call passes the safe_event_id of any row: it may
-    # tell of an event twice, and never of none.
+    # Asks whoever holds an object for it, in the program or browser tab that calls itself client: a Handover. It is listed for 60 s, or
+    # until wait is over: ask again in each heartbeat. wait: 0 takes the request back. It is ASKED, and the holder has it; WITHDRAWN; or
+    # GIVEN: the operator has it now, and former had it. It is not granted when it is FREE, or when the operator has it: OWN.
+    def ask(type, id, operator, client, message: nil, department: nil, wait: nil)
+      row = one("ask_appl_lock_row", type, id, operator, department, client, message, seconds(:wait, wait))
+      Answers.answer(Handover, "ask_appl_lock", row)
+    end
+
+    # Answers asker, who asks for what the operator holds by the grant fence, as the inbox's AWAITED has them: a Told. GIVE hands it over,
+    # and the outcome is GIVEN; LATER and NO are told, TOLD. It is not granted when it is HELD by another grant, FREE, or when the asker is
+    # GONE. client is the asker's; nil is whichever.
+    def answer(type, id, operator, fence:, asker:, answer:, client: nil, reason: nil)
+      row = one("answer_appl_lock_row", type, id, operator, whole(:fence, fence), asker, client, answer, reason)
+      Answers.answer(Told, "answer_appl_lock", row)
+    end
+
+    # Says that an operator looks at an object, in the browser tab that calls itself client: VIEWING, EDITING or IDLE, or nil, it leaves.
+    # It returns who else is there: rows with kind, which is HOLDER, ASKER or VIEWER, operator_id, department_id, client_id, state,
+    # since_ts, seconds_left and message. It is for each heartbeat of 15 s: the operator is listed for 45 s, or ttl, at most 60 s. It locks
+    # nothing, and the history is not told.
+    def see(type, id, operator, client, state, department: nil, ttl: nil)
+      call("see_appl_lock", type, id, operator, department, client, state, seconds(:ttl, ttl))
+    end
+
+    # What others did with an operator's locks, who waits or asks for them, and how its requests were answered: rows with kind, which is
+    # TAKEN, HANDED, RELEASED, GIVEN or YIELDED for events, and AWAITED, LATER or DECLINED for how it is now. AWAITED of a request has the
+    # message, and with client_id and fence what answer wants. The next call passes the safe_event_id of any row: it may tell of an event
+    # twice, and never of none.
     def inbox(operator, after_event_id: nil, max_rows: nil)
       call("inbox_appl_locks", operator, whole(:after_event_id, after_event_id), whole(:max_rows, max_rows))
     end

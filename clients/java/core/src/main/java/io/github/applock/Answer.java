@@ -8,7 +8,8 @@ import java.util.Optional;
  *
  * @param granted whether the caller has got what it asked for
  * @param outcome how, in one word
- * @param holder who has it instead, when the outcome is HELD; who had it, when it is TAKEN from another operator; else nobody
+ * @param holder who has it instead, when the outcome is HELD; who has it, when it is ASKED for; who had it, when it is TAKEN from another
+ *     operator, or GIVEN to the caller that asked; else nobody
  * @param fence the number of the caller's grant, or 0
  * @param expires when the lock ends, whoever holds it; null when there is none, and of a release
  * @param secondsLeft whole seconds until then by the database's clock, rounded up: count them from before the call

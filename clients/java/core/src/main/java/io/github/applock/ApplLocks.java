@@ -42,6 +42,7 @@ public final class ApplLocks {
     private static final long CONTRACT = 1; // the version of the procedures that this library calls
 
     private static final List<String> LOCK_KEY = List.of("object_type", "object_id");
+    private static final List<String> PROGRAM_KEY = List.of("object_type", "object_id", "operator_id", "client_id");
 
     private final DataSource pool;
     private final Connection connection;
@@ -147,8 +148,7 @@ public final class ApplLocks {
         List<Permit.Holder> rows = call("get_appl_lock_permit", row -> {
             outcome[0] = Outcome.of("get_appl_lock_permit", row.getString("outcome"));
             return new Permit.Holder(new ApplObject(object.type(), row.getString("slot_id")),
-                    new Owner(row.getString("operator_id"), row.getString("department_id")), row.getLong("fence"),
-                    instant(row, "expires_ts"), row.getLong("seconds_left"), row.getString("note"));
+                    owner(row), row.getLong("fence"), instant(row, "expires_ts"), row.getLong("seconds_left"), row.getString("note"));
         }, object.type(), object.id(), permits, owner.operator(), owner.department(), seconds("ttl", ttl));
         return outcome[0] == Outcome.FULL ? Permit.full(rows) : Permit.of(outcome[0], rows.get(0));
     }
@@ -436,10 +436,96 @@ public final class ApplLocks {
      * @throws SQLException as the class says
      */
     public List<Waiter> waiting(Filter filter) throws SQLException {
-        return read("appl_lock_waiting", List.of("object_type", "object_id", "operator_id", "client_id"), filter, row -> new Waiter(
-                object(row), new Owner(row.getString("operator_id"), row.getString("department_id")), row.getString("client_id"),
+        return read("appl_lock_waiting", PROGRAM_KEY, filter, row -> new Waiter(
+                object(row), owner(row), row.getString("client_id"),
                 instant(row, "since_ts"), instant(row, "until_ts"), row.getLong("waited_seconds"),
                 new Owner(row.getString("holder_id"), row.getString("holder_department_id")).known(), row.getLong("seconds_left")));
+    }
+
+    /**
+     * Asks whoever holds an object for it, with a message that the holder finds in the inbox. The request is listed for 60 s after each
+     * call, and vanishes with the program that asks: call again in each heartbeat. It holds nothing, and programs that wait do not wait for
+     * it.
+     *
+     * @param object what is asked for
+     * @param owner who asks
+     * @param client the browser tab or program that asks: a name that no other one has
+     * @param message what the holder is to read, up to 255 characters; null is empty
+     * @param wait when it gives up, in whole seconds; zero takes the request back; null is never
+     * @return granted and ASKED with the holder, GIVEN with the former one and the new grant, or WITHDRAWN; FREE, or OWN: the operator has it
+     * @throws SQLException as the class says
+     */
+    public Answer ask(ApplObject object, Owner owner, String client, String message, Duration wait) throws SQLException {
+        return one("ask_appl_lock_row", row -> grant("ask_appl_lock", row, ""),
+                object.type(), object.id(), owner.operator(), owner.department(), client, message, seconds("wait", wait));
+    }
+
+    /**
+     * Answers an operator who asks for a held object. GIVE ends the grant, and begins one of the asker, which lasts for 60 s unless the
+     * asker gets the object before that.
+     *
+     * @param object what is asked for
+     * @param operator who holds it
+     * @param fence the number of the grant, as the notice AWAITED has it
+     * @param asker who asks
+     * @param client the program that asks, as the notice has it; null is whichever
+     * @param reply the answer
+     * @param reason what the asker is to read, up to 255 characters, or null
+     * @return granted and GIVEN or TOLD; HELD by another operator or grant, FREE, or GONE: the asker does not ask any more
+     * @throws SQLException as the class says
+     */
+    public Answer answer(ApplObject object, String operator, Long fence, String asker, String client, Asker.Reply reply, String reason)
+            throws SQLException {
+        return one("answer_appl_lock_row", row -> Answer.of("answer_appl_lock", outcome("answer_appl_lock", row), old(row, "p_"), 0,
+                instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
+                object.type(), object.id(), operator, fence, asker, client, reply == null ? null : reply.name(), reason);
+    }
+
+    /**
+     * Says that an operator looks at an object, and tells who else is there: for each heartbeat of a support tool, of 15 s. It locks
+     * nothing, and the history is not told.
+     *
+     * @param object what is looked at
+     * @param owner who looks
+     * @param client the browser tab or program: a name that no other one has
+     * @param state what it does there; null says that it leaves
+     * @param ttl how long it is listed unless it calls again: 1 s to 60 s, in whole seconds; null is 45 s
+     * @return the holder, then the other operators that ask, then those that look; at most 200
+     * @throws SQLException as the class says
+     */
+    public List<Presence> see(ApplObject object, Owner owner, String client, Presence.State state, Duration ttl) throws SQLException {
+        return call("see_appl_lock", row -> new Presence(row.getString("kind"), owner(row), row.getString("client_id"),
+                row.getString("state"), instant(row, "since_ts"), row.getLong("seconds_left"), row.getString("message")),
+                object.type(), object.id(), owner.operator(), owner.department(), client, state == null ? null : state.name(),
+                seconds("ttl", ttl));
+    }
+
+    /**
+     * Reads who asks for what, in the order of object_type, object_id, operator_id and client_id.
+     *
+     * @param filter which of them
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<Asker> asking(Filter filter) throws SQLException {
+        return read("appl_lock_asking", PROGRAM_KEY, filter, row -> new Asker(
+                object(row), owner(row), row.getString("client_id"), row.getString("message"),
+                instant(row, "since_ts"), instant(row, "until_ts"), row.getLong("waited_seconds"),
+                row.getString("answer"), row.getString("answer_reason"),
+                new Owner(row.getString("holder_id"), row.getString("holder_department_id")).known(), row.getLong("seconds_left")));
+    }
+
+    /**
+     * Reads who looks at what, in the order of object_type, object_id, operator_id and client_id.
+     *
+     * @param filter which of them
+     * @return the page
+     * @throws SQLException as the class says
+     */
+    public List<Presence.Viewer> viewers(Filter filter) throws SQLException {
+        return read("appl_lock_viewers", PROGRAM_KEY, filter, row -> new Presence.Viewer(
+                object(row), owner(row), row.getString("client_id"), row.getString("state"), instant(row, "since_ts"),
+                row.getLong("seconds_left")));
     }
 
     /**
@@ -524,12 +610,12 @@ public final class ApplLocks {
     }
 
     /**
-     * Tells what concerns an operator: what others did with its locks, and who waits for them.
+     * Tells what concerns an operator: what others did with its locks, who waits or asks for them, and how its own requests were answered.
      *
      * @param operator the operator
      * @param afterEventId the safeEventId of the answer before, or null the first time. An event may come twice, and none is left out
      * @param maxRows how many notices at most: 1 to 10000, and null is 1000
-     * @return events in their order, then who waits longest first
+     * @return events in their order, then who waits or asks longest first
      * @throws SQLException as the class says
      */
     public List<Notice> inbox(String operator, Long afterEventId, Long maxRows) throws SQLException {
@@ -703,6 +789,10 @@ public final class ApplLocks {
 
     private static Owner old(ResultSet row, String prefix) throws SQLException {
         return new Owner(row.getString(prefix + "old_operator_id"), row.getString(prefix + "old_department_id"));
+    }
+
+    private static Owner owner(ResultSet row) throws SQLException {
+        return new Owner(row.getString("operator_id"), row.getString("department_id"));
     }
 
     private static ApplObject object(ResultSet row) throws SQLException {

@@ -335,13 +335,13 @@ func (b *bench) noteHorizon(ctx context.Context, p *place, contenders []*paced) 
 	for _, each := range contenders {
 		compare := func(what, unit string, value func(part int) float64) {
 			b.report.compare(figure{
-				Product: p.product, Name: "held snapshot, " + each.name + ": " + what, Unit: unit, Baseline: "its first tenth",
+				Product: p.product, Name: heldPrefix + each.name + ": " + what, Unit: unit, Baseline: itsFirst,
 			}, []float64{value(last)}, []float64{value(0)})
 		}
 		compare("p50", "ms", func(part int) float64 { return percentile(milliseconds(each.took[part]...), 50) })
 		compare("p99", "ms", func(part int) float64 { return percentile(milliseconds(each.took[part]...), 99) })
 		if each.used[0] > 0 && each.used[last] > 0 {
-			compare("processor, server", "µs", each.perCall)
+			compare(processor, "µs", each.perCall)
 		}
 	}
 	if p.statements.analyze != "" {

@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, co
 		err = errors.Join(err, r.writeJSON(o.file))
 	}
 	if o.page != "" {
-		err = errors.Join(err, r.readLarge(o.page), r.writePage(o.page))
+		err = errors.Join(err, r.readLarge(o.page), r.readHeld(o.page), r.writePage(o.page))
 	}
 	_, printErr := io.WriteString(out, r.text()) // also what was measured before a failure
 	return errors.Join(err, printErr)

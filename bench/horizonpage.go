@@ -29,8 +29,9 @@ const heldLimits = `
 Why it stays so: PostgreSQL appends each new version of a row, and an index leads to all of them, the newest last. The procedures for get,
 release and renewal read the index from its end and stop at the first version that they may see; bare statements by key, as those of
 others, walk all of them. What is left grows slowly: about one change in 80 of a hot row begins a new page, inserts an index entry, and
-looks at all versions to see that the key is unique. A test counts the pages (TestHeldSnapshotLeavesCallsCheap): 2,000 cycles take a get
-from 104 to at most 11, as before them. A reader of a view by key, inquire, assert, serialize and the rows of those who wait still walk all versions of
+looks at all versions to see that the key is unique. A test counts the pages (TestHeldSnapshotLeavesCallsCheap): after 2,000 cycles
+a get looks at 11 pages at most, where it was 104. Beside these runs the procedures of commit 27a9bdf, which read by key as others do, took 1,175 and 4,132 µs for a
+cycle of the hot object (3.52 times), and 8,537 and 12,569 µs for a renewal of 100 leases (1.47 times), on PostgreSQL 15.18. A reader of a view by key, inquire, assert, serialize and the rows of those who wait still walk all versions of
 a row. A renewal writes one version of its row, changes no indexed column, and its page keeps 30 % free; under a held snapshot that room is
 soon used up, and each further version has an index entry. InnoDB changes rows in place, and only readers of an old snapshot walk its undo log.
 

@@ -65,7 +65,7 @@ func TestSmoke(t *testing.T) {
 		}
 	}
 	want := map[string]int{
-		productPostgres: 86, productMariaDB: 74, productMySQL: 62, productSQLite: 36, productRedis: 10, "inprocess": 1,
+		productPostgres: 110, productMariaDB: 91, productMySQL: 79, productSQLite: 36, productRedis: 10, "inprocess": 1,
 	}
 	if len(written.Missing) > 0 { // what Java has
 		t.Log(written.Missing)

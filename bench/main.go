@@ -46,6 +46,7 @@ func runOrDeposit(ctx context.Context, args []string) error {
 type options struct {
 	runs          int
 	round, limit  time.Duration
+	horizon       time.Duration
 	smoke, huge   bool
 	only          *regexp.Regexp
 	other         string
@@ -60,6 +61,7 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.IntVar(&o.runs, "runs", 1, "measure everything so often, for more rounds")
 	flags.DurationVar(&o.round, "round", 0, "have each who competes so much time in a round; 0 is 400ms")
 	flags.DurationVar(&o.limit, "limit", 0, "fill a table, and make cycles before one is weighed, for no longer; 0 is an hour")
+	flags.DurationVar(&o.horizon, "horizon", 0, "measure under a held snapshot for so long; 0 is 10m")
 	flags.BoolVar(&o.smoke, "smoke", false, "measure so little that it only shows that everything works")
 	flags.BoolVar(&o.huge, "huge", false, "up to ten million rows and cycles; takes hours, and 20 GB of disk")
 	only := flags.String("only", "", "a regular expression for what to measure, such as ^hand-off/postgres$")
@@ -97,7 +99,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, co
 		err = errors.Join(err, r.writeJSON(o.file))
 	}
 	if o.page != "" {
-		err = errors.Join(err, r.readLarge(o.page), r.writePage(o.page))
+		err = errors.Join(err, r.readLarge(o.page), r.readHeld(o.page), r.writePage(o.page))
 	}
 	_, printErr := io.WriteString(out, r.text()) // also what was measured before a failure
 	return errors.Join(err, printErr)
@@ -118,6 +120,7 @@ func measure(ctx context.Context, o options, getenv func(string) string, complai
 		b.report.Smoke = true
 	}
 	b.round, b.limit = cmp.Or(o.round, b.round), cmp.Or(o.limit, time.Hour)
+	b.held = b.held.lasting(o.horizon)
 	b.report.Scale = b.scale()
 	defer func() { err = errors.Join(err, b.leave()) }()
 	if err := b.enter(ctx, servers); err != nil {
@@ -157,7 +160,7 @@ type extent struct {
 	idle        time.Duration // for which they are watched
 	glance      time.Duration // the same, when all wait for one object
 	polls       int
-	held        []int         // leases held and renewed at once
+	kept        []int         // leases held and renewed at once
 	ttl         time.Duration // of the fewest of them; more of them have more
 	renewals    int           // to watch
 	grants      int           // renewed in one statement
@@ -167,6 +170,24 @@ type extent struct {
 	manyCycles  int           // after which the table's size is looked at
 	limit       time.Duration // of the time that these take, and that rows do
 	starts      int           // of the command line
+	held        snapshotLoad  // what goes on under a held snapshot
+}
+
+// snapshotLoad is what goes on while an idle transaction holds a snapshot.
+type snapshotLoad struct {
+	total, interval time.Duration // of all, and from a renewal of a lease to its next
+	cycles          int           // of a hot object
+	leases          int
+}
+
+// lasting is the same pace for another time; 0 is the same time.
+func (h snapshotLoad) lasting(total time.Duration) snapshotLoad {
+	if total == 0 {
+		return h
+	}
+	h.cycles = max(1, int(int64(h.cycles)*int64(total)/int64(h.total)))
+	h.total = total
+	return h
 }
 
 func full() extent {
@@ -174,8 +195,9 @@ func full() extent {
 		rounds: 5, round: 400 * time.Millisecond, connections: []int{1, 8, 64},
 		notified: 400, handOffs: 120, lines: []int{10, 1000},
 		waiters: 10000, idle: 20 * time.Second, glance: 3 * time.Second, polls: 20,
-		held: []int{1000, 10000}, ttl: 6 * time.Second, renewals: 2, grants: 1000,
+		kept: []int{1000, 10000}, ttl: 6 * time.Second, renewals: 2, grants: 1000,
 		mostRows: 100_000, gets: 300, stale: 20_000, manyCycles: 10_000, starts: 20,
+		held: snapshotLoad{total: 10 * time.Minute, interval: 10 * time.Second, cycles: 20_000, leases: 1000},
 	}
 }
 
@@ -190,8 +212,9 @@ func tiny() extent {
 		rounds: 1, round: 10 * time.Millisecond, connections: []int{1, 8, 64},
 		notified: 2, handOffs: 2, lines: []int{4},
 		waiters: 20, idle: 100 * time.Millisecond, glance: 100 * time.Millisecond, polls: 2,
-		held: []int{100}, ttl: 3 * time.Second, renewals: 1, grants: 10,
+		kept: []int{100}, ttl: 3 * time.Second, renewals: 1, grants: 10,
 		mostRows: 10_000, gets: 5, stale: 200, manyCycles: 100, starts: 1,
+		held: snapshotLoad{total: 100 * time.Millisecond, interval: 100 * time.Millisecond, cycles: 20, leases: 20},
 	}
 }
 
@@ -235,6 +258,7 @@ func (b *bench) measurements() []measurement {
 		{"waiting", b.waitForMany, true},
 		{"waiting-for-one", b.waitForOne, true},
 		{"renewing", b.renewing, true},
+		{"horizon", b.horizon, true},
 		{"rows", b.rows, true},
 		{"purge", b.purge, true},
 		{"size", b.size, true},

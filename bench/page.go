@@ -115,6 +115,7 @@ func (r *report) text() string {
 	writeTable(&text, r.lines(func(f *figure) bool { return !f.Volatile }))
 	text.WriteString("\n### Not durable: it ends with a process or with the server's memory\n\n")
 	writeTable(&text, r.lines(func(f *figure) bool { return f.Volatile }))
+	r.writeHeld(&text)
 	if r.large != nil {
 		text.WriteString("\n### Large tables, in a run of their own\n\n")
 		r.large.writeCircumstances(&text)

@@ -20,7 +20,7 @@ import (
 
 // renewing counts the statements by which many leases are kept.
 func (b *bench) renewing(ctx context.Context, p *place) error {
-	for _, leases := range b.held {
+	for _, leases := range b.kept {
 		if err := errors.Join(b.renewingMany(ctx, p, leases), p.clear(ctx)); err != nil {
 			return err
 		}

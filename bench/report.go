@@ -29,6 +29,8 @@ type report struct {
 	Missing []string `json:"missing,omitempty"`
 	// large is an earlier run with -huge, nil if there is none. What only that one has is judged by it.
 	large *report
+	// held are earlier runs under a held snapshot, which have a section of their own.
+	held []*report
 }
 
 // host is where it was measured.

@@ -39,6 +39,12 @@ type statements struct {
 	sizes   string
 	// ours is our table as sizes knows it.
 	ours string
+	// threads tells which processes or threads of the server serve a pool, with blanks between; dead counts what a held snapshot keeps, which deadAre calls
+	// by its name.
+	threads, dead, deadAre string
+	// shedLock takes ShedLock's lock of one name, and shedUnlock gives it back.
+	shedLockTable        []string
+	shedLock, shedUnlock string
 }
 
 const (
@@ -56,6 +62,10 @@ func statementsOf(product string) statements {
 		s = sqliteStatements()
 	default:
 		s = mysqlStatements()
+		s.threads = "SELECT thread_os_id FROM performance_schema.threads WHERE processlist_id = connection_id()"
+		if product == productMariaDB {
+			s.threads = "SELECT tid FROM information_schema.processlist WHERE id = connection_id()"
+		}
 	}
 	s.free = "UPDATE bench_row SET holder = 0 WHERE id = 1"
 	s.isFree = "SELECT holder = 0 FROM bench_row WHERE id = 1"
@@ -106,6 +116,18 @@ func postgresStatements() statements {
 		connections: "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'",
 		sizes:       "SELECT pg_table_size($1::text::regclass), pg_indexes_size($1::text::regclass)",
 		ours:        "applock.appl_lock",
+		threads: `SELECT coalesce(string_agg(pid::text, ' ' ORDER BY pid), '') FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = current_setting('application_name')`,
+		dead:    "SELECT n_dead_tup FROM pg_stat_all_tables WHERE relid = 'applock.appl_lock'::regclass",
+		deadAre: "dead rows",
+		shedLockTable: []string{`CREATE TABLE shedlock (name varchar(64) PRIMARY KEY, lock_until timestamp NOT NULL, locked_at timestamp NOT NULL,
+			locked_by varchar(255) NOT NULL)`},
+		shedLock: `INSERT INTO shedlock (name, lock_until, locked_at, locked_by)
+			VALUES ('hot', timezone('utc', CURRENT_TIMESTAMP) + interval '1 minute', timezone('utc', CURRENT_TIMESTAMP), 'bench')
+			ON CONFLICT (name) DO UPDATE SET lock_until = timezone('utc', CURRENT_TIMESTAMP) + interval '1 minute',
+				locked_at = timezone('utc', CURRENT_TIMESTAMP), locked_by = 'bench'
+			WHERE shedlock.name = 'hot' AND shedlock.lock_until <= timezone('utc', CURRENT_TIMESTAMP)`,
+		shedUnlock: "UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) WHERE name = 'hot' AND locked_by = 'bench'",
 	}
 }
 
@@ -172,7 +194,14 @@ func mysqlStatements() statements {
 		analyze:     "ANALYZE TABLE appl_lock, bench_plain",
 		sizes: "SELECT data_length, index_length FROM information_schema.tables" +
 			" WHERE table_schema = database() AND table_name = ?",
-		ours: "appl_lock",
+		ours:    "appl_lock",
+		dead:    "SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'",
+		deadAre: "history list length",
+		shedLockTable: []string{`CREATE TABLE shedlock (name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMP(3) NOT NULL, locked_at TIMESTAMP(3) NOT NULL,
+			locked_by VARCHAR(255) NOT NULL)`, `INSERT INTO shedlock VALUES ('hot', UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'bench')`},
+		shedLock: `UPDATE shedlock SET lock_until = TIMESTAMPADD(MICROSECOND, 60000000, UTC_TIMESTAMP(3)), locked_at = UTC_TIMESTAMP(3),
+			locked_by = 'bench' WHERE name = 'hot' AND lock_until <= UTC_TIMESTAMP(3)`,
+		shedUnlock: "UPDATE shedlock SET lock_until = UTC_TIMESTAMP(3) WHERE name = 'hot' AND locked_by = 'bench'",
 	}
 }
 

@@ -57,7 +57,8 @@ next, who waits and for how long the first of them has; and the rows of objects 
 "purge" removes when they are old. Those belong to no department. What there is nothing of is not shown.
 
 It reads the tables from end to end, locks nothing and keeps nobody waiting: once a minute is often enough.
-It needs the right of a supervisor, an auditor or a janitor.
+It needs the right of a supervisor, an auditor or a janitor. Where the account also has pg_monitor, or PROCESS
+on MySQL and MariaDB, stderr names who has held a snapshot for longer than 10 minutes, as "verify" does.
 
 With --output json each line is an object, with --output prometheus the answer is Prometheus' text format,
 for the textfile collector of the node exporter. Write that to a file beside, and move it to its place: see
@@ -86,8 +87,9 @@ func (a *app) stats(ctx context.Context, request applock.StatsRequest) error {
 		if err != nil {
 			return err
 		}
+		held := a.noteHeld(ctx, s)
 		if a.output == formatPrometheus {
-			_, err := io.WriteString(a.stdout, metricsOf(stats))
+			_, err := io.WriteString(a.stdout, metricsOf(stats)+metricsOfHeld(held))
 			return wrapWrite(err)
 		}
 		p := a.newPrinter(countedLocks{})

@@ -316,6 +316,7 @@ func healthOf(client *applock.Client) []console.Check {
 			return clockWords(found.Ahead, found.RoundTrip), nil
 		})},
 		{Name: "The purge", Run: purgeOf(client)},
+		{Name: "Held snapshots", Run: horizonOf(client)},
 	}
 }
 

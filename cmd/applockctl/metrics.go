@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 )
 
 // metric is one name in the text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
@@ -52,6 +54,30 @@ func metricsOf(stats []applock.Stats) string {
 		}
 	}
 	return m.text.String()
+}
+
+// metricsOfHeld returns the age of the oldest held snapshot, 0 for none, in the text format; nothing where nobody may look.
+func metricsOfHeld(held *migrate.HorizonResult) string {
+	if held == nil {
+		return ""
+	}
+	var oldest time.Duration
+	var transactions int64
+	for _, holder := range held.Holders {
+		oldest, transactions = max(oldest, holder.Age), max(transactions, holder.Transactions)
+	}
+	var text strings.Builder
+	for _, metric := range []struct {
+		name, help string
+		value      int64
+	}{
+		{"applock_held_snapshot_seconds", "Age of the oldest snapshot or transaction for which the server keeps old versions of rows.", wholeSeconds(oldest)},
+		{"applock_held_snapshot_transactions", "Transactions that have begun since that; 0 where the server does not count them.", transactions},
+		{"applock_kept_versions", "Old versions that the server keeps: dead rows of appl_lock, or the history list of InnoDB.", held.Kept},
+	} {
+		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s gauge\n%s %d\n", metric.name, metric.help, metric.name, metric.name, metric.value)
+	}
+	return text.String()
 }
 
 // metricsText is the text so far.

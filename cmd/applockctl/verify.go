@@ -38,9 +38,9 @@ func (v verifyAnswer) fields() []field {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	stale, looksOnly := duration(defaultStale), false
+	stale, held, looksOnly := duration(defaultStale), duration(defaultHeld), false
 	command := &cobra.Command{
-		Use:   "verify [--older-than 60d] [--look-only]",
+		Use:   "verify [--older-than 60d] [--held-longer-than 10m] [--look-only]",
 		Short: "Check a live installation from end to end",
 		Long: `Looks at everything that has to be right before programs can rely on the locks, and prints a line each: OK,
 NOTE for what is good to know, or FAILED with the command that mends it. Exit code 0 if nothing has FAILED,
@@ -50,7 +50,9 @@ Compared are the steps, tables, indexes, procedures with their texts, the accoun
 must be no superuser and none that writes on a server that is read only, rights that nobody should have,
 and the grants of each role. Then it looks whether the server is a replica or read only, whether a pooler
 or a cluster is in between, at the clocks (which no lock depends on), and among the first 10,000 rows for
-those of objects that have been free for longer than --older-than.
+those of objects that have been free for longer than --older-than. It names the session, the prepared
+transaction or the replication slot that has kept the server from removing old versions of rows for longer
+than --held-longer-than, or for 10,000 transactions where the server does not tell the time.
 
 At the end it plays on the database, unless that takes no changes: the scenarios that this project's tests
 play on every product, each up to where it needs a clock that can be turned, without what would meet other
@@ -64,17 +66,18 @@ Db2. With --look-only it plays nothing, and changes nothing at all: for a look e
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.verify(ctx, time.Duration(stale), looksOnly)
+			return a.verify(ctx, &verifier{stale: time.Duration(stale), held: time.Duration(held), looksOnly: looksOnly})
 		}),
 	}
 	command.Flags().Var(&stale, "older-than", "after how long the row of a free object should have been purged")
+	command.Flags().Var(&held, "held-longer-than", "for how long a session may hold a snapshot")
 	command.Flags().BoolVar(&looksOnly, "look-only", false, "play nothing on the database")
 	return command
 }
 
-func (a *app) verify(ctx context.Context, stale time.Duration, looksOnly bool) error {
+func (a *app) verify(ctx context.Context, v *verifier) error {
 	return a.call(ctx, "verify", func(ctx context.Context, s session) error {
-		v := &verifier{app: a, session: s, stale: stale, looksOnly: looksOnly}
+		v.app, v.session = a, s
 		if err := v.connection(ctx); err != nil {
 			return err
 		}
@@ -101,6 +104,7 @@ type verifier struct {
 	app     *app
 	session session
 	stale   time.Duration
+	held    time.Duration
 	// looksOnly is true where nothing is to be played.
 	looksOnly bool
 
@@ -129,6 +133,7 @@ func (v *verifier) checks() []check {
 		{"contract", v.contract},
 		{"grants", v.grants},
 		{"purge", v.purge},
+		{"horizon", v.horizon},
 		{"round", v.round},
 	}
 }

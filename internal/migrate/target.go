@@ -75,6 +75,8 @@ type Target struct {
 	Compares []Part
 	// Look tells what lies between the program and the tables; nil where that is not known how.
 	Look func(ctx context.Context, conn *sql.Conn) (Surroundings, error)
+	// Horizon tells who keeps the server from removing former versions of rows; nil where nobody does.
+	Horizon func(ctx context.Context, conn *sql.Conn) (Horizon, error)
 	// Clock is the query for the server's time, in microseconds since 1970; empty where that is this host's.
 	Clock string
 	// Schemas is the query for the schemas that have applock; empty where a database has but one, or not everybody may see the others.

@@ -1515,6 +1515,7 @@ DECLARE
     v_released_ts timestamptz;
     v_note text;
     v_history_fl boolean;
+    v_version tid;
     v_now timestamptz;
     v_renews boolean;
     v_fence bigint;
@@ -1528,13 +1529,17 @@ DECLARE
 BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
+        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
-            l.history_fl, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
+            l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
         INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
-            v_history_fl, v_renews, v_now
+            v_history_fl, v_version, v_renews, v_now
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id;
+            AND l.object_id >= p_object_id
+            AND l.object_id <= p_object_id
+        ORDER BY l.object_id DESC
+        LIMIT 1;
         -- The row vouches for its own operator. What is in an expression costs even where it is not evaluated: rare arguments have one
         -- of their own.
         IF p_department_id IS NOT NULL
@@ -1602,7 +1607,8 @@ BEGIN
                 note = CASE WHEN v_renews THEN l.note ELSE '' END,
                 history_fl = v_history_level IS NOT NULL AND v_history_level = 'ALL',
                 released_ts = NULL
-            WHERE l.object_type = p_object_type
+            WHERE l.ctid = v_version
+                AND l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_lock_ts
@@ -2736,7 +2742,7 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 --            a row that is locked. Notifications take their turn at commit.
 -- Race-free  Its caller names the grant, so S1 is read, decision, and compare and set in one: a later grant never matches.
 --            Two releases: the second finds the row released and answers FREE.
---            A grant of this operator that S1 could not see and S2 does begins again.
+--            A grant of this operator that S1 could not see, or that was changed while S1 waited, and S2 does see begins again.
 --            A get that has not committed yet is not there yet: FREE, as for every reader.
 --            A waiter that S1 cannot see yet is not notified: it must look again after it is listed.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
@@ -2771,9 +2777,19 @@ DECLARE
 BEGIN
     LOOP
         -- S1: end this grant. Arguments that name one are valid. Does anybody wait?
+        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
         UPDATE appl_lock AS l
         SET released_ts = clock_timestamp()
-        WHERE l.object_type = p_object_type
+        WHERE l.ctid = (
+                SELECT k.ctid
+                FROM appl_lock AS k
+                WHERE k.object_type = p_object_type
+                    AND k.object_id >= p_object_id
+                    AND k.object_id <= p_object_id
+                ORDER BY k.object_id DESC
+                LIMIT 1
+            )
+            AND l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
             AND l.fence = coalesce(p_fence, l.fence)
@@ -3014,7 +3030,8 @@ REVOKE ALL ON FUNCTION release_appl_locks(text, text, text, text, text, text, bi
 -- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
 --            transaction. A row that another transaction has locked is passed over, never waited for.
 -- Race-free  Against take-over, release or transfer: S1 locks the row, judges it as it is then, and changes it, in one statement.
---            What is not renewed S2 tells, later: a grant that is live there has no row.
+--            What is not renewed S2 tells, later: a grant that is live there has no row. So it is with a row that was changed after S1
+--            began and before it was locked.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001; HELD and FREE are as
 --            the transaction sees them, as in inquire_appl_lock.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
@@ -3114,23 +3131,25 @@ BEGIN
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
         -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.
+        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
         v_now := clock_timestamp();
         v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
         SET lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
             ttl_seconds = v_ttl_seconds,
             expires_ts = greatest(v_expires_ts, l.expires_ts)
-        WHERE l.object_type = renew_appl_locks.object_type
-            AND l.object_id = renew_appl_locks.object_id
-            AND (
-                SELECT true
+        WHERE l.ctid = (
+                SELECT k.ctid
                 FROM appl_lock AS k
                 WHERE k.object_type = renew_appl_locks.object_type
-                    AND k.object_id = renew_appl_locks.object_id
+                    AND k.object_id >= renew_appl_locks.object_id
+                    AND k.object_id <= renew_appl_locks.object_id
                     AND k.operator_id = v_operator_id
                     AND k.fence = v_fence
                     AND k.released_ts IS NULL
                     AND k.expires_ts > clock_timestamp()
+                ORDER BY k.object_id DESC
+                LIMIT 1
                 FOR NO KEY UPDATE SKIP LOCKED
             )
         RETURNING l.expires_ts, l.department_id, l.history_fl

@@ -42,6 +42,7 @@ DECLARE
     v_released_ts timestamptz;
     v_note text;
     v_history_fl boolean;
+    v_version tid;
     v_now timestamptz;
     v_renews boolean;
     v_fence bigint;
@@ -55,13 +56,17 @@ DECLARE
 BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
+        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
-            l.history_fl, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
+            l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
         INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
-            v_history_fl, v_renews, v_now
+            v_history_fl, v_version, v_renews, v_now
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id;
+            AND l.object_id >= p_object_id
+            AND l.object_id <= p_object_id
+        ORDER BY l.object_id DESC
+        LIMIT 1;
         -- The row vouches for its own operator. What is in an expression costs even where it is not evaluated: rare arguments have one
         -- of their own.
         IF p_department_id IS NOT NULL
@@ -129,7 +134,8 @@ BEGIN
                 note = CASE WHEN v_renews THEN l.note ELSE '' END,
                 history_fl = v_history_level IS NOT NULL AND v_history_level = 'ALL',
                 released_ts = NULL
-            WHERE l.object_type = p_object_type
+            WHERE l.ctid = v_version
+                AND l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_lock_ts

@@ -20,7 +20,7 @@
 --            a row that is locked. Notifications take their turn at commit.
 -- Race-free  Its caller names the grant, so S1 is read, decision, and compare and set in one: a later grant never matches.
 --            Two releases: the second finds the row released and answers FREE.
---            A grant of this operator that S1 could not see and S2 does begins again.
+--            A grant of this operator that S1 could not see, or that was changed while S1 waited, and S2 does see begins again.
 --            A get that has not committed yet is not there yet: FREE, as for every reader.
 --            A waiter that S1 cannot see yet is not notified: it must look again after it is listed.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
@@ -48,9 +48,19 @@ DECLARE
 BEGIN
     LOOP
         -- S1: end this grant. Arguments that name one are valid. Does anybody wait?
+        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
         UPDATE appl_lock AS l
         SET released_ts = clock_timestamp()
-        WHERE l.object_type = p_object_type
+        WHERE l.ctid = (
+                SELECT k.ctid
+                FROM appl_lock AS k
+                WHERE k.object_type = p_object_type
+                    AND k.object_id >= p_object_id
+                    AND k.object_id <= p_object_id
+                ORDER BY k.object_id DESC
+                LIMIT 1
+            )
+            AND l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
             AND l.fence = coalesce(p_fence, l.fence)

@@ -18,7 +18,8 @@
 -- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
 --            transaction. A row that another transaction has locked is passed over, never waited for.
 -- Race-free  Against take-over, release or transfer: S1 locks the row, judges it as it is then, and changes it, in one statement.
---            What is not renewed S2 tells, later: a grant that is live there has no row.
+--            What is not renewed S2 tells, later: a grant that is live there has no row. So it is with a row that was changed after S1
+--            began and before it was locked.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001; HELD and FREE are as
 --            the transaction sees them, as in inquire_appl_lock.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
@@ -109,23 +110,25 @@ BEGIN
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
         -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.
+        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
         v_now := clock_timestamp();
         v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
         SET lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
             ttl_seconds = v_ttl_seconds,
             expires_ts = greatest(v_expires_ts, l.expires_ts)
-        WHERE l.object_type = renew_appl_locks.object_type
-            AND l.object_id = renew_appl_locks.object_id
-            AND (
-                SELECT true
+        WHERE l.ctid = (
+                SELECT k.ctid
                 FROM appl_lock AS k
                 WHERE k.object_type = renew_appl_locks.object_type
-                    AND k.object_id = renew_appl_locks.object_id
+                    AND k.object_id >= renew_appl_locks.object_id
+                    AND k.object_id <= renew_appl_locks.object_id
                     AND k.operator_id = v_operator_id
                     AND k.fence = v_fence
                     AND k.released_ts IS NULL
                     AND k.expires_ts > clock_timestamp()
+                ORDER BY k.object_id DESC
+                LIMIT 1
                 FOR NO KEY UPDATE SKIP LOCKED
             )
         RETURNING l.expires_ts, l.department_id, l.history_fl

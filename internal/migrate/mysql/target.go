@@ -72,9 +72,10 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Compares: []migrate.Part{
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartViews, migrate.PartOwners, migrate.PartRights,
 		},
-		Look:  look,
-		Clock: "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
-		Stale: s.stale(),
+		Look:    look,
+		Horizon: horizon,
+		Clock:   "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		Stale:   s.stale(),
 
 		OfType:        "object_type = ?",
 		SessionLocker: &migrationLock{site: s},

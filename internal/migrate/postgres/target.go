@@ -68,6 +68,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartOwners, migrate.PartRights,
 		},
 		Look:       look,
+		Horizon:    s.horizon,
 		Dependents: dependents(handle.Schema),
 		Schemas: `SELECT DISTINCT n.nspname
 			FROM pg_proc AS p

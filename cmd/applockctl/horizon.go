@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console"
+	"github.com/applock/applock/applock/migrate"
+)
+
+const (
+	// defaultHeld is for how long a snapshot may be held. Leases of 30 s have 60 old versions each by then.
+	defaultHeld = 10 * time.Minute
+	// mostTransactions is how many may have begun since, where the server does not tell the time.
+	mostTransactions = 10_000
+	// mostHolders is how many are named.
+	mostHolders = 5
+	// mayNotSeeSessions is why nothing is said of them.
+	mayNotSeeSessions = "this account may not see the sessions of others: grant it pg_monitor on PostgreSQL, PROCESS on MySQL and MariaDB"
+)
+
+// heldTooLong are the holders that have lasted for longer than they may, the oldest first.
+func heldTooLong(found migrate.HorizonResult, most time.Duration) []migrate.Holder {
+	var long []migrate.Holder
+	for _, holder := range found.Holders {
+		if holder.Age > most || holder.Age == 0 && holder.Transactions > mostTransactions {
+			long = append(long, holder)
+		}
+	}
+	return long[:min(len(long), mostHolders)]
+}
+
+// heldWords says that nobody has held a snapshot for too long.
+func heldWords(found migrate.HorizonResult, most time.Duration) string {
+	limit := duration(most)
+	return fmt.Sprintf("nobody has held a snapshot for longer than %s; the server keeps %d %s", limit.String(), found.Kept, found.KeptAre)
+}
+
+// heldBy says who it is and what the server keeps meanwhile.
+func heldBy(holder migrate.Holder, found migrate.HorizonResult) string {
+	return fmt.Sprintf("%s keeps the server from removing old versions of rows, now %d %s", holder, found.Kept, found.KeptAre)
+}
+
+// horizon names who keeps the server from removing old versions of rows.
+func (v *verifier) horizon(ctx context.Context) error {
+	found, err := migrate.Horizon(ctx, v.session.Client, migrate.HorizonRequest{})
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		v.note("horizon", "not checked on "+v.product)
+		return nil
+	case errors.Is(err, applock.ErrPrivilege):
+		v.note("horizon", "not checked: "+mayNotSeeSessions)
+		return nil
+	case err != nil:
+		return err
+	}
+	long := heldTooLong(found, v.held)
+	for _, holder := range long {
+		v.fail("horizon", heldBy(holder, found)).Statement = holder.End
+	}
+	if len(long) == 0 {
+		v.ok("horizon", heldWords(found, v.held))
+	}
+	return nil
+}
+
+// noteHeld tells who has held a snapshot for too long. It returns nil where that is not known: statistics need no right for it.
+func (a *app) noteHeld(ctx context.Context, s session) *migrate.HorizonResult {
+	found, err := migrate.Horizon(ctx, s.Client, migrate.HorizonRequest{})
+	if err != nil {
+		return nil
+	}
+	for _, holder := range heldTooLong(found, defaultHeld) {
+		a.note("stats: %s; end it with the SQL: %s", heldBy(holder, found), holder.End)
+	}
+	return &found
+}
+
+// horizonOf tells who keeps the server from removing old versions of rows.
+func horizonOf(client *applock.Client) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		found, err := migrate.Horizon(ctx, client, migrate.HorizonRequest{})
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return notTold, console.ErrNotChecked
+		case errors.Is(err, applock.ErrPrivilege):
+			return mayNotSeeSessions, console.ErrNotChecked
+		case err != nil:
+			return "", err
+		}
+		if long := heldTooLong(found, defaultHeld); len(long) > 0 {
+			return heldBy(long[0], found) + "; end it with the SQL: " + long[0].End, errNo
+		}
+		return heldWords(found, defaultHeld), nil
+	}
+}

@@ -245,31 +245,29 @@ func TestList(t *testing.T) {
 	d.wait(t, "customer:43", "MLEE")
 	d.wait(t, "customer:43", "PKING")
 	for address, want := range map[string]string{
-		"/locks":                          "customer:42 customer:43 invoice:1 order:7",
-		"/locks?type=customer":            "customer:42 customer:43",
-		"/locks?prefix=customer%3A42":     "customer:42",
-		"/locks?operator=JDOE":            "customer:42 order:7",
-		"/locks?operator=jdoe":            "",
-		"/locks?department=CS&type=order": "order:7",
-		"/locks?no-department=1":          "",
-		"/locks?older=1h":                 "",
-		"/locks?within=1h":                "order:7",
-		"/locks?within=1d12h&sort=left":   "order:7 customer:43 invoice:1",
-		"/locks?waiting=1":                "customer:43",
-		"/locks?waiting=1&operator=JDOE":  "",
-		"/locks?sort=-waiters":            "customer:43 customer:42 invoice:1 order:7",
-		"/locks?sort=waiters":             "customer:42 invoice:1 order:7 customer:43",
-		"/locks?sort=-object":             "order:7 invoice:1 customer:43 customer:42",
-		"/locks?sort=operator":            "customer:43 invoice:1 customer:42 order:7",
-		"/locks?sort=-operator":           "customer:42 order:7 invoice:1 customer:43",
-		"/locks?sort=department":          "customer:42 customer:43 invoice:1 order:7",
-		"/locks?sort=-note":               "invoice:1 customer:42 customer:43 order:7",
-		"/locks?sort=-age":                "invoice:1 customer:43 customer:42 order:7",
-		"/locks?sort=-left":               "customer:42 invoice:1 customer:43 order:7",
-		"/locks?sort=-object&skip=3":      "customer:42",
-		"/locks?sort=-object&skip=99":     "",
-		// An address of before there was a first page.
-		"/?sort=left&type=customer":        "customer:43 customer:42",
+		"/locks":                           "customer:42 customer:43 invoice:1 order:7",
+		"/locks?type=customer":             "customer:42 customer:43",
+		"/locks?prefix=customer%3A42":      "customer:42",
+		"/locks?operator=JDOE":             "customer:42 order:7",
+		"/locks?operator=jdoe":             "",
+		"/locks?department=CS&type=order":  "order:7",
+		"/locks?no-department=1":           "",
+		"/locks?older=1h":                  "",
+		"/locks?within=1h":                 "order:7",
+		"/locks?within=1d12h&sort=left":    "order:7 customer:43 invoice:1",
+		"/locks?waiting=1":                 "customer:43",
+		"/locks?waiting=1&operator=JDOE":   "",
+		"/locks?sort=-waiters":             "customer:43 customer:42 invoice:1 order:7",
+		"/locks?sort=waiters":              "customer:42 invoice:1 order:7 customer:43",
+		"/locks?sort=-object":              "order:7 invoice:1 customer:43 customer:42",
+		"/locks?sort=operator":             "customer:43 invoice:1 customer:42 order:7",
+		"/locks?sort=-operator":            "customer:42 order:7 invoice:1 customer:43",
+		"/locks?sort=department":           "customer:42 customer:43 invoice:1 order:7",
+		"/locks?sort=-note":                "invoice:1 customer:42 customer:43 order:7",
+		"/locks?sort=-age":                 "invoice:1 customer:43 customer:42 order:7",
+		"/locks?sort=-left":                "customer:42 invoice:1 customer:43 order:7",
+		"/locks?sort=-object&skip=3":       "customer:42",
+		"/locks?sort=-object&skip=99":      "",
 		"/locks?sort=age":                  "order:7 customer:42 customer:43 invoice:1",
 		"/locks?sort=left":                 "order:7 customer:43 invoice:1 customer:42",
 		"/locks?sort=left&prefix=customer": "customer:43 customer:42",
@@ -328,7 +326,7 @@ func TestTenThousandLocks(t *testing.T) {
 	fill(t, d, locks)
 	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
 	d.see(t, "/locks", http.StatusOK) // how many there are is asked for once a minute
-	d.console.own.counts.until = time.Now().Add(time.Hour)
+	d.console.own.counts.age = time.Hour
 	address, seen := "/locks", map[string]bool{}
 	for range 5 {
 		d.calls.taken()

@@ -274,7 +274,7 @@ func (c *console) listPage(r *http.Request) (view, error) {
 	if err != nil {
 		return v, err
 	}
-	stats := askerOf(r.Context()).database.counts.read(r.Context())
+	stats := askerOf(r.Context()).database.readCounts(r.Context(), c.config.Timeout)
 	page.Types, page.Departments = kindsOf(stats)
 	if page.Total == 0 {
 		page.Total = totalOf(stats, f)

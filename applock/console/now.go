@@ -120,12 +120,7 @@ type nowShown struct {
 
 // nowPage is the page to begin with.
 func (c *console) nowPage(r *http.Request) (view, error) {
-	query := r.URL.Query()
-	department := strings.TrimSpace(query.Get("department"))
-	query.Del("department")
-	if len(query) > 0 {
-		return c.listPage(r) // addresses of lists were of this page once
-	}
+	department := strings.TrimSpace(r.URL.Query().Get("department"))
 	ctx := r.Context()
 	database := askerOf(ctx).database
 	all, err := database.readShared(ctx, c.config.Timeout)
@@ -148,7 +143,7 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	data.Ending, data.Ends = ending.Rows[:min(len(ending.Rows), rowsOfNow)], max(ending.Total, len(ending.Rows))
-	_, data.Departments = kindsOf(database.counts.read(ctx))
+	_, data.Departments = kindsOf(database.readCounts(ctx, c.config.Timeout))
 	request := applock.HistoryRequest{Since: 24 * time.Hour}
 	data.Happened, _, err = c.readHappened(ctx, request, department, rowsOfNow)
 	return view{template: "now", title: c.texts["title.now"], here: "./", data: data}, err
@@ -230,7 +225,7 @@ func (c *console) historyPage(r *http.Request) (view, error) {
 		next.Set("after", strconv.FormatInt(last, 10))
 		data.Next = "history?" + next.Encode()
 	}
-	_, data.Departments = kindsOf(askerOf(r.Context()).database.counts.read(r.Context()))
+	_, data.Departments = kindsOf(askerOf(r.Context()).database.readCounts(r.Context(), c.config.Timeout))
 	return view{template: "history", title: c.texts["title.history"], here: "history", data: data}, nil
 }
 

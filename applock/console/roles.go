@@ -27,7 +27,7 @@ type database struct {
 	parts *shared[liveKey, livePart]
 	// snapshots are all locks at a time, and counts how many there are.
 	snapshots *shared[struct{}, *snapshot]
-	counts    *counts
+	counts    *shared[struct{}, []applock.Stats]
 	// snapshotMost is locksOfSnapshot.
 	snapshotMost int
 }
@@ -37,7 +37,7 @@ func newDatabase(client *applock.Client, config Config) *database {
 		client: client, rights: &rights{now: time.Now},
 		parts:     &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
 		snapshots: &shared[struct{}, *snapshot]{results: map[struct{}]*result[*snapshot]{}},
-		counts:    &counts{client: client, now: time.Now}, snapshotMost: locksOfSnapshot,
+		counts:    &shared[struct{}, []applock.Stats]{age: countsKept, results: map[struct{}]*result[[]applock.Stats]{}}, snapshotMost: locksOfSnapshot,
 	}
 }
 

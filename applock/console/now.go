@@ -32,6 +32,8 @@ type queue struct {
 	// Waiters are those who wait, the longest first, no more than are named; All is how many there are.
 	Waiters []applock.Waiter
 	All     int
+	// Here is who asks for it and who looks at it.
+	Here here
 }
 
 // Beyond is how many wait and are not named.
@@ -113,6 +115,11 @@ type nowShown struct {
 	Department  string
 	Departments []string
 	Most        []share
+	// Asked are those who ask for something, and AllAsked how many do.
+	Asked    []applock.Asker
+	AllAsked int
+	// Asks is true where who looks may ask, too.
+	Asks bool
 	// Cut is true where there are more locks than were counted.
 	Cut   bool
 	Verbs []string
@@ -131,7 +138,7 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 	data := nowShown{
 		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters),
 		Locks: len(all.rows), Most: all.shares(), Cut: all.cut,
-		Department: department, Verbs: c.allowedOf(ctx, []string{"transfer", "release"}),
+		Department: department, Verbs: c.allowedOf(ctx, []string{"transfer", "release", rightAsk}), Asks: c.allowed(ctx)[rightAsk],
 	}
 	soon := filter{Within: "1h", Sort: byLeft}
 	ends, err := soon.request()
@@ -143,6 +150,13 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	data.Ending, data.Ends = ending.Rows[:min(len(ending.Rows), rowsOfNow)], max(ending.Total, len(ending.Rows))
+	present, err := database.readPresent(ctx, c.config.Timeout)
+	if err != nil {
+		return view{}, err
+	}
+	present.attachTo(data.Queues)
+	asked := present.asked()
+	data.Asked, data.AllAsked = asked[:min(len(asked), rowsOfNow)], len(asked)
 	_, data.Departments = kindsOf(database.readCounts(ctx, c.config.Timeout))
 	request := applock.HistoryRequest{Since: 24 * time.Hour}
 	data.Happened, _, err = c.readHappened(ctx, request, department, rowsOfNow)

@@ -18,6 +18,8 @@ type row struct {
 	applock.Lock
 	Waiters int
 	Longest time.Duration
+	// Here is who asks for it and who looks at it.
+	Here here
 	// Selects is true where the row can be selected.
 	Selects bool
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -37,6 +38,9 @@ type desk struct {
 type counted struct {
 	db.Driver
 	locks, waiters, events, stats, inquiries atomic.Int64
+	// askers and viewers count the reads of these, asks the requests. Blind refuses the reads.
+	askers, viewers, asks atomic.Int64
+	blind                 atomic.Bool
 	// eventRows are the events that were returned.
 	eventRows atomic.Int64
 	// failure, if set, is what reading locks meets.
@@ -56,6 +60,29 @@ func (c *counted) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams
 func (c *counted) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
 	c.waiters.Add(1)
 	return c.Driver.ApplLockWaiting(ctx, params)
+}
+
+func (c *counted) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
+	c.askers.Add(1)
+	if c.blind.Load() {
+		return nil, &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}
+	}
+	return c.Driver.ApplLockAsking(ctx, params)
+}
+
+func (c *counted) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
+	c.viewers.Add(1)
+	if c.blind.Load() {
+		return nil, &db.Error{Kind: db.KindReadOnly, Err: errors.New("no")}
+	}
+	return c.Driver.ApplLockViewers(ctx, params)
+}
+
+func (c *counted) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
+	if params.WaitSeconds == nil || *params.WaitSeconds > 0 {
+		c.asks.Add(1)
+	}
+	return c.Driver.AskApplLock(ctx, params)
 }
 
 func (c *counted) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {

@@ -46,6 +46,7 @@ func (c *console) deskPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == "take" }) // one's own
 	own, err := c.readOwn(ctx, data)
 	data.Own = own
 	return view{template: "operator", title: c.texts["title.desk"], here: "desk", data: data}, err

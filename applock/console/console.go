@@ -235,6 +235,7 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
+		c.beat(ctx)
 		v, err := look(r.WithContext(ctx))
 		if err != nil {
 			c.logFailure(ctx, r.URL.Path, err)

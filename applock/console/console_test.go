@@ -221,7 +221,7 @@ func (d desk) do(r *http.Request) *httptest.ResponseRecorder {
 }
 
 // see returns the text of a page.
-func (d desk) see(t *testing.T, address string, status int) string {
+func (d desk) see(t testing.TB, address string, status int) string {
 	t.Helper()
 	w := d.do(request(http.MethodGet, address, ""))
 	if w.Code != status {
@@ -322,12 +322,12 @@ func TestList(t *testing.T) {
 }
 
 // fill makes many locks, without a call for each.
-func fill(t *testing.T, d desk, number int) {
+func fill(t testing.TB, d desk, number int) {
 	t.Helper()
 	params := make([]db.GetApplLockParams, number)
 	for i := range params {
 		params[i] = db.GetApplLockParams{
-			ObjectType: "customer", ObjectID: fmt.Sprintf("%05d", i), OperatorID: fmt.Sprintf("OP%02d", i%7), TTLSeconds: int64(3600 + i%977),
+			ObjectType: "customer", ObjectID: fmt.Sprintf("%05d", i), OperatorID: fmt.Sprintf("OP%02d", i%7), DepartmentID: "sales", TTLSeconds: int64(3600 + i%977),
 		}
 	}
 	err := clients.Driver(d.client).InTx(t.Context(), func(tx db.Driver) error {

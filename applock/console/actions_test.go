@@ -219,9 +219,9 @@ func TestChangesAreRefused(t *testing.T) {
 	grant := d.get(t, "customer:42", "JDOE", time.Hour)
 	for what, change := range map[string]func(form url.Values){
 		"no lock":      func(form url.Values) { form.Del("lock") },
-		"no fence":     func(form url.Values) { form.Set("lock", "name=customer%3A42&holder=JDOE") },
-		"fence 0":      func(form url.Values) { form.Set("lock", "name=customer%3A42&holder=JDOE&fence=0") },
-		"no object":    func(form url.Values) { form.Set("lock", "holder=JDOE&fence=1") },
+		"no fence":     func(form url.Values) { form.Set("lock", "JDOE customer:42") },
+		"fence 0":      func(form url.Values) { form.Set("lock", "0 JDOE customer:42") },
+		"no object":    func(form url.Values) { form.Set("lock", "1 JDOE") },
 		"no query":     func(form url.Values) { form.Set("lock", "%zz") },
 		"bad after":    func(form url.Values) { form.Set("after", "nonsense") },
 		"blank reason": func(form url.Values) { form.Set("reason", "  ") },

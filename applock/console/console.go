@@ -130,6 +130,12 @@ func (c *console) routes() http.Handler {
 	mux.HandleFunc("GET /{$}", c.live(c.nowPage))
 	mux.HandleFunc("GET /locks", c.live(c.listPage))
 	mux.HandleFunc("GET /object", c.live(c.objectPage))
+	mux.HandleFunc("GET /desk", c.liveOf(c.deskPage))
+	mux.HandleFunc("GET /ask", c.page(c.askForm))
+	mux.HandleFunc("POST /ask", c.page(c.askPage))
+	mux.HandleFunc("POST /withdraw", c.page(c.withdrawPage))
+	mux.HandleFunc("POST /respond", c.page(c.respondPage))
+	mux.HandleFunc("POST /get", c.page(c.getPage))
 	mux.HandleFunc("GET /operator", c.live(c.operatorPage))
 	mux.HandleFunc("GET /waiters", c.live(c.waitersPage))
 	mux.HandleFunc("GET /history", c.live(c.historyPage))
@@ -205,6 +211,8 @@ type shown struct {
 	MayChange                         bool
 	// HasSession is true where there is one to end.
 	HasSession bool
+	// Asks is true where the person asks for something: the page asks on for it.
+	Asks bool
 	// Live is nil for a page that stays as it is.
 	Live *liveness
 	Data any
@@ -218,7 +226,7 @@ func (c *console) shownTo(ctx context.Context, v view, state *liveness) shown {
 	_, hasSession := c.config.SignIn.(Sessions)
 	return shown{
 		Title: v.title, Here: v.here, Person: who.person, Role: who.role, MayChange: len(trueOf(c.allowed(ctx))) > 0,
-		HasSession: hasSession, Live: state, Search: v.search, Data: v.data,
+		HasSession: hasSession, Asks: who.person != "" && who.database.beats.asks(who.person), Live: state, Search: v.search, Data: v.data,
 	}
 }
 
@@ -227,6 +235,7 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
+		c.beat(ctx)
 		v, err := look(r.WithContext(ctx))
 		if err != nil {
 			c.logFailure(ctx, r.URL.Path, err)
@@ -332,6 +341,7 @@ func (c *console) argument(name string) string {
 		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
 		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after", "Since": "label.back",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
+		"Message": "label.message", "Wait": "label.wait",
 	}[name]
 	if label == "" {
 		return name

@@ -274,13 +274,16 @@ func (c *console) listPage(r *http.Request) (view, error) {
 	if err != nil {
 		return v, err
 	}
-	stats := askerOf(r.Context()).database.counts.read(r.Context())
+	if err := c.attach(r.Context(), page.Rows); err != nil {
+		return v, err
+	}
+	stats := askerOf(r.Context()).database.readCounts(r.Context(), c.config.Timeout)
 	page.Types, page.Departments = kindsOf(stats)
 	if page.Total == 0 {
 		page.Total = totalOf(stats, f)
 		page.About = page.Total > 0
 	}
-	page.Verbs = c.allowedOf(r.Context(), verbsOfMany())
+	page.Verbs = c.allowedOf(r.Context(), append(verbsOfMany(), rightAsk))
 	for i := range page.Rows {
 		page.Rows[i].Selects = len(page.Verbs) > 0
 	}

@@ -23,6 +23,8 @@ type liveKey struct {
 	path, query string
 	// verbs are those that the page may offer.
 	verbs string
+	// person is whose page it is; empty where it is anybody's.
+	person string
 }
 
 // livePart is what all people see who look at the same live page.
@@ -46,14 +48,27 @@ type liveness struct {
 // who look at the same page share what one of them reads, so look gets a request that has an address and rights, but no person.
 // A request that names no version, as of a reload, gets nothing that was read before it came.
 func (c *console) live(look func(*http.Request) (view, error)) http.HandlerFunc {
+	return c.followed(look, false)
+}
+
+// liveOf is live for a page of the person who asks: look gets its name, and nobody else shares it.
+func (c *console) liveOf(look func(*http.Request) (view, error)) http.HandlerFunc {
+	return c.followed(look, true)
+}
+
+func (c *console) followed(look func(*http.Request) (view, error), own bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who := askerOf(r.Context())
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 		defer cancel()
-		nobody := asker{database: who.database, verbs: c.allowed(ctx)}
-		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), verbs: strings.Join(trueOf(nobody.verbs), " ")}
 		known := r.Header.Get("If-None-Match")
-		part, err := who.database.parts.get(ctx, key, known != "", func() (livePart, error) { return c.readPart(ctx, r.URL, nobody, look) })
+		all := asker{database: who.database, verbs: c.allowed(ctx), polls: known != ""}
+		if own {
+			all.person = who.person
+		}
+		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), verbs: strings.Join(trueOf(all.verbs), " "), person: all.person}
+		c.beat(ctx)
+		part, err := who.database.parts.get(ctx, key, known != "", func() (livePart, error) { return c.readPart(ctx, r.URL, all, look) })
 		state := &liveness{Version: part.version, Age: time.Since(part.read).Milliseconds(), Interval: c.config.Interval.Milliseconds()}
 		switch {
 		case err != nil:
@@ -72,8 +87,8 @@ func (c *console) live(look func(*http.Request) (view, error)) http.HandlerFunc 
 }
 
 // readPart reads a live page for all who look at it, also for those who stay when the one has gone whose request this is.
-func (c *console) readPart(ctx context.Context, address *url.URL, nobody asker, look func(*http.Request) (view, error)) (livePart, error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), askerKey{}, nobody), c.config.Timeout)
+func (c *console) readPart(ctx context.Context, address *url.URL, all asker, look func(*http.Request) (view, error)) (livePart, error) {
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), askerKey{}, all), c.config.Timeout)
 	defer cancel()
 	part := livePart{read: time.Now()}
 	var err error

@@ -43,11 +43,12 @@ func TestViewersShareReads(t *testing.T) {
 	t.Parallel()
 	const asked = 5
 	for address, reads := range map[string]int64{
-		"/": 3, "/locks": 2, "/locks?within=2h&sort=left": 2, "/locks?sort=-waiters": 2, "/object?name=customer%3A42": 3, "/waiters": 2, "/history": 1, "/policies": 0,
+		"/": 3, "/locks": 2, "/locks?within=2h&sort=left": 2, "/locks?sort=-waiters": 2, "/object?name=customer%3A42": 3, "/waiters": 2, "/history": 1, "/policies": 0, "/desk": 4,
 	} {
 		for _, lookers := range []int{1, 200} {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk(t, Config{})
+				d := newDesk(t, supervisor())
+				d.see(t, "/statistics", http.StatusOK) // the rights of this minute
 				var all []*looker
 				for range lookers {
 					all = append(all, &looker{desk: d, address: address, version: "none"})
@@ -65,9 +66,13 @@ func TestViewersShareReads(t *testing.T) {
 						time.Sleep(DefaultInterval / time.Duration(lookers))
 					}
 					got := d.calls.locks.Swap(0) + d.calls.waiters.Swap(0) + d.calls.events.Swap(0) + d.calls.inquiries.Swap(0)
+					present := d.calls.askers.Swap(0) + d.calls.viewers.Swap(0)
 					d.calls.stats.Swap(0) // once a minute
 					if got > 2*reads || got < reads {
 						t.Errorf("%s: for %d who look, interval %d has %d reads, want %d, or twice as many", address, lookers, i, got, reads)
+					}
+					if most := int64(6); present > most {
+						t.Errorf("%s: for %d who look, interval %d has %d reads of who is there, want %d at most", address, lookers, i, present, most)
 					}
 				}
 				time.Sleep(time.Hour)

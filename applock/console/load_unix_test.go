@@ -18,6 +18,32 @@ import (
 	"github.com/applock/applock/applock"
 )
 
+// BenchmarkFirstPage makes the first page of 20,000 locks for a supervisor. The figure is the processor's time of this process, since that of
+// a clock is also that of all else on the machine: on SQLite with the database's part, on PostgreSQL without.
+func BenchmarkFirstPage(b *testing.B) {
+	for product, open := range map[string]func(b *testing.B) desk{
+		"sqlite": func(b *testing.B) desk {
+			d := newDesk(b, supervisor())
+			fill(b, d, 20000)
+			return d
+		},
+		"postgres": func(b *testing.B) desk {
+			client, _ := countedPostgres(b, 20000)
+			return deskOn(client, supervisor())
+		},
+	} {
+		b.Run(product, func(b *testing.B) {
+			d := open(b)
+			d.see(b, "/locks", http.StatusOK) // the rights, and how many locks there are
+			before := cpuTime(b)
+			for b.Loop() {
+				d.see(b, "/locks", http.StatusOK)
+			}
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N)/float64(time.Millisecond), "cpu-ms/op")
+		})
+	}
+}
+
 // BenchmarkViewers has people look at what ends soon, of 20,000 locks on PostgreSQL, while two locks change a second, by HTTP. A round is an
 // interval, in which each page asks once. It tells how long an answer takes in the middle and at worst, how many queries an interval
 // has, the changes' own among them, and how many cores the server, those who look and the changes need together.

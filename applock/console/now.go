@@ -32,6 +32,8 @@ type queue struct {
 	// Waiters are those who wait, the longest first, no more than are named; All is how many there are.
 	Waiters []applock.Waiter
 	All     int
+	// Here is who asks for it and who looks at it.
+	Here here
 }
 
 // Beyond is how many wait and are not named.
@@ -113,6 +115,11 @@ type nowShown struct {
 	Department  string
 	Departments []string
 	Most        []share
+	// Asked are those who ask for something, and AllAsked how many do.
+	Asked    []applock.Asker
+	AllAsked int
+	// Asks is true where who looks may ask, too.
+	Asks bool
 	// Cut is true where there are more locks than were counted.
 	Cut   bool
 	Verbs []string
@@ -120,12 +127,7 @@ type nowShown struct {
 
 // nowPage is the page to begin with.
 func (c *console) nowPage(r *http.Request) (view, error) {
-	query := r.URL.Query()
-	department := strings.TrimSpace(query.Get("department"))
-	query.Del("department")
-	if len(query) > 0 {
-		return c.listPage(r) // addresses of lists were of this page once
-	}
+	department := strings.TrimSpace(r.URL.Query().Get("department"))
 	ctx := r.Context()
 	database := askerOf(ctx).database
 	all, err := database.readShared(ctx, c.config.Timeout)
@@ -136,7 +138,7 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 	data := nowShown{
 		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters),
 		Locks: len(all.rows), Most: all.shares(), Cut: all.cut,
-		Department: department, Verbs: c.allowedOf(ctx, []string{"transfer", "release"}),
+		Department: department, Verbs: c.allowedOf(ctx, []string{"transfer", "release", rightAsk}), Asks: c.allowed(ctx)[rightAsk],
 	}
 	soon := filter{Within: "1h", Sort: byLeft}
 	ends, err := soon.request()
@@ -148,7 +150,14 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	data.Ending, data.Ends = ending.Rows[:min(len(ending.Rows), rowsOfNow)], max(ending.Total, len(ending.Rows))
-	_, data.Departments = kindsOf(database.counts.read(ctx))
+	present, err := database.readPresent(ctx, c.config.Timeout)
+	if err != nil {
+		return view{}, err
+	}
+	present.attachTo(data.Queues)
+	asked := present.asked()
+	data.Asked, data.AllAsked = asked[:min(len(asked), rowsOfNow)], len(asked)
+	_, data.Departments = kindsOf(database.readCounts(ctx, c.config.Timeout))
 	request := applock.HistoryRequest{Since: 24 * time.Hour}
 	data.Happened, _, err = c.readHappened(ctx, request, department, rowsOfNow)
 	return view{template: "now", title: c.texts["title.now"], here: "./", data: data}, err
@@ -230,7 +239,7 @@ func (c *console) historyPage(r *http.Request) (view, error) {
 		next.Set("after", strconv.FormatInt(last, 10))
 		data.Next = "history?" + next.Encode()
 	}
-	_, data.Departments = kindsOf(askerOf(r.Context()).database.counts.read(r.Context()))
+	_, data.Departments = kindsOf(askerOf(r.Context()).database.readCounts(r.Context(), c.config.Timeout))
 	return view{template: "history", title: c.texts["title.history"], here: "history", data: data}, nil
 }
 

@@ -160,7 +160,7 @@ func TestDeskTellsDeedsFromInbox(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, supervisor())
 	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", time.Hour), "ASMITH", "Claims", "a deed of MLEE")
-	check(t, d.see(t, "/", http.StatusOK), `<a href="operator?name=MLEE">You are MLEE</a>`)
+	check(t, d.see(t, "/", http.StatusOK), `<a href="desk">You are MLEE</a>`)
 	_, deeds, _ := strings.Cut(d.see(t, "/operator?name=MLEE", http.StatusOK), `id="deeds"`)
 	check(t, deeds, "a deed of MLEE")
 	inbox, deeds, _ := strings.Cut(d.see(t, "/operator?name=JDOE", http.StatusOK), `id="deeds"`)

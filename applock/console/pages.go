@@ -32,6 +32,8 @@ type objectShown struct {
 	Lock    *applock.Lock
 	Waiters []applock.Waiter
 	Events  []applock.Event
+	// Present are those who ask for it and who look at it.
+	Present []presence
 	// Verbs are those that who asks may do.
 	Verbs []string
 }
@@ -41,7 +43,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	data := objectShown{Object: object, Verbs: c.allowedOf(r.Context(), verbNames())}
+	data := objectShown{Object: object, Verbs: c.allowedOf(r.Context(), append(verbNames(), rightAsk))}
 	if data.Lock, err = c.inquire(r.Context(), object); err != nil {
 		return view{}, err
 	}
@@ -49,6 +51,11 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 	if data.Waiters, err = c.readWaiters(r.Context(), request); err != nil {
 		return view{}, err
 	}
+	present, err := readPresent(r.Context(), clientOf(r.Context()), object)
+	if err != nil {
+		return view{}, err
+	}
+	data.Present = present.presences(object)
 	history := applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID}
 	data.Events, _, err = c.readHappened(r.Context(), history, "", rowsOfPage)
 	return view{template: "object", title: object.String(), data: data}, err
@@ -75,35 +82,48 @@ type deskShown struct {
 	// Inbox is what others did with the operator's locks, and Deeds what the operator did: the newest first, of the newest events.
 	Inbox, Deeds []applock.Event
 	Verbs        []string
+	// Own is nil on the desk of somebody else.
+	Own *ownDesk
 }
 
 // eventsOfDesk is how many of the newest events of an operator are looked through.
 const eventsOfDesk = 500
 
 func (c *console) operatorPage(r *http.Request) (view, error) {
-	data := deskShown{Operator: r.URL.Query().Get("name"), Verbs: c.allowedOf(r.Context(), verbsOfMany())}
-	if data.Operator == "" {
-		return view{}, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
+	data, err := c.readDesk(r.Context(), r.URL.Query().Get("name"))
+	title := fmt.Sprintf(c.texts["title.operator"], data.Operator)
+	return view{template: "operator", title: title, data: data}, err
+}
+
+// readDesk reads what everybody sees of a desk.
+func (c *console) readDesk(ctx context.Context, operator string) (deskShown, error) {
+	data := deskShown{Operator: operator, Verbs: c.allowedOf(ctx, verbsOfMany())}
+	if operator == "" {
+		return data, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}
-	held, err := c.readList(r.Context(), filter{Operator: data.Operator, Sort: byObject})
+	held, err := c.readList(ctx, filter{Operator: operator, Sort: byObject})
 	if err != nil {
-		return view{}, err
+		return data, err
+	}
+	if err := c.attach(ctx, held.Rows); err != nil {
+		return data, err
 	}
 	data.Rows, data.More = held.Rows, held.More
-	if data.Waits, err = c.readWaiters(r.Context(), applock.WaitersRequest{Operator: data.Operator}); err != nil {
-		return view{}, err
+	if data.Waits, err = c.readWaiters(ctx, applock.WaitersRequest{Operator: operator}); err != nil {
+		return data, err
 	}
-	events, _, err := c.readHappened(r.Context(), applock.HistoryRequest{Operator: data.Operator}, "", eventsOfDesk)
+	events, _, err := c.readHappened(ctx, applock.HistoryRequest{Operator: operator}, "", eventsOfDesk)
 	for _, event := range events {
-		if event.Actor == data.Operator {
+		// What was given away is told to who had it, whoever did it.
+		given := (event.Kind == applock.EventGiven || event.Kind == applock.EventYielded) && event.From.Operator == operator
+		if event.Actor == operator && !given {
 			data.Deeds = append(data.Deeds, event)
 		} else {
 			data.Inbox = append(data.Inbox, event)
 		}
 	}
 	data.Deeds, data.Inbox = data.Deeds[:min(len(data.Deeds), rowsOfPage)], data.Inbox[:min(len(data.Inbox), rowsOfPage)]
-	title := fmt.Sprintf(c.texts["title.operator"], data.Operator)
-	return view{template: "operator", title: title, data: data}, err
+	return data, err
 }
 
 // queuesShown is the page of those who wait.
@@ -116,13 +136,18 @@ type queuesShown struct {
 }
 
 func (c *console) waitersPage(r *http.Request) (view, error) {
-	data := queuesShown{Type: strings.TrimSpace(r.URL.Query().Get("type")), Verbs: c.allowedOf(r.Context(), []string{"transfer", "release"})}
+	data := queuesShown{Type: strings.TrimSpace(r.URL.Query().Get("type")), Verbs: c.allowedOf(r.Context(), []string{"transfer", "release", rightAsk})}
 	all, err := askerOf(r.Context()).database.readShared(r.Context(), c.config.Timeout)
 	if err != nil {
 		return view{}, err
 	}
 	queues := all.queues(data.Type)
 	data.Blocked, data.Queues = len(queues), queues[:min(len(queues), rowsOfPage)]
+	present, err := askerOf(r.Context()).database.readPresent(r.Context(), c.config.Timeout)
+	if err != nil {
+		return view{}, err
+	}
+	present.attachTo(data.Queues)
 	for _, queue := range queues {
 		data.Waiting += queue.All
 	}

@@ -104,7 +104,7 @@ func TestSelectedLocks(t *testing.T) {
 	}
 	page := d.see(t, "/locks", http.StatusOK)
 	form := url.Values{}
-	for _, box := range regexp.MustCompile(`<input type="checkbox" form="selected" name="lock" value="([^"]*)" aria-label="Select a:[123]">`).FindAllStringSubmatch(page, -1) {
+	for _, box := range regexp.MustCompile(`<input type=checkbox name=lock form=s value="([^"]*)" aria-label="a:[123]">`).FindAllStringSubmatch(page, -1) {
 		form.Add("lock", strings.ReplaceAll(box[1], "&amp;", "&"))
 	}
 	if len(form["lock"]) != 3 {

@@ -109,10 +109,10 @@ func TestRolesOfPeople(t *testing.T) {
 		offered, role string
 		statistics    int
 	}{
-		"supervisors":                 {"transfer take release note transfer take release", "supervisors", http.StatusOK},
-		"operators":                   {"release note release", "operators", http.StatusForbidden},
+		"supervisors":                 {"transfer take release note ask transfer take release", "supervisors", http.StatusOK},
+		"operators":                   {"release note ask release", "operators", http.StatusForbidden},
 		"auditors":                    {"", "auditors", http.StatusOK},
-		"others, auditors ,operators": {"release note release", "operators", http.StatusForbidden},
+		"others, auditors ,operators": {"release note ask release", "operators", http.StatusForbidden},
 		"Supervisors":                 {"", "", http.StatusOK}, // the owner's, who may look only
 		"":                            {"", "", http.StatusOK},
 	} {

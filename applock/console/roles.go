@@ -27,7 +27,10 @@ type database struct {
 	parts *shared[liveKey, livePart]
 	// snapshots are all locks at a time, and counts how many there are.
 	snapshots *shared[struct{}, *snapshot]
-	counts    *counts
+	counts    *shared[struct{}, []applock.Stats]
+	// present is who asks for what, and who looks at it, and beats repeat the requests of people here.
+	present *shared[struct{}, *present]
+	beats   *beats
 	// snapshotMost is locksOfSnapshot.
 	snapshotMost int
 }
@@ -37,7 +40,8 @@ func newDatabase(client *applock.Client, config Config) *database {
 		client: client, rights: &rights{now: time.Now},
 		parts:     &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
 		snapshots: &shared[struct{}, *snapshot]{results: map[struct{}]*result[*snapshot]{}},
-		counts:    &counts{client: client, now: time.Now}, snapshotMost: locksOfSnapshot,
+		present:   &shared[struct{}, *present]{age: config.Interval / 2, results: map[struct{}]*result[*present]{}}, beats: newBeats(),
+		counts: &shared[struct{}, []applock.Stats]{age: countsKept, results: map[struct{}]*result[[]applock.Stats]{}}, snapshotMost: locksOfSnapshot,
 	}
 }
 
@@ -49,6 +53,8 @@ type asker struct {
 	database *database
 	// verbs, if not nil, are what may be done: those of all who share a live page, who have no name there.
 	verbs map[string]bool
+	// polls is true where a page that is open asks whether something has changed.
+	polls bool
 }
 
 // askerKey is what an asker is kept by in a request's context.
@@ -106,6 +112,27 @@ type rights struct {
 	until   time.Time
 }
 
+// probes are calls that tell whether a user has a right, by its name.
+func probes() map[string]func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
+	probes := map[string]func(context.Context, *applock.Client, deed, applock.Lock) error{
+		rightAsk: func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
+			_, err := client.Ask(ctx, applock.AskRequest{Object: lock.Object, Owner: d.To, Client: consoleClient, Withdraw: true})
+			return err
+		},
+		rightAnswer: func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
+			_, err := client.Answer(ctx, applock.AnswerRequest{Key: lock.Key(), Asker: d.To.Operator, Answer: applock.AnswerNo})
+			return err
+		},
+	}
+	for _, v := range verbs() {
+		probes[v.Name] = func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
+			_, err := v.call(ctx, client, d, lock)
+			return err
+		}
+	}
+	return probes
+}
+
 // read returns the verbs that the client's user has the right to.
 func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bool {
 	r.mutex.Lock()
@@ -115,9 +142,9 @@ func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bo
 	}
 	allowed, sure := map[string]bool{}, true
 	d, lock := nobodysDeed()
-	for _, v := range verbs() {
-		_, err := v.call(ctx, client, d, lock)
-		allowed[v.Name] = !errors.Is(err, applock.ErrPrivilege)
+	for name, probe := range probes() {
+		err := probe(ctx, client, d, lock)
+		allowed[name] = !errors.Is(err, applock.ErrPrivilege)
 		sure = sure && (err == nil || errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrNotHeld))
 	}
 	if sure {

@@ -18,6 +18,8 @@ type row struct {
 	applock.Lock
 	Waiters int
 	Longest time.Duration
+	// Here is who asks for it and who looks at it.
+	Here here
 	// Selects is true where the row can be selected.
 	Selects bool
 }
@@ -94,26 +96,14 @@ func (d *database) readShared(ctx context.Context, timeout time.Duration) (*snap
 // countsKept is how long the statistics are not asked for again.
 const countsKept = time.Minute
 
-// counts are the statistics, which are for once a minute: how many locks there are of each type and department.
-type counts struct {
-	client *applock.Client
-	now    func() time.Time
-
-	mutex sync.Mutex
-	stats []applock.Stats
-	until time.Time
-}
-
-// read returns the statistics of the last minute. Who has no right to them gets none.
-func (n *counts) read(ctx context.Context) []applock.Stats {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	if n.now().Before(n.until) {
-		return n.stats
-	}
-	stats, err := n.client.Stats(ctx, applock.StatsRequest{})
-	if err == nil || ctx.Err() == nil {
-		n.stats, n.until = stats, n.now().Add(countsKept)
-	}
-	return n.stats
+// readCounts returns the statistics of the last minute: how many locks there are of each type and department. Who has no right to them gets
+// none.
+func (d *database) readCounts(ctx context.Context, timeout time.Duration) []applock.Stats {
+	stats, _ := d.counts.get(ctx, struct{}{}, true, func() ([]applock.Stats, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		defer cancel()
+		stats, _ := d.client.Stats(ctx, applock.StatsRequest{})
+		return stats, ctx.Err()
+	})
+	return stats
 }

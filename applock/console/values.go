@@ -18,6 +18,8 @@ func (t texts) functions() template.FuncMap {
 	return template.FuncMap{
 		"text":    t.shown,
 		"names":   t.names,
+		"few":     func(all []string) template.HTML { return t.firstNames(all, namesOfQueue) },
+		"several": several,
 		"grant":   grantOf,
 		"value":   value,
 		"words":   words,
@@ -65,10 +67,20 @@ func words(text string) template.HTML {
 // namesShown is how many names a sentence has.
 const namesShown = 20
 
+// several names the text for one, or that for several.
+func several(text string, names []string) string {
+	if len(names) > 1 {
+		return text + ".all"
+	}
+	return text
+}
+
 // names lists names, or the first of many.
-func (t texts) names(all []string) template.HTML {
+func (t texts) names(all []string) template.HTML { return t.firstNames(all, namesShown) }
+
+func (t texts) firstNames(all []string, most int) template.HTML {
 	var list []string
-	for _, name := range all[:min(len(all), namesShown)] {
+	for _, name := range all[:min(len(all), most)] {
 		list = append(list, string(value(name)))
 	}
 	text := template.HTML(strings.Join(list, ", ")) //nolint:gosec // each name is escaped

@@ -47,7 +47,7 @@ func TestValuesAreIsolated(t *testing.T) {
 		form.Set("unknown", "ASMITH")
 		_, pages["plan of "+verb] = d.follow(t, d.submit("/"+verb, form))
 		confirmed := formOf(pages["plan of "+verb])
-		confirmed.Set("lock", strings.Replace(confirmed.Get("lock"), "fence=", "fence=1", 1))
+		confirmed.Set("lock", "1"+confirmed.Get("lock"))
 		_, pages["answer of "+verb] = d.follow(t, d.submit("/"+verb, confirmed))
 	}
 	delete(pages, "form of take") // which ask for nothing more, and are plans

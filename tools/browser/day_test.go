@@ -162,7 +162,7 @@ func TestOtherOrigin(t *testing.T) {
 
 // grantOf is how a form of the console names a grant.
 func grantOf(object, holder, fence string) string {
-	return url.Values{"name": {object}, "holder": {holder}, "fence": {fence}}.Encode()
+	return fence + " " + url.QueryEscape(holder) + " " + object
 }
 
 func asksFence(t *testing.T, d *desk) string {

@@ -133,10 +133,12 @@
   const pause = document.getElementById("pause");
   const pauseText = pause.textContent;
   const patience = 15000;
+  const beat = 15000; // a request of whoever looks at the page lasts a minute after each question
   let heard = Date.now();
   let lost = false;
   let paused = false;
   let asking = false;
+  let asked = Date.now();
 
   function tell() {
     const text = paused ? news.dataset.paused : lost ? news.dataset.lost : "";
@@ -154,11 +156,14 @@
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
     document.title = page.title;
     state.version = page.body.dataset.version;
+    if (page.body.dataset.asks === undefined) delete state.asks; else state.asks = page.body.dataset.asks;
   }
 
   async function ask() {
-    if (asking || paused || document.hidden) return;
+    const rests = paused || document.hidden;
+    if (asking || (rests && (state.asks === undefined || Date.now() - asked < beat))) return;
     asking = true;
+    asked = Date.now();
     try {
       const answer = await fetch(location.href, { headers: { "If-None-Match": state.version || '""' }, signal: AbortSignal.timeout(patience) });
       if (answer.status === 401 || answer.status === 403 || answer.redirected) {
@@ -175,7 +180,7 @@
       lost = true; // the console is away
     }
     asking = false;
-    if (!lost) heard = Date.now();
+    if (!lost && !paused) heard = Date.now();
     tell();
   }
 

@@ -1,0 +1,351 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// signedInDesk is a desk whose people are named by a header of a proxy on this host.
+func signedInDesk(t *testing.T) desk {
+	t.Helper()
+	signIn, err := TrustedHeader("X-User", "", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newDesk(t, Config{SignIn: signIn, MayChange: func(person string) bool { return person != "AUDITOR" }})
+}
+
+// by is a request of a person. A form makes it a POST.
+func (d desk) by(person, address string, form url.Values) *httptest.ResponseRecorder {
+	method := http.MethodGet
+	if form != nil {
+		method = http.MethodPost
+	}
+	r := request(method, address, form.Encode())
+	r.Header.Set("X-User", person)
+	return d.do(r)
+}
+
+// follows sends a form and returns the page that the browser is sent to.
+func (d desk) follows(t *testing.T, person, address string, form url.Values) (status int, page string) {
+	t.Helper()
+	w := d.by(person, address, form)
+	if w.Code != http.StatusSeeOther {
+		return w.Code, w.Body.String()
+	}
+	w = d.by(person, "/"+w.Header().Get("Location"), nil)
+	return w.Code, w.Body.String()
+}
+
+func (d desk) asking(t *testing.T) []applock.Asker {
+	t.Helper()
+	var all []applock.Asker
+	for asker, err := range d.client.Asking(t.Context(), applock.AskingRequest{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, asker)
+	}
+	return all
+}
+
+func askForm(object, message, wait string) url.Values {
+	return url.Values{"name": {object}, "message": {message}, "wait": {wait}}
+}
+
+var respondForm = regexp.MustCompile(`(?s)<form method="post" action="respond">.*?</form>`)
+
+// answerForm is the form of a desk, with an answer.
+func answerForm(t *testing.T, page, answer, reason string) url.Values {
+	t.Helper()
+	form := formOf(respondForm.FindString(page))
+	if form.Get("lock") == "" {
+		t.Fatalf("the desk has no form to answer: %s", page)
+	}
+	form.Set("answer", answer)
+	form.Set("reason", reason)
+	return form
+}
+
+func lacks(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(page, text) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+}
+
+// Goal: an operator asks, the holder reads it and gives, the operator is told, takes it up, and the holder is told. Method: the pages of
+// both, and the lock after each step.
+func TestAskAndGive(t *testing.T) {
+	t.Parallel()
+	d := signedInDesk(t)
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	check(t, d.by("BROWN", "/ask?name=customer%3A42", nil).Body.String(), "Ask for customer:42", "JDOE holds customer:42, reads your message")
+	_, mine := d.follows(t, "BROWN", "/ask", askForm("customer:42", "it is urgent, <b>please</b>", "8h"))
+	check(t, mine, "Your desk, BROWN", "it is urgent, &lt;b&gt;please", "none yet", `data-asks="yes"`, "JDOE", "Withdraw")
+	theirs := d.by("JDOE", "/desk", nil).Body.String()
+	check(t, theirs, "Your desk, JDOE", "it is urgent", "BROWN asks", `<a href="operator?name=BROWN">BROWN</a>`)
+	lacks(t, theirs, "data-asks")
+	for address, text := range map[string]string{"/": "Who asks for what", "/locks": "BROWN asks", "/object?name=customer%3A42": "asks for it", "/operator?name=JDOE": "BROWN asks"} {
+		check(t, d.by("MLEE", address, nil).Body.String(), text)
+	}
+	lacks(t, d.by("MLEE", "/operator?name=JDOE", nil).Body.String(), `action="respond"`)
+
+	status, told := d.follows(t, "JDOE", "/respond", answerForm(t, theirs, "GIVE", "it is yours"))
+	check(t, told, "GIVEN", "BROWN has it now, and keeps it by taking it up within a minute.")
+	if lock := d.holder(t, "customer:42"); status != http.StatusOK || lock.Owner.Operator != "BROWN" || lock.Fence <= grant.Fence {
+		t.Fatalf("status %d, and the lock is %+v", status, lock)
+	}
+	mine = d.by("BROWN", "/desk", nil).Body.String()
+	check(t, mine, "JDOE has given you customer:42. Take it up, or it ends in", `<button>Take up customer:42</button>`, "it is yours", "You ask for nothing.")
+	check(t, d.by("JDOE", "/desk", nil).Body.String(), "Nobody asks for what you hold.", "Holds nothing.", "gave <a", "it is yours")
+	_, told = d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:42"}})
+	check(t, told, "RENEWED", "You have it until")
+	if left := d.holder(t, "customer:42").Left; left < 24*time.Hour {
+		t.Errorf("it was taken up for %s", left)
+	}
+	lacks(t, d.by("BROWN", "/desk", nil).Body.String(), "Take up customer:42")
+}
+
+// Goal: what is not given is told: later and no with the reason, to the asker's desk; a request can be withdrawn. Method: the desks.
+func TestAskAndNotGive(t *testing.T) {
+	t.Parallel()
+	d := signedInDesk(t)
+	d.get(t, "customer:42", "JDOE", time.Hour)
+	d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", ""))
+	for _, of := range []struct{ answer, text, theirs string }{{"LATER", "Not yet.", "told: not yet"}, {"NO", "No.", "Nobody asks for what you hold."}} {
+		form := answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), of.answer, "because of "+of.answer)
+		_, told := d.follows(t, "JDOE", "/respond", form)
+		check(t, told, "TOLD", "BROWN reads: ")
+		check(t, d.by("BROWN", "/desk", nil).Body.String(), "<strong>"+of.text+"</strong>", "because of "+of.answer)
+		check(t, d.by("JDOE", "/desk", nil).Body.String(), of.theirs)
+	}
+	form := url.Values{"name": {"customer:42"}, "client": {consoleClient}}
+	if _, page := d.follows(t, "BROWN", "/withdraw", form); !strings.Contains(page, "You ask for nothing.") || len(d.asking(t)) != 0 {
+		t.Errorf("after it was withdrawn: %+v", d.asking(t))
+	}
+}
+
+// Goal: an answer is about the grant that the page showed: what has changed since is told in plain words, and nothing happens. Method: a
+// form of a desk, and somebody who is faster.
+func TestAnswersComeTooLate(t *testing.T) {
+	t.Parallel()
+	for want, faster := range map[string]func(d desk){
+		"HELD": func(d desk) {
+			d.release(t, "customer:42", "JDOE")
+			d.get(t, "customer:42", "JDOE", time.Hour)
+		},
+		"FREE": func(d desk) { d.release(t, "customer:42", "JDOE") },
+		"GONE": func(d desk) {
+			d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:42"}, "client": {consoleClient}})
+		},
+	} {
+		d := signedInDesk(t)
+		d.get(t, "customer:42", "JDOE", time.Hour)
+		d.follows(t, "BROWN", "/ask", askForm("customer:42", "", ""))
+		form := answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), "GIVE", "")
+		faster(d)
+		before := d.holder(t, "customer:42")
+		status, page := d.follows(t, "JDOE", "/respond", form)
+		check(t, page, "<strong>"+want+"</strong> Nothing has happened")
+		if after := d.holder(t, "customer:42"); status != http.StatusConflict || after.Fence != before.Fence || after.Owner != before.Owner {
+			t.Errorf("%s: status %d, and the lock is %+v", want, status, after)
+		}
+	}
+}
+
+// Goal: nobody asks for what is free or its own, with a message that is too long or turns words, or without the right; and nobody answers
+// for somebody else. Method: forms, and who asks afterwards.
+func TestRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	d := signedInDesk(t)
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	for _, of := range []struct {
+		person, address string
+		form            url.Values
+		status          int
+		text            string
+	}{
+		{"BROWN", "/ask", askForm("customer:43", "x", ""), http.StatusConflict, "FREE</strong> Nobody holds it, so there is nobody to ask."},
+		{"BROWN", "/ask?name=customer%3A43", nil, http.StatusConflict, "Get customer:43"},
+		{"JDOE", "/ask", askForm("customer:42", "x", ""), http.StatusConflict, "OWN</strong> You hold it yourself."},
+		{"JDOE", "/ask?name=customer%3A42", nil, http.StatusConflict, "You hold it yourself."},
+		{"BROWN", "/ask", askForm("customer:42", strings.Repeat("x", 256), ""), http.StatusBadRequest, "“Message” has 256 characters, at most 255"},
+		{"BROWN", "/ask", askForm("customer:42", "a\u202eb", ""), http.StatusBadRequest, `which is written as an escape here: a\u202eb`},
+		{"BROWN", "/ask", askForm("customer:42", "a\nb", ""), http.StatusBadRequest, "“Message” has a character that cannot be seen"},
+		{"BROWN", "/ask", askForm("customer:42", "x", "soon"), http.StatusBadRequest, "“Give up after” is written as"},
+		{"BROWN", "/ask", askForm("customer", "x", ""), http.StatusBadRequest, "“Object”"},
+		{"BROWN", "/ask", url.Values{"message": {"x"}}, http.StatusBadRequest, "is missing: select one"},
+		{"AUDITOR", "/ask", askForm("customer:42", "x", ""), http.StatusForbidden, "You have no right"},
+		{"AUDITOR", "/ask?name=customer%3A42", nil, http.StatusForbidden, "You have no right"},
+		{"AUDITOR", "/get", url.Values{"name": {"customer:43"}}, http.StatusForbidden, "You have no right"},
+		{"AUDITOR", "/withdraw", url.Values{"name": {"customer:42"}, "client": {"console"}}, http.StatusForbidden, "You have no right"},
+		{"AUDITOR", "/respond", url.Values{"lock": {grantOf(grant.Key())}}, http.StatusForbidden, "You have no right"},
+		{"BROWN", "/respond", url.Values{"lock": {grantOf(grant.Key())}, "asker": {"BROWN"}, "answer": {"GIVE"}}, http.StatusForbidden, "You have no right"},
+		{"JDOE", "/respond", url.Values{"lock": {grantOf(grant.Key())}, "asker": {"BROWN"}, "answer": {"MAYBE"}}, http.StatusBadRequest, "must be GIVE, LATER or NO"},
+		{"JDOE", "/respond", url.Values{"lock": {"x"}, "asker": {"BROWN"}, "answer": {"GIVE"}}, http.StatusBadRequest, "is missing"},
+		{"BROWN", "/get", url.Values{"name": {"customer:42"}}, http.StatusConflict, "HELD</strong> Nothing has happened: JDOE"},
+	} {
+		status, page := d.follows(t, of.person, of.address, of.form)
+		check(t, page, of.text)
+		if status != of.status {
+			t.Errorf("%s %s %v: status %d, want %d", of.person, of.address, of.form, status, of.status)
+		}
+	}
+	lacks(t, d.by("AUDITOR", "/locks", nil).Body.String(), "Ask for the selected")
+	lacks(t, d.by("AUDITOR", "/object?name=customer%3A42", nil).Body.String(), `href="ask?`)
+	r := request(http.MethodPost, "/ask", askForm("customer:42", "x", "").Encode())
+	r.Header.Set("X-User", "BROWN")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	if w := d.do(r); w.Code != http.StatusForbidden {
+		t.Errorf("a form of another site has status %d", w.Code)
+	}
+	if asking, lock := d.asking(t), d.holder(t, "customer:42"); len(asking) != 0 || lock.Fence != grant.Fence {
+		t.Errorf("%+v ask, and the lock is %+v", asking, lock)
+	}
+}
+
+// Goal: several that are selected in the list are asked for with one message. Method: the list's form.
+func TestAskForSeveral(t *testing.T) {
+	t.Parallel()
+	d := signedInDesk(t)
+	one, two := d.get(t, "customer:42", "JDOE", time.Hour), d.get(t, "customer:43", "ASMITH", time.Hour)
+	check(t, d.by("BROWN", "/locks", nil).Body.String(), "Ask for the selected", `value="`+grantOf(one.Key())+`"`)
+	_, form := d.follows(t, "BROWN", "/ask", url.Values{"lock": {grantOf(one.Key()), grantOf(two.Key())}})
+	check(t, form, "Ask for 2 locks", "Each holder reads your message")
+	carried := formOf(form)
+	carried.Set("message", "both, please")
+	_, page := d.follows(t, "BROWN", "/ask", carried)
+	check(t, page, "customer:42", "customer:43", "both, please")
+	if got := d.asking(t); len(got) != 2 {
+		t.Errorf("asking are %+v", got)
+	}
+	carried.Add("name", "customer:44")
+	_, page = d.follows(t, "BROWN", "/ask", carried)
+	check(t, page, "FREE</strong> Nobody holds it", "ASKED</strong> ASMITH finds your request")
+}
+
+// Goal: a request is repeated as long as its person has a page of the console open, whichever it is, every 15 s however many pages these
+// are, with the same message and a time to give up; nobody else's page repeats it; what becomes free is told. Method: pages that ask for ten
+// minutes, in a time of the test's own; the database's clock is the real one, and stands for all of it.
+func TestRequestsLiveWithThePage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := signedInDesk(t)
+		d.get(t, "customer:42", "JDOE", time.Hour)
+		d.get(t, "customer:43", "JDOE", time.Hour)
+		d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", ""))
+		d.follows(t, "BROWN", "/ask", askForm("customer:43", "please", "1d"))
+		open := func(person string, pages int, during time.Duration) int64 {
+			d.calls.asks.Swap(0)
+			for range during / DefaultInterval {
+				for range pages {
+					(&looker{desk: d, address: "/waiters", person: person, version: "none"}).asks()
+				}
+				time.Sleep(DefaultInterval)
+			}
+			return d.calls.asks.Swap(0)
+		}
+		before := d.asking(t)
+		for pages := range 3 {
+			if got, want := open("BROWN", pages, 10*time.Minute), int64(min(pages, 1)*2*600/16); got < want-2 || got > want+2 {
+				t.Errorf("%d pages ask %d times in ten minutes, want about %d", pages, got, want)
+			}
+		}
+		if got := open("JDOE", 1, time.Minute); got != 0 {
+			t.Errorf("the holder's page asks %d times", got)
+		}
+		after := d.asking(t)
+		if len(after) != 2 || !after[0].Since.Equal(before[0].Since) || after[0].Message != "please" || !after[0].Until.IsZero() || after[1].Until.IsZero() {
+			t.Errorf("after twenty minutes: %+v", after)
+		}
+		d.release(t, "customer:42", "JDOE")
+		open("BROWN", 1, time.Minute)
+		check(t, d.by("BROWN", "/desk", nil).Body.String(), "Nobody holds customer:42 any more.", "Get customer:42", "data-asks")
+		_, page := d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:42"}})
+		check(t, page, "ACQUIRED")
+		d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:43"}, "client": {consoleClient}})
+		open("BROWN", 1, time.Minute)
+		lacks(t, d.by("BROWN", "/desk", nil).Body.String(), "Nobody holds customer:42", "data-asks")
+		if got := open("BROWN", 1, time.Minute); got != 0 {
+			t.Errorf("who asks for nothing asks %d times", got)
+		}
+	})
+}
+
+// Goal: who looks is on the list, on the lock's page and on the desk, and nothing is where the policy of the type has no presence. Method:
+// viewers of two types.
+func TestPresenceIsShown(t *testing.T) {
+	t.Parallel()
+	d := signedInDesk(t)
+	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: applock.Policy{Type: "secret", WithoutPresence: true}, Actor: "MLEE"}); err != nil {
+		t.Fatal(err)
+	}
+	see := func(object, operator string, state applock.PresenceState) {
+		parsed, err := applock.ParseObject(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := applock.SeeRequest{Object: parsed, Owner: applock.Owner{Operator: operator}, Client: "tab", State: state}
+		if _, err := d.client.See(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, object := range []string{"customer:42", "secret:1"} {
+		d.get(t, object, "JDOE", time.Hour)
+		see(object, "JDOE", applock.StateEditing)
+		see(object, "BROWN", applock.StateEditing)
+		see(object, "KIM", applock.StateViewing)
+		see(object, "LEE", applock.StateIdle)
+	}
+	for _, address := range []string{"/locks", "/desk", "/locks?sort=left"} {
+		page := d.by("JDOE", address, nil).Body.String()
+		check(t, page, "BROWN edits", "KIM, LEE look")
+		if strings.Count(page, `class="here"`) != 2 {
+			t.Errorf("%s tells more, or of the holder, or of a type without presence", address)
+		}
+	}
+	check(t, d.by("MLEE", "/object?name=customer%3A42", nil).Body.String(), "Who asks, and who looks", "edits it", "looks at it", "has it open, and is elsewhere")
+	lacks(t, d.by("MLEE", "/object?name=secret%3A1", nil).Body.String(), "Who asks, and who looks")
+}
+
+// Goal: an account without the right to see who is there, and a standby that does not know, still get the pages. Method: a driver that
+// refuses.
+func TestWithoutTheRightToPresence(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, Config{})
+	d.get(t, "customer:42", "JDOE", time.Hour)
+	d.calls.blind.Store(true)
+	for _, address := range []string{"/", "/locks", "/object?name=customer%3A42", "/operator?name=JDOE", "/waiters"} {
+		d.see(t, address, http.StatusOK)
+	}
+}
+
+// Goal: the desk of one is not another's. Method: the same address, asked for by two while the first answer still serves.
+func TestDesksAreNotShared(t *testing.T) {
+	t.Parallel()
+	d := signedInDesk(t)
+	d.get(t, "customer:42", "JDOE", time.Hour)
+	for _, person := range []string{"JDOE", "BROWN", "JDOE"} {
+		page := &looker{desk: d, address: "/desk", person: person, version: "none"}
+		_, text := page.asks()
+		check(t, text, "Your desk, "+person)
+		if strings.Contains(text, "customer:42") != (person == "JDOE") {
+			t.Errorf("%s sees another desk", person)
+		}
+	}
+	if w := newDesk(t, Config{}).do(request(http.MethodGet, "/desk", "")); w.Code != http.StatusBadRequest {
+		t.Errorf("the desk of nobody has status %d", w.Code)
+	}
+}

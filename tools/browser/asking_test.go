@@ -1,0 +1,222 @@
+package browser_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// newOffice is a desk whose people are named by a header, as behind a proxy.
+func newOffice(t *testing.T, dsn string) *desk {
+	t.Helper()
+	return newDeskOn(t, dsn, "--user-header", "X-User", "--proxy", "127.0.0.0/8", "--may-change", "BROWN", "--may-change", "JDOE")
+}
+
+// newColleague opens a browser of somebody whom the proxy has signed in.
+func newColleague(t *testing.T, name string) person {
+	t.Helper()
+	p := newPerson(t)
+	p.do(t, network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"X-User": name}))
+	return p
+}
+
+// onEachOffice runs a test on SQLite and on PostgreSQL.
+func onEachOffice(t *testing.T, test func(t *testing.T, d *desk)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, newOffice(t, "sqlite:"+t.TempDir()+"/applock.db"))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, newOffice(t, postgres(t)))
+	})
+}
+
+// Goal: BROWN asks for JDOE's customer with a message, JDOE sees it without a reload and gives it, BROWN is told so without a reload and
+// takes it up, and JDOE is told. Method: two browsers, and what applockctl says of the lock.
+func TestAskAndGive(t *testing.T) {
+	t.Parallel()
+	onEachOffice(t, func(t *testing.T, d *desk) {
+		d.run(t, "get", "customer:42", "--operator", "JDOE", "--department", "sales")
+		jdoe, brown := newColleague(t, "JDOE"), newColleague(t, "BROWN")
+		jdoe.opens(t, d, "desk")
+		jdoe.has(t, "Nobody asks for what you hold.")
+		jdoe.do(t, chromedp.Evaluate("window.same = true", nil))
+
+		brown.opens(t, d, "object?name=customer%3A42")
+		brown.follows(t, `a[href^="ask?"]`)
+		brown.do(t, chromedp.WaitVisible("#message", chromedp.ByQuery), chromedp.SendKeys("#message", "the customer waits, "+attack, chromedp.ByQuery))
+		brown.presses(t, theButton)
+		brown.has(t, "Your desk, BROWN", "the customer waits", "none yet")
+		brown.do(t, chromedp.Evaluate("window.same = true", nil))
+
+		jdoe.has(t, "BROWN", "the customer waits, "+attack)
+		jdoe.do(t, chromedp.SendKeys(`input[name="reason"]`, "it is yours", chromedp.ByQuery))
+		if !asks[bool](t, jdoe, "window.same === true") {
+			t.Error("JDOE's page was loaded again")
+		}
+		jdoe.presses(t, `button[value="GIVE"]`)
+		jdoe.has(t, "GIVEN", "BROWN has it now")
+
+		brown.has(t, "JDOE has given you customer:42.", "Take it up, or it ends in", "it is yours")
+		if !asks[bool](t, brown, "window.same === true") {
+			t.Error("BROWN's page was loaded again")
+		}
+		brown.presses(t, ".given button")
+		brown.has(t, "RENEWED", "You have it until")
+		jdoe.opens(t, d, "desk")
+		jdoe.has(t, "Holds nothing.", "JDOE gave customer:42", "it is yours")
+		if got := d.run(t, "inquire", "customer:42"); !strings.Contains(got, "BROWN") {
+			t.Errorf("afterwards: %s", got)
+		}
+	})
+}
+
+// goesTo presses Tab until an element has the focus.
+func (p person) goesTo(t *testing.T, selector string) {
+	t.Helper()
+	for range 60 {
+		if asks[bool](t, p, "document.activeElement.matches('"+selector+"')") {
+			return
+		}
+		p.do(t, chromedp.KeyEvent(kb.Tab))
+	}
+	t.Fatalf("the keyboard does not come to %s", selector)
+}
+
+// types presses keys and waits for the page behind them.
+func (p person) types(t *testing.T, keys string) {
+	t.Helper()
+	p.do(t, chromedp.Evaluate("window.before = true", nil), chromedp.KeyEvent(keys))
+	p.awaits(t, "window.before === undefined && document.readyState === 'complete'")
+}
+
+// Goal: the same is done by the keyboard alone; Enter in the reason answers nothing. Method: keys.
+func TestAskAndGiveByKeyboard(t *testing.T) {
+	t.Parallel()
+	d := newOffice(t, "sqlite:"+t.TempDir()+"/applock.db")
+	d.run(t, "get", "customer:42", "--operator", "JDOE")
+	jdoe, brown := newColleague(t, "JDOE"), newColleague(t, "BROWN")
+	brown.opens(t, d, "object?name=customer%3A42")
+	brown.goesTo(t, `a[href^="ask?"]`)
+	brown.types(t, kb.Enter)
+	brown.goesTo(t, "#message")
+	brown.types(t, "please"+kb.Enter)
+	brown.has(t, "Your desk, BROWN", "please")
+
+	jdoe.opens(t, d, "locks")
+	jdoe.goesTo(t, `.person a`)
+	jdoe.types(t, kb.Enter)
+	jdoe.has(t, "please")
+	jdoe.goesTo(t, `input[name="reason"]`)
+	jdoe.do(t, chromedp.Evaluate("window.before = true", nil), chromedp.KeyEvent("done"+kb.Enter))
+	jdoe.goesTo(t, `button[value="GIVE"]`)
+	if !asks[bool](t, jdoe, "window.before === true") {
+		t.Error("Enter in the reason has answered")
+	}
+	jdoe.types(t, kb.Enter)
+	jdoe.has(t, "GIVEN")
+	brown.has(t, "JDOE has given you customer:42.")
+	brown.goesTo(t, ".given button")
+	brown.types(t, kb.Enter)
+	brown.has(t, "RENEWED")
+}
+
+// Goal: a request is kept while its page is in the background or paused, and withdrawn by a button; the holder who says not yet is read.
+// Method: a page that is paused for longer than a request lasts.
+func TestRequestOutlivesAPause(t *testing.T) {
+	t.Parallel()
+	d := newOffice(t, "sqlite:"+t.TempDir()+"/applock.db")
+	d.run(t, "get", "customer:42", "--operator", "JDOE")
+	brown := newColleague(t, "BROWN")
+	brown.opens(t, d, "ask?name=customer%3A42")
+	brown.presses(t, theButton)
+	brown.do(t, chromedp.Click("#pause", chromedp.ByQuery))
+	brown.has(t, "Updates paused at ")
+	brown.seconds(t, "75")
+	if got := d.run(t, "asking"); !strings.Contains(got, "BROWN") {
+		t.Errorf("after 75 s there asks nobody: %s", got)
+	}
+	brown.do(t, chromedp.Click("#pause", chromedp.ByQuery))
+	brown.presses(t, `form[action="withdraw"] button`)
+	brown.has(t, "You ask for nothing.")
+	if got := d.run(t, "asking"); strings.Contains(got, "BROWN") {
+		t.Errorf("after it was withdrawn: %s", got)
+	}
+}
+
+// Goal: the pages of asking and presence fit each size, can be read, and are usable by the keyboard. Method: the desks of two who ask each
+// other, in each size and colour, with axe-core.
+func TestAskingIsForPeople(t *testing.T) {
+	t.Parallel()
+	d := newOffice(t, "sqlite:"+t.TempDir()+"/applock.db")
+	long := "customer:" + strings.Repeat("very-long-", 12)
+	for _, object := range []string{"case:300879-00012345678", "customer:42", long} {
+		d.run(t, "get", object, "--operator", "JDOE", "--department", "sales")
+	}
+	d.run(t, "note", "customer:42", "--operator", "JDOE", "waits for documents until Friday")
+	d.run(t, "get", "order:7", "--operator", "BROWN", "--department", "billing")
+	d.run(t, "get", "invoice:1", "--operator", "BROWN", "--department", "billing", "--ttl", "45m")
+	brown, jdoe := newColleague(t, "BROWN"), newColleague(t, "JDOE")
+	for _, object := range []string{"customer:42", long} {
+		brown.opens(t, d, "ask?name="+object)
+		brown.do(t, chromedp.SendKeys("#message", "The customer is on the telephone and has asked three times already; could I have it until noon?", chromedp.ByQuery))
+		brown.presses(t, theButton)
+	}
+	jdoe.opens(t, d, "ask?name=order%3A7")
+	jdoe.presses(t, theButton)
+	brown.opens(t, d, "desk")
+	brown.do(t, chromedp.SendKeys(`input[name="reason"]`, "after lunch", chromedp.ByQuery))
+	brown.presses(t, `button[value="LATER"]`)
+	told := brown.page(t, d)
+	brown.opens(t, d, "desk")
+	for _, size := range []struct {
+		width  int64
+		scheme string
+		axe    bool
+	}{
+		{1280, "light", true}, {390, "dark", true}, {768, "light", false}, {1920, "light", false},
+		{390, "light", false}, {1280, "dark", false}, {768, "dark", false}, {1920, "dark", false},
+	} {
+		for _, p := range []person{brown, jdoe} {
+			p.do(t, emulation.SetDeviceMetricsOverride(size.width, 800, 1, false),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: size.scheme}}))
+		}
+		d.run(t, "see", "customer:42", "--operator", "KIM", "--client", "a", "--ttl", "1m")
+		d.run(t, "see", "customer:42", "--operator", "LEE", "--client", "a", "--state", "editing", "--ttl", "1m")
+		for _, of := range []struct {
+			p                   person
+			name, address, text string
+		}{
+			{jdoe, "own-desk-asked", "desk", "The customer is on the telephone"},
+			{brown, "now-asked", "", "Who asks for what"},
+			{brown, "locks-asked", "locks", "BROWN asks"},
+			{brown, "object-asked", "object?name=customer%3A42", "Who asks, and who looks"},
+			{brown, "ask", "ask?name=customer%3A42", "Give up after"},
+			{brown, "ask-free", "ask?name=customer%3A1", "nobody to ask"},
+			{brown, "told", told, "reads: not yet"},
+			{brown, "own-desk-asks", "desk", "told: not yet"},
+		} {
+			of.p.opens(t, d, of.address)
+			of.p.has(t, of.text)
+			what := fmt.Sprintf("%s-%s-%d", of.name, size.scheme, size.width)
+			if got := asks[int64](t, of.p, "document.scrollingElement.scrollWidth"); got > size.width {
+				t.Errorf("%s is %d wide", what, got)
+			}
+			faults := asks[[]string](t, of.p, audit)
+			if size.axe {
+				faults = append(faults, of.p.axe(t)...)
+			}
+			for _, fault := range faults {
+				t.Errorf("%s: %s", what, fault)
+			}
+			of.p.shoots(t, what)
+		}
+	}
+}

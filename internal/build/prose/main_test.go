@@ -69,6 +69,20 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// Goal: a page that is too long has a finding. Method: pages of as many lines as they may have, and of one more.
+func TestLength(t *testing.T) {
+	t.Parallel()
+	for name, lines := range map[string]int{"README.md": 140, "docs/p.md": 300, "bench/README.md": 1000} {
+		for more := range 2 {
+			f := figures{name: name, lines: lines + more}
+			f.checkLength()
+			if want := min(more, limit(name)); len(f.findings) != want {
+				t.Errorf("%s with %d lines has %d findings, want %d", name, f.lines, len(f.findings), want)
+			}
+		}
+	}
+}
+
 // Goal: a place may get better, and neither worse nor begin badly. Method: the table of one place, and the same with a finding more.
 func TestGrown(t *testing.T) {
 	t.Parallel()

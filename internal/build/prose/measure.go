@@ -52,6 +52,13 @@ func (f *figures) add(l linter, text string, blocks []block) {
 	}
 }
 
+// checkLength notes a page that is too long.
+func (f *figures) checkLength() {
+	if most := limit(f.name); most > 0 && f.lines > most {
+		f.findings = append(f.findings, finding{f.name, f.lines, "page", fmt.Sprintf("at most %d lines: split it, or move what tests show to its end", most), ""})
+	}
+}
+
 // place says where a file is counted: a page by itself, a source with its folder. It is empty for what is not counted.
 func place(file string) string {
 	folder := path.Dir(file)
@@ -97,6 +104,7 @@ func measure(root string) ([]figures, error) {
 			found[where] = &figures{name: where}
 		}
 		found[where].add(l, string(text), blocks)
+		found[where].checkLength()
 		return err
 	})
 	var all []figures

@@ -308,6 +308,10 @@ prose: ## Print each sentence that breaks the rules of plain words: PLACES. Afte
 
 ##@ Make from sources
 
+.PHONY: pictures
+pictures: ## Draw docs/pictures from their sources; needs graphviz.
+	go run ./internal/build/pictures
+
 .PHONY: generate
 generate: snapshot ## Make the generated code, the newest procedures migration and the clients' tables of outcomes from their sources.
 	$(TOOL) sqlc generate

@@ -30,7 +30,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Has links to what is no page lead to the repository."""
+    """Points links to files that are no pages at the repository."""
 
     def lead(match):
         target = (ROOT / page.file.src_uri).parent / match[1]
@@ -39,6 +39,7 @@ def on_page_markdown(markdown, page, config, files):
         path = target.resolve().relative_to(ROOT).as_posix()
         if files.get_file_from_path(path):
             return match[1]
-        return f"{config.repo_url}/{'tree' if target.is_dir() else 'blob'}/main/{path}"
+        kind = "tree" if target.is_dir() else "blob"
+        return f"{config.extra['repository']}/{kind}/main/{path}"
 
     return LINK.sub(lead, markdown)

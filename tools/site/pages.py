@@ -7,6 +7,8 @@ from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = ["*.md", "docs/*.md", "docs/*.svg", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "testdata/*/*.md"]
+# The content is as wide as a line of code.
+STYLE = ".md-grid { max-width: 74rem; }\n"
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 
 
@@ -26,6 +28,7 @@ def on_files(files, config):
     for pattern in PAGES:
         for path in sorted(ROOT.glob(pattern)):
             files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    files.append(File.generated(config, "site.css", content=STYLE))
     return files
 
 
@@ -42,4 +45,6 @@ def on_page_markdown(markdown, page, config, files):
         kind = "tree" if target.is_dir() else "blob"
         return f"{config.extra['repository']}/{kind}/main/{path}"
 
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]  # it would list this page alone
     return LINK.sub(lead, markdown)

@@ -82,7 +82,7 @@ func draw(source string) (string, error) {
 	}
 	layout := []string{"-Tsvg", "-Gbgcolor=transparent", "-Nshape=box", "-Nstyle=rounded", "-Nmargin=0.25,0.12", "-Nfontname=Helvetica",
 		"-Efontname=Helvetica", "-Nfontsize=13", "-Efontsize=12"}
-	command := exec.Command("dot", layout...) //nolint:gosec,noctx // the arguments are above, and dot draws in a moment
+	command := exec.Command("dot", layout...) //nolint:noctx // dot draws in a moment
 	command.Stdin = strings.NewReader(strings.Replace(source, title[0], "", 1))
 	var problem strings.Builder
 	command.Stderr = &problem

@@ -70,7 +70,7 @@ func (p realPlace) serializeInvoice(ctx context.Context, tx *sql.Tx) error {
 	return p.client.WithSQLTx(tx).Serialize(ctx, object)
 }
 
-// Goal: what each way to gapless numbers costs; docs/choosing.md has the figures. Method: 8 callers number and insert, each
+// Goal: what each way to gapless numbers costs; docs/recipes.md has the figures. Method: 8 callers number and insert, each
 // transaction for itself; the ways take turns within one run, so that a busy machine is busy for all. Each turn ends with a
 // look whether the numbers are without gaps.
 func BenchmarkNumbers(b *testing.B) {

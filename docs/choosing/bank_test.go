@@ -1,4 +1,4 @@
-// Package choosing_test runs what docs/choosing.md shows.
+// Package choosing_test runs what docs/choosing.md and docs/recipes.md show.
 package choosing_test
 
 import (

@@ -23,11 +23,17 @@ var (
 	whole    = regexp.MustCompile(`(?s)^(?://[^\n]*\n)*func .*\n}\n$`)
 )
 
-// Goal: what the page shows is what runs. Method: each block is, to the letter, a part of a tested file, and a whole
-// function if it is one at all.
-func TestReadmeChoosingShowsTestedCode(t *testing.T) {
+// Goal: the code of the two pages runs. Method: each block is, to the letter, a part of a tested file, and a whole function if it is
+// one at all.
+func TestPagesShowTestedCode(t *testing.T) {
 	t.Parallel()
-	page := read(t, "../choosing.md")
+	for _, page := range []string{"../choosing.md", "../recipes.md"} {
+		showsTestedCode(t, read(t, page))
+	}
+}
+
+func showsTestedCode(t *testing.T, page string) {
+	t.Helper()
 	var tested strings.Builder
 	for _, file := range []string{"placement_test.go", "systems_test.go", "../../applock/fencing_test.go"} {
 		tested.WriteString(read(t, file))

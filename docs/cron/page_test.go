@@ -19,12 +19,7 @@ import (
 // blocks returns the code blocks of the page in a language.
 func blocks(t *testing.T, language string) []string {
 	t.Helper()
-	return blocksOf(t, "../cron.md", language)
-}
-
-func blocksOf(t *testing.T, file, language string) []string {
-	t.Helper()
-	page, err := os.ReadFile(file)
+	page, err := os.ReadFile("../cron.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +116,6 @@ func TestCrontab(t *testing.T) {
 		}
 		h.checkReports(t, 1)
 	}
-}
-
-// Goal: the crontab of the README works as cron runs it, and says nothing when nothing is wrong. Method: each line, twice.
-func TestReadmeCrontab(t *testing.T) {
-	t.Parallel()
-	h := newHost(t, "")
-	h.runTwice(t, blocksOf(t, "../../README.md", "crontab"))
-	h.checkReports(t, 1)
 }
 
 // runTwice runs each line of some crontabs twice, which says nothing.

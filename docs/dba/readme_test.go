@@ -17,37 +17,34 @@ func TestReadmeInstalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var blocks []string
-	for _, block := range shellBlock.FindAllStringSubmatch(readme.Under(string(text), "Install"), -1) {
-		blocks = append(blocks, block[1])
-	}
-	of := func(t *testing.T, words string) []string {
+	block := func(title string) string { return shellBlock.FindStringSubmatch(readme.Under(string(text), title))[1] }
+	of := func(t *testing.T, words string) string {
 		t.Helper()
-		i := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, words) })
+		lines := strings.Split(block("Install"), "\n")
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, words) })
 		if i < 0 {
-			t.Fatalf("no block has %q", words)
+			t.Fatalf("no line has %q", words)
 		}
-		return strings.Split(strings.TrimSpace(blocks[i]), "\n")
+		return lines[i]
 	}
 	onSites(t, func(t *testing.T, s site) {
 		if s.chapter == "SQLite" {
-			if output := s.must(t, strings.Join(of(t, "sqlite:"), "\n"), "USER=jdoe"); !strings.Contains(output, "ACQUIRED") || !strings.Contains(output, "1 lock") {
+			if output := s.must(t, block("Your first lock"), "USER=jdoe"); !strings.Contains(output, "ACQUIRED") {
 				t.Errorf("it prints\n%s", output)
 			}
 			return
 		}
 		scheme, _, _ := strings.Cut(s.dsn, ":")
-		lines := of(t, "--dsn "+scheme+"://")
 		migrator := s.migrator(t)
 		dsn, _ := strings.CutPrefix(migrator[0], "APPLOCK_DSN=")
-		install := strings.Replace(lines[0], scheme+"://applock_dba@db.example.org/shop", "'"+dsn+"'", 1)
+		install := strings.Replace(of(t, "--dsn "+scheme+"://"), scheme+"://applock_dba@db.example.org/shop", "'"+dsn+"'", 1)
 		s.must(t, install+"\napplockctl migrate status --exit-code\napplockctl migrate uninstall --yes", migrator...)
-		script, byHand, _ := strings.Cut(lines[1], "# then: ")
+		script, byHand, _ := strings.Cut(of(t, "--dialect "+scheme+" "), "# as a script; then: ")
 		if _, ofMySQL, is := strings.Cut(byHand, "mysql "); is {
 			byHand = "mariadb " + ofMySQL // as docs/dba.md has it, so that s.words knows it
 		}
 		s.must(t, script+"\n"+s.words.Replace(byHand)+"\napplockctl migrate status --exit-code", migrator...)
-		s.grants(t, of(t, "applockctl grant")[0])
+		s.grants(t, of(t, "applockctl grant"))
 	})
 }
 

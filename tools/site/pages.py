@@ -6,7 +6,9 @@ import re
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = ["*.md", "docs/*.md", "docs/*.svg", "docs/*/*.svg", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "testdata/*/*.md"]
+PAGES = ["*.md", "docs/*.md", "docs/*.svg", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "testdata/*/*.md"]
+# The content is as wide as a line of code.
+STYLE = ".md-grid { max-width: 74rem; }\n"
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 
 
@@ -26,11 +28,12 @@ def on_files(files, config):
     for pattern in PAGES:
         for path in sorted(ROOT.glob(pattern)):
             files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    files.append(File.generated(config, "site.css", content=STYLE))
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Has links to what is no page lead to the repository."""
+    """Points links to files that are no pages at the repository."""
 
     def lead(match):
         target = (ROOT / page.file.src_uri).parent / match[1]
@@ -39,6 +42,9 @@ def on_page_markdown(markdown, page, config, files):
         path = target.resolve().relative_to(ROOT).as_posix()
         if files.get_file_from_path(path):
             return match[1]
-        return f"{config.repo_url}/{'tree' if target.is_dir() else 'blob'}/main/{path}"
+        kind = "tree" if target.is_dir() else "blob"
+        return f"{config.extra['repository']}/{kind}/main/{path}"
 
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]  # it would list this page alone
     return LINK.sub(lead, markdown)

@@ -134,8 +134,8 @@ func (s schema) drawing(t *testing.T, tables ...string) string {
 	for i, table := range tables {
 		x, lines := margin+i*(boxWidth+boxGap), len(s.columns[table])+1
 		height = max(height, lines*lineHeight)
-		fmt.Fprintf(&boxes, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#555"/>`+"\n", x, margin, boxWidth, lines*lineHeight)
-		fmt.Fprintf(&boxes, `<rect x="%d" y="%d" width="%d" height="%d" fill="#ddd" stroke="#555"/>`+"\n", x, margin, boxWidth, lineHeight)
+		fmt.Fprintf(&boxes, `<rect x="%d" y="%d" width="%d" height="%d" class="table"/>`+"\n", x, margin, boxWidth, lines*lineHeight)
+		fmt.Fprintf(&boxes, `<rect x="%d" y="%d" width="%d" height="%d" class="head"/>`+"\n", x, margin, boxWidth, lineHeight)
 		fmt.Fprintf(&boxes, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", x+8, margin+16, table)
 		for line, column := range s.columns[table] {
 			weight, y := "normal", margin+(line+1)*lineHeight+16
@@ -152,7 +152,10 @@ func (s schema) drawing(t *testing.T, tables ...string) string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" aria-labelledby="title desc" font-family="sans-serif" font-size="14">
 <title id="title">The tables %s</title>
 <desc id="desc">%s</desc>
-<rect width="100%%" height="100%%" fill="#fff"/>
+<style>
+text { fill: #1f2328; } .table { fill: none; stroke: #57606a; } .head { fill: #dde2e7; stroke: #57606a; }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3; } .table { stroke: #9198a1; } .head { fill: #30363d; stroke: #9198a1; } }
+</style>
 %s<text x="%d" y="%d">%s</text>
 <text x="%d" y="%d">%s</text>
 </svg>

@@ -2,14 +2,16 @@ package readme
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// Goal: the site has every page, finds it, and no link of it leads nowhere, also not to files that are no pages. Method: build it strictly,
-// and look into the search's index.
+// Goal: the site has every page and picture, finds each page, every link leads somewhere, also those to files that are no pages, and nothing
+// comes from another host. Method: build it strictly, and look into the search's index and the pages.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -40,9 +42,59 @@ func TestSite(t *testing.T) {
 			t.Errorf("the site's search does not know %s as %s", page, location)
 		}
 	}
+	noneLoadsFromElsewhere(t, folder)
+	for _, picture := range []string{"docs/console/locks-light.png", "docs/console/locks-dark.png", "docs/pictures/lock.svg", "docs/schema.svg"} {
+		if _, err := os.Stat(filepath.Join(folder, picture)); err != nil {
+			t.Errorf("the site lacks a picture: %v", err)
+		}
+	}
 	choosing, err := os.ReadFile(filepath.Join(folder, "docs", "choosing.html"))
 	if err != nil || !strings.Contains(string(choosing), `href="https://github.com/applock/applock/tree/main/applock/lease/locktest"`) {
 		t.Errorf("a link to a folder does not lead to the repository: %v", err)
+	}
+}
+
+// loadsFromElsewhere returns what a page makes a browser load from another host: what it says itself, and the two parts of the theme that
+// fetch a script or figures when a page has their class.
+func loadsFromElsewhere(page string) []string {
+	return regexp.MustCompile(`(?:src|srcset)="(?:https?:)?//[^"]*"|<link[^>]* rel="(?:stylesheet|preconnect)"[^>]* href="(?:https?:)?//[^"]*"|class="mermaid"|data-md-component="source"`).
+		FindAllString(page, -1)
+}
+
+// noneLoadsFromElsewhere checks all pages of a site.
+func noneLoadsFromElsewhere(t *testing.T, folder string) {
+	t.Helper()
+	pages := 0
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".html" {
+			return err
+		}
+		pages++
+		text, err := os.ReadFile(name)
+		if found := loadsFromElsewhere(string(text)); len(found) > 0 {
+			t.Errorf("%s loads from another site: %v", name, found)
+		}
+		return err
+	})
+	if err != nil || pages < 10 {
+		t.Errorf("%d pages, %v", pages, err)
+	}
+}
+
+// Goal: the check of the site would notice a script of another host. Method: pages by hand.
+func TestLoadsFromElsewhereAreSeen(t *testing.T) {
+	t.Parallel()
+	for page, want := range map[string]int{
+		`<script src="https://unpkg.com/mermaid"></script>`:                 1,
+		`<img src="//example.org/a.png">`:                                   1,
+		`<link rel="stylesheet" href="https://example.org/a.css">`:          1,
+		`<pre class="mermaid">`:                                             1,
+		`<a data-md-component="source" href="https://github.com">`:          1,
+		`<script src="assets/a.js"></script><a href="https://example.org">`: 0,
+	} {
+		if got := loadsFromElsewhere(page); len(got) != want {
+			t.Errorf("%s: %v", page, got)
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ It needs the right of a supervisor, an auditor or a janitor.
 
 With --output json each line is an object, with --output prometheus the answer is Prometheus' text format,
 for the textfile collector of the node exporter. Write that to a file beside, and move it to its place: see
-docs/dba.md.`,
+docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,

@@ -45,7 +45,7 @@ const otherChoices = `## When to take something else
 | thousands of turns a second on one object, and a lost lock after a restart is harmless | redislock, pgadvisory or getlock |
 | only the lock of one server's sessions, without owner, expiry and fence | pg_advisory_lock or GET_LOCK directly |
 | only jobs that run once, in Java | ShedLock is enough |
-| locks that outlive the loss of a database server without waiting for a failover | leases on etcd: `applock/lease/etcdlock` |
+| locks that outlive the loss of a database server without waiting for a failover | leases on etcd (package etcdlock) |
 
 `
 

@@ -45,6 +45,17 @@ func describe(text *strings.Builder, command *cobra.Command) {
 	}
 }
 
+// What people read is reviewed in one place.
+func TestHelpTexts(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, command := range ownCommands(newTree()) {
+		fmt.Fprintf(&text, "# %s: %s\n\n%s\n\n%s\n\n%s\n", command.CommandPath(), command.Short, command.Long, command.Example,
+			command.NonInheritedFlags().FlagUsages())
+	}
+	golden(t, "help.golden", text.String())
+}
+
 func TestEveryCommandIsExplained(t *testing.T) {
 	t.Parallel()
 	for _, command := range ownCommands(newTree()) {

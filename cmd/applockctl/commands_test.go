@@ -161,8 +161,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"get", ""}, "--operator\twho shall hold the object; without it $APPLOCK_OPERATOR\n:4\n"},
 		{[]string{"inquire", ""}, ":4\n"},
 		{[]string{"migrate", ""}, "down\tUndo the newest step\ngoto\tApply or undo steps until VERSION is the newest\nprint\tPrint steps as SQL\n" +
-			"repair\tPut back what a restore has lost\n" +
-			"status\tPrint all steps and what is not as they have left it\nuninstall\tRemove everything that was installed\nup\tApply all pending steps\n:4\n"},
+			"repair\tRepair an installation, for example after a restore\n" +
+			"status\tPrint all steps, and what differs from them\nuninstall\tRemove everything that was installed\nup\tApply all pending steps\n:4\n"},
 	} {
 		got := userOf("").must(t, append([]string{"__complete"}, test.args...)...)
 		if got.stdout != test.want {

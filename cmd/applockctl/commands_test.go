@@ -158,7 +158,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"migrate", "print", "--dialect", ""}, dialects + ":4\n"},
 		{[]string{"get", "--operator", ""}, ":4\n"},
 		{[]string{"--dsn", ""}, ":4\n"},
-		{[]string{"get", ""}, "--operator\twho shall hold the object; without it $APPLOCK_OPERATOR\n:4\n"},
+		{[]string{"get", ""}, "--operator\tthe operator that gets the lock; default $APPLOCK_OPERATOR\n:4\n"},
 		{[]string{"inquire", ""}, ":4\n"},
 		{[]string{"migrate", ""}, "down\tUndo the newest step\ngoto\tApply or undo steps until VERSION is the newest\nprint\tPrint steps as SQL\n" +
 			"repair\tRepair an installation, for example after a restore\n" +

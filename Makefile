@@ -251,7 +251,7 @@ test-mutants: ## See that the tests of the leases notice mistakes in the engine:
 ##@ Measure
 
 .PHONY: bench
-bench: ## Measure all beside the same by hand and by others, in an hour; ARGS="-report docs/performance.md" for the page.
+bench: ## Measure all beside the same by hand and by others, in an hour; ARGS="-report docs/performance.md -results bench/results.md" for the pages.
 	go -C bench build -o ../bin/bench .
 	APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres,mariadb,mysql,redis -- bin/bench $(ARGS)
 

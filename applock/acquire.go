@@ -9,26 +9,25 @@ import (
 // AcquireRequest asks for a lease.
 type AcquireRequest struct {
 	Object Object
-	// Owner is who holds the lease. Without an operator it is one that no other acquisition has, made of host,
-	// process and a random number: nobody else can release or renew the lease. A given operator does not wait for itself: in
-	// one client its calls take turns, but from elsewhere it takes over what it holds, such as the grant of its crashed
-	// predecessor. The predecessor's lease is lost then, and the new one has a fence of its own. A call that fails with
-	// ErrOutcomeUnknown, or that ctx ends, may leave a lock, for the operator's next one to take over; where it arrives late, it may
-	// take over from that, whose lease is lost then, and only its fence tells. It may also arrive after a later call was answered, or was
-	// released, and leave its lock then. Without an operator the client releases what a call without an answer may have taken: at
-	// once, and again after 1, 5 and 15 s, because the call may arrive late. Re-entering needs no owner, and naming another one
-	// is refused.
+	// Owner is who holds the lease. Leave the operator empty unless a crashed program's successor must take over its lock: then the client
+	// makes a unique one of host, process and a random number, and nobody else can release or renew the lease.
+	//
+	// A given operator does not wait for itself. In one client its calls take turns. From another client it takes over its own lock, such
+	// as that of a crashed predecessor; the predecessor's lease is lost, and the new lease has a new fence.
+	//
+	// After ErrOutcomeUnknown or a cancelled ctx a call may still arrive at the server and take the lock. With an empty operator the client
+	// then releases that lock, at once and again after 1, 5 and 15 s. With a given operator the lock stays until the operator's next
+	// acquisition takes it over; a call that arrives after that may itself take over, and only the fence shows it.
+	//
+	// Re-entering needs no owner, and another owner is refused.
 	Owner Owner
-	// MaxHold is how long the lease lasts at the most. It must be given. Re-entering neither shortens nor extends it;
-	// Lease.Renew begins it anew.
+	// MaxHold is the longest time that the lease lasts. It is required. Re-entering does not change it; Lease.Renew starts it again.
 	MaxHold time.Duration
-	// TTL, if set, is how long the object stays locked after a crash of the holder: the lease is taken for TTL, at
-	// least 1 s, in whole seconds, and renewed every third of it up to MaxHold. Leases of similar TTLs are renewed by common
-	// statements, which also notice a loss. Zero locks for all of MaxHold; the table is then asked every 30 s whether the
-	// grant is still there.
+	// TTL is how long the object stays locked after a crash of the holder: at least 1 s, in whole seconds. The lease is renewed every third
+	// of it up to MaxHold. Leases of similar TTLs share a statement. With zero the object is locked for all of MaxHold, and the client
+	// checks every 30 s whether the grant still exists.
 	TTL time.Duration
-	// MaxWait is how long to wait for an object that is not to be had. Zero has Acquire and Do wait as long as their
-	// ctx, and TryAcquire ask once.
+	// MaxWait bounds the wait. With zero, Acquire and Do wait as long as their ctx, and TryAcquire asks once.
 	MaxWait time.Duration
 }
 
@@ -88,16 +87,15 @@ func tooShort(argument string, value, shortest time.Duration) error {
 	return &InvalidError{Argument: argument, Reason: fmt.Sprintf("%s is less than %s: is its unit missing, such as time.Second?", value, shortest)}
 }
 
-// Acquire waits until it has the object, or until ctx ends, or for MaxWait if the request has one: then it gives up
-// as TryAcquire does. Meanwhile it waits for whoever holds the object, for transactions that are changing the lock, and
-// for a database that cannot be reached for less than 30 s.
+// Acquire waits until it has the object, until ctx ends, or for MaxWait if the request has one: then it gives up as TryAcquire does. It
+// waits for the holder, for transactions that are changing the lock, and for less than 30 s for a database that cannot be reached.
 //
-// The lease ends MaxHold after the call that took it, whatever its holder does. With the context of a lease on
-// the same object Acquire re-enters: it returns at once, and the object is free when all its leases have been
-// released. Otherwise those who wait in one process are served in the order of their calls.
+// The lease ends MaxHold after the call that took it, whatever its holder does. Called with the context of a lease on the same object,
+// Acquire re-enters: it returns at once, and the object is free when all its leases are released. Other callers in one process are served
+// in the order of their calls.
 //
-// ctx bounds acquiring only; the lease outlives it. When it ends first, nothing is left behind but for what AcquireRequest.Owner says, and the error
-// is its cause, and beside it what TryAcquire returns: where somebody was seen to hold the object, a *HeldError (ErrHeld).
+// ctx bounds acquiring only; the lease outlives it. If ctx ends first, no lock is left except as AcquireRequest.Owner says. The error is
+// the cause of ctx, joined with what TryAcquire returns: a *HeldError (ErrHeld) if a holder was seen.
 func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()
 	if err != nil {
@@ -106,12 +104,11 @@ func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, er
 	return engine.Acquire(ctx, request)
 }
 
-// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it. Where there is no answer
-// then, or the last one is older than a second, the next one may take a second more.
+// TryAcquire is Acquire that asks once if the request has no MaxWait, and otherwise gives up after it. If the last answer is missing or
+// older than a second then, it waits up to a second more for one.
 //
-// The error is a *HeldError (ErrHeld) only if somebody was seen to hold the object. It is ErrBusy where a transaction was
-// changing the lock all the time, and ErrUnreachable where nobody answered, so that who skips what others do does not
-// skip it in an outage.
+// The error is a *HeldError (ErrHeld) only if a holder was seen. It is ErrBusy if a transaction was changing the lock all the time, and
+// ErrUnreachable if the server did not answer: so a job that skips work which another node does is not skipped in an outage.
 func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()
 	if err != nil {
@@ -120,9 +117,9 @@ func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest) (Lease,
 	return engine.TryAcquire(ctx, request)
 }
 
-// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's, which here
-// ends with ctx, too, by its deadline and with its cause. The error is that of work; ErrLost if the lease was lost before the release,
-// because work may not have been alone then; or that of acquiring or releasing.
+// Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's; here it also ends with ctx,
+// with its deadline and cause. The error is that of work; ErrLost if the lease was lost before the release, because work may not have been
+// alone; or that of acquiring or releasing.
 func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error) error {
 	engine, err := c.leases()
 	if err != nil {
@@ -131,8 +128,8 @@ func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 	return engine.Do(ctx, request, work)
 }
 
-// TryDo is Do with TryAcquire instead of Acquire: for work that is skipped when somebody else does it. It reports whether
-// work ran, so that a refusal (ErrHeld) is told from what work returns.
+// TryDo is Do with TryAcquire instead of Acquire: for work that is skipped if another program does it. It reports whether work ran, which
+// tells a refusal (ErrHeld) from an error of work.
 func (c *Client) TryDo(
 	ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error,
 ) (ran bool, err error) {

@@ -12,18 +12,17 @@ import (
 type AcquireAllRequest struct {
 	// Objects are what to take, in any order, at least one, and none twice.
 	Objects []Object
-	// Owner, MaxHold and TTL are those of AcquireRequest, for each lease. In one client the calls of a given operator take
-	// turns where their objects overlap. From elsewhere it takes over what it holds: of two calls of one operator at the same
-	// time the later one has all of its objects, and the set of the other one ends as lost.
+	// Owner, MaxHold and TTL are those of AcquireRequest, for each lease. Calls of the same given operator take turns in one client where
+	// their objects overlap. A call from another client takes over the operator's objects: the later call has all of its objects, and the
+	// earlier set ends as lost.
 	Owner   Owner
 	MaxHold time.Duration
 	TTL     time.Duration
-	// MaxWait is how long to wait for objects that are not to be had. Zero has AcquireAll wait as long as its ctx, and
-	// TryAcquireAll ask once.
+	// MaxWait bounds the wait. With zero, AcquireAll waits as long as its ctx, and TryAcquireAll asks once.
 	MaxWait time.Duration
 }
 
-// ConflictError says who holds those of several objects that are not to be had. It is ErrHeld.
+// ConflictError names the holders of those objects that an AcquireAll could not take. It is ErrHeld.
 type ConflictError struct {
 	// Conflicts are in the order of the objects' types and ids.
 	Conflicts []*HeldError
@@ -73,13 +72,13 @@ func (r AcquireAllRequest) Checked() (AcquireAllRequest, error) {
 	return r, nil
 }
 
-// AcquireAll waits until it has all objects, or until ctx ends, or for MaxWait if the request has one: then it gives up as
-// TryAcquireAll does. It takes them in one transaction and in a canonical order, so that two that want the same objects cannot
-// lock each other out, and holds nothing while it waits. Objects that ctx carries leases on are re-entered, as in Acquire.
+// AcquireAll waits until it has all objects, until ctx ends, or for MaxWait if the request has one: then it gives up as TryAcquireAll does.
+// It takes them in one transaction and in a canonical order, so that two sets cannot deadlock, and holds nothing while it waits. Objects
+// that ctx carries leases on are re-entered, as in Acquire.
 //
-// It waits in the queue of one object at a time, the first that it was refused, and asks for all of them when that is free. So it
-// may wait for long where its objects are seldom free at the same time: no order is promised between sets that overlap. When ctx ends first, nothing is left behind, but for what AcquireRequest.Owner says of a given operator, and the error
-// is its cause and, where somebody was seen to hold one of the objects, a *ConflictError (ErrHeld), too.
+// It waits for the first object that it was refused, and asks for all of them when that one is free. So it may wait long if its objects are
+// seldom free at the same time. Sets that overlap have no promised order. If ctx ends first, no lock is left except as AcquireRequest.Owner
+// says. The error is the cause of ctx, joined with a *ConflictError (ErrHeld) if a holder was seen.
 func (c *Client) AcquireAll(ctx context.Context, request AcquireAllRequest) (LeaseSet, error) {
 	engine, err := c.leases()
 	if err != nil {
@@ -88,9 +87,9 @@ func (c *Client) AcquireAll(ctx context.Context, request AcquireAllRequest) (Lea
 	return engine.AcquireAll(ctx, request)
 }
 
-// TryAcquireAll is AcquireAll that asks once if the request has no MaxWait, and otherwise gives up after it. When objects are
-// held it takes nothing, and returns a *ConflictError (ErrHeld) with every conflict that the last answer had. The other errors
-// are those of TryAcquire; ErrBusy is also that another call of the same operator in this client is asking for one of the objects.
+// TryAcquireAll is AcquireAll that asks once if the request has no MaxWait, and otherwise gives up after it. If objects are held it takes
+// nothing, and returns a *ConflictError (ErrHeld) with every conflict of the last answer. The other errors are those of TryAcquire; ErrBusy
+// also means that another call of the same operator in this client is asking for one of the objects.
 func (c *Client) TryAcquireAll(ctx context.Context, request AcquireAllRequest) (LeaseSet, error) {
 	engine, err := c.leases()
 	if err != nil {

@@ -14,26 +14,26 @@ type AskAnswer string
 
 // The answers.
 const (
-	// AnswerGive hands the object to who asks.
+	// AnswerGive hands the object to the asker.
 	AnswerGive AskAnswer = "GIVE"
-	// AnswerLater and AnswerNo are told to who asks.
+	// AnswerLater and AnswerNo only tell the asker.
 	AnswerLater AskAnswer = "LATER"
 	AnswerNo    AskAnswer = "NO"
 )
 
 // AnswerRequest answers an operator who asks for a held object.
 type AnswerRequest struct {
-	// Key is the grant that the answer is about, with its fence: the Object and the Fence of a NoticeAwaited, and who holds it.
+	// Key is the grant, with its fence: the Object and Fence of a NoticeAwaited, and the operator that holds it.
 	Key Key
-	// Asker is the operator who asks. Client is the program in which, as the notice has it; empty is whichever.
+	// Asker is the operator who asks. Client is the asking program, as in the notice; empty means any.
 	Asker  string
 	Client string
 	Answer AskAnswer
-	// Reason is what the asker is to read, and for AnswerGive also the history: up to MaxReasonLength characters, may be empty.
+	// Reason is for the asker, and with AnswerGive also for the history: up to MaxReasonLength characters, may be empty.
 	Reason string
 }
 
-// Answered is what an answer came to.
+// Answered is the result of an answer.
 type Answered struct {
 	// Outcome is OutcomeGiven or OutcomeTold.
 	Outcome Outcome
@@ -43,14 +43,14 @@ type Answered struct {
 	Left      time.Duration
 }
 
-// Answer answers a request. AnswerGive ends the grant and begins one of the asker, with a greater fence, in one step: nobody comes in
-// between. It lasts for a minute, so that a program that has gone locks nothing for long, unless the asker gets the object before that. The
-// history has it with the database's user, and the former holder finds it in its Inbox, since a fence is no secret: AnswerGive is as strong as
-// Release is. The asker finds AnswerLater and AnswerNo in its Inbox, as long as it asks.
+// Answer answers a request. AnswerGive ends the grant and begins one of the asker, with a greater fence, in one step: nobody can come in
+// between. The new grant lasts for a minute unless the asker gets the object before, so that a closed browser locks nothing for long. A
+// fence is no secret, so AnswerGive is as strong as Release: the history keeps it with the database's user, and the former holder finds it
+// in its Inbox. The asker finds AnswerLater and AnswerNo in its Inbox while it asks.
 //
-// It returns ErrNotAsking when the asker does not ask any more, a *HeldError (ErrHeld) when another operator or grant holds the object,
-// and ErrNotHeld when nobody does. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if AnswerGive took
-// effect, the answer is a *HeldError that names the asker.
+// It returns ErrNotAsking if the asker no longer asks, a *HeldError (ErrHeld) if another operator or grant holds the object, and ErrNotHeld
+// if nobody does. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if AnswerGive took effect, the answer is
+// a *HeldError that names the asker.
 func (c *Client) Answer(ctx context.Context, request AnswerRequest) (Answered, error) {
 	answered, err := c.operations.answerApplLock(ctx, request)
 	if err != nil {

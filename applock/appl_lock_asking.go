@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Asker is somebody who asks for an object.
+// Asker is an operator that asks for an object.
 type Asker struct {
 	Object Object
 	Owner  Owner
@@ -20,13 +20,12 @@ type Asker struct {
 	Since time.Time
 	// Until is when it gives up; zero is never.
 	Until time.Time
-	// Answer is what the holder answered, AnswerLater or AnswerNo; empty for nothing. AnswerReason is what came with it.
+	// Answer is the holder's answer, AnswerLater or AnswerNo; empty for none. AnswerReason came with it.
 	Answer       AskAnswer
 	AnswerReason string
 	// Waited is how long it has asked, in whole seconds by the database's clock, rounded down.
 	Waited time.Duration
-	// Holder is who holds the object, and how long that lock lasts; empty when the object is free. The fence, the end and the note
-	// are not told.
+	// Holder is the object's holder, with the time that its lock has left; empty when the object is free. It has no fence, end and note.
 	Holder Holder
 }
 
@@ -51,9 +50,9 @@ type AskingRequest struct {
 	PageSize int
 }
 
-// Asking returns those who ask, in the order of the bytes of object, operator and client. It reads page by page
-// while the caller iterates and holds no connection in between; one who asks through the whole iteration
-// appears exactly once. An error ends the iteration and comes with a zero Asker.
+// Asking returns the askers in the order of the bytes of object, operator and client. It reads page by page while the caller iterates, and
+// holds no connection between pages; an asker that asks through the whole iteration appears exactly once. An error ends the iteration and
+// comes with a zero Asker.
 func (c *Client) Asking(ctx context.Context, request AskingRequest) iter.Seq2[Asker, error] {
 	return func(yield func(Asker, error) bool) {
 		params, keys, err := WaitersRequest(request).params()

@@ -8,30 +8,29 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// EventKind is what an event of the history is. More kinds may come.
+// EventKind is the kind of an event of the history. More kinds may come.
 type EventKind string
 
 // The kinds of events.
 const (
 	// EventTransferred is a transfer.
 	EventTransferred EventKind = "TRANSFERRED"
-	// EventTaken is a take: the actor is who has taken it.
+	// EventTaken is a take; the actor has taken the lock.
 	EventTaken EventKind = "TAKEN"
-	// EventGiven is the GIVE of an answer: the holder has handed it to who asked.
+	// EventGiven is a GIVE: the holder has handed the lock to an asker.
 	EventGiven EventKind = "GIVEN"
-	// EventYielded is a lock that went to who asked because its holder had not answered: the actor is who asked.
+	// EventYielded is a lock that went to an asker because its holder had not answered; the actor is the asker.
 	EventYielded EventKind = "YIELDED"
 	// EventReleased is a release by another actor than the holder, or with a reason; with HistoryAll any.
 	EventReleased EventKind = "RELEASED"
-	// EventOvertaken is a get of what another operator's lock had expired on, which had not been released.
+	// EventOvertaken is a get of an object whose former lock had expired without a release.
 	EventOvertaken EventKind = "OVERTAKEN"
 	// EventAcquired is a new grant of what was free; as EventRenewed and EventRefused it comes only with HistoryAll.
 	EventAcquired EventKind = "ACQUIRED"
 	// EventRenewed is a renewal, also that of a lease: From and To are the holder.
 	EventRenewed EventKind = "RENEWED"
-	// EventRefused is a Get of what another operator held: the actor is who was refused, From and To are the holder. Who waits is
-	// refused when it begins, and when it asks in vain for what has become free, but not each time that it looks. A get of several
-	// objects that takes none has none of these.
+	// EventRefused is a refused Get: the actor was refused, From and To are the holder. A waiter is refused when it begins, and when it
+	// asks in vain for an object that has become free, but not at each poll. A refused get of several objects has no such events.
 	EventRefused EventKind = "REFUSED"
 	// EventPurged is a purge that removed rows; the reason is their number.
 	EventPurged EventKind = "PURGED"
@@ -79,9 +78,9 @@ type HistoryRequest struct {
 	PageSize int
 }
 
-// History returns the history, oldest first unless the request says otherwise. It reads page by page while the caller iterates and holds no connection in
-// between. An event is numbered before its transaction commits: one that commits meanwhile may be left out. An error
-// ends the iteration and comes with a zero Event.
+// History returns the history, oldest first unless the request says otherwise. It reads page by page while the caller iterates, and holds
+// no connection between pages. An event is numbered before its transaction commits, so that one that commits during the iteration may be
+// missing. An error ends the iteration and comes with a zero Event.
 func (c *Client) History(ctx context.Context, request HistoryRequest) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		params, err := request.params()

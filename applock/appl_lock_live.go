@@ -56,8 +56,8 @@ const (
 	ByWaiters ListOrder = "waited_for"
 )
 
-// List returns the live locks, which the database selects and sorts. In the order of the objects' bytes it reads page by page while
-// the caller iterates and holds no connection in between; a lock that lives through the whole iteration appears exactly once. In
+// List returns the live locks, which the database selects and sorts. By default it reads page by page in the order of the objects' bytes
+// while the caller iterates, and holds no connection between pages; a lock that lives through the whole iteration appears exactly once. In
 // any other order it returns the first PageSize locks. An error ends the iteration and comes with a zero Lock.
 func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
 	return c.operations.list(ctx, request)

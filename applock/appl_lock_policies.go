@@ -9,8 +9,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Policies returns the policies that there are, in the order of the types, or that of one type if objectType is not empty. It writes nothing and waits for nobody. It needs the
-// right of a supervisor, an auditor or an administrator.
+// Policies returns all policies in the order of the types, or that of one type if objectType is not empty. It writes nothing and never
+// waits. It needs the role supervisor, auditor or administrator.
 func (c *Client) Policies(ctx context.Context, objectType string) ([]Policy, error) {
 	policies, err := c.operations.policies(ctx, objectType)
 	if err != nil {

@@ -36,9 +36,8 @@ type StatsRequest struct {
 	NoDepartment bool
 }
 
-// Stats counts locks and waiters, by type and department in the order of their bytes. What there is nothing of has no
-// row. It reads the tables once, from end to end, or what there is of a type, without locking anything: it is for once a minute,
-// and not for each request.
+// Stats counts locks and waiters by type and department, in the order of their bytes. A pair without any has no row. It reads whole tables,
+// or one type's part, without locking: call it once a minute, not for each request.
 func (c *Client) Stats(ctx context.Context, request StatsRequest) ([]Stats, error) {
 	params, err := request.params()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // ContractVersion is the version of the procedures' contract that this package needs.
 const ContractVersion = 1
 
-// Version returns the version of the contract that is installed in the database. It returns ErrSchema when
-// none is, or one older than ContractVersion, which the number tells then.
+// Version returns the version of the installed contract. It returns ErrSchema if none is installed, or one older than ContractVersion, with
+// its number.
 func (c *Client) Version(ctx context.Context) (installed int, err error) {
 	o := c.operations
 	result, err := retryIfUnchanged(ctx, o, func() (db.ApplLockVersionResult, error) { return o.driver.ApplLockVersion(ctx) })

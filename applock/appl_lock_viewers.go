@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Viewer is somebody who looks at an object.
+// Viewer is an operator that looks at an object.
 type Viewer struct {
 	Object Object
 	Owner  Owner
@@ -37,9 +37,9 @@ type ViewersRequest struct {
 	PageSize int
 }
 
-// Viewers returns those who look at objects, as See has been told, in the order of the bytes of object, operator and client. It reads
-// page by page while the caller iterates and holds no connection in between; one who looks through the whole iteration appears
-// exactly once. An error ends the iteration and comes with a zero Viewer. On PostgreSQL it needs the primary.
+// Viewers returns the viewers, as See has recorded them, in the order of the bytes of object, operator and client. It reads page by page
+// while the caller iterates, and holds no connection between pages; a viewer that looks through the whole iteration appears exactly once.
+// An error ends the iteration and comes with a zero Viewer. On PostgreSQL it needs the primary.
 func (c *Client) Viewers(ctx context.Context, request ViewersRequest) iter.Seq2[Viewer, error] {
 	return func(yield func(Viewer, error) bool) {
 		params, keys, err := request.params()

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Waiter is somebody who waits for an object.
+// Waiter is an operator that waits for an object.
 type Waiter struct {
 	Object Object
 	Owner  Owner
@@ -20,8 +20,7 @@ type Waiter struct {
 	Until time.Time
 	// Waited is how long it has waited, in whole seconds by the database's clock, rounded down.
 	Waited time.Duration
-	// Holder is who holds the object, and how long that lock lasts; empty when the object is free. The fence, the end and the note
-	// are not told.
+	// Holder is the object's holder, with the time that its lock has left; empty when the object is free. It has no fence, end and note.
 	Holder Holder
 }
 
@@ -46,9 +45,9 @@ type WaitersRequest struct {
 	PageSize int
 }
 
-// Waiters returns those who wait, in the order of the bytes of object, operator and client. It reads page by page
-// while the caller iterates and holds no connection in between; one who waits through the whole iteration
-// appears exactly once. An error ends the iteration and comes with a zero Waiter.
+// Waiters returns the waiters in the order of the bytes of object, operator and client. It reads page by page while the caller iterates,
+// and holds no connection between pages; a waiter that waits through the whole iteration appears exactly once. An error ends the iteration
+// and comes with a zero Waiter.
 func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[Waiter, error] {
 	return func(yield func(Waiter, error) bool) {
 		params, keys, err := request.params()

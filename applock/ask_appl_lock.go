@@ -9,43 +9,42 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// AskRequest asks whoever holds an object for it.
+// AskRequest asks the holder of an object for it.
 type AskRequest struct {
 	Object Object
-	// Owner is who asks.
+	// Owner is the asker.
 	Owner Owner
 	// Client is the asking program, such as a browser tab, by a name that it has made up for itself: 1 to MaxClientLength characters.
 	// Each program asks for itself.
 	Client string
-	// Message is what the holder is to read: up to MaxMessageLength characters, may be empty. Another message makes it another
-	// request, which has no answer yet.
+	// Message is for the holder: up to MaxMessageLength characters, may be empty. A different message is a new request, without an answer.
 	Message string
-	// Wait is after how long it gives up: whole seconds up to MaxTTL; zero is never.
+	// Wait is how long the request lasts: whole seconds up to MaxTTL; zero is for ever.
 	Wait time.Duration
-	// Withdraw takes the request back instead.
+	// Withdraw removes the request.
 	Withdraw bool
 }
 
-// Asked is what a request came to.
+// Asked is the result of a request.
 type Asked struct {
 	// Outcome is OutcomeAsked, OutcomeGiven or OutcomeWithdrawn.
 	Outcome Outcome
 	// Holder is who holds the object and until when, for OutcomeAsked; who held it, for OutcomeGiven.
 	Holder Holder
-	// Grant is the new grant, for OutcomeGiven. It lasts for a minute, unless the Owner gets the object before that: that Get renews it for
-	// as long as it says.
+	// Grant is the new grant, for OutcomeGiven. It lasts for a minute unless the Owner gets the object before: that Get renews it for its
+	// own TTL.
 	Grant Grant
 }
 
 // Ask lists a request, which the holder finds in its Inbox, with the message. It is listed for a minute, and each further call keeps it
-// listed: so it vanishes with the program that asks. It holds nothing, and what waits for the lock (Acquire) does not wait for it.
+// listed: so it vanishes with the asking program. A request holds nothing, and Acquire does not wait for it.
 //
-// The outcome is OutcomeAsked, or OutcomeWithdrawn. It is OutcomeGiven where the Policy of the type lets a lock go to who asks when its
-// holder has left the request without an answer for so long: then the Owner holds it now, and both are told in their Inbox.
+// The outcome is OutcomeAsked or OutcomeWithdrawn. It is OutcomeGiven if the Policy of the type yields locks and the holder has left the
+// request unanswered for that time: then the Owner holds the lock, and both find it in their Inbox.
 //
-// It returns ErrNotHeld when nobody holds the object, which Get is for, and a *HeldError (ErrHeld) that names Owner itself when that one
-// holds it; the request is gone then. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call. After an
-// OutcomeGiven that did not arrive it returns that *HeldError.
+// It returns ErrNotHeld if nobody holds the object (use Get), and a *HeldError (ErrHeld) that names Owner itself if Owner holds it; the
+// request is gone then. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call. After a lost OutcomeGiven the
+// repeated call returns that *HeldError.
 func (c *Client) Ask(ctx context.Context, request AskRequest) (Asked, error) {
 	asked, err := c.operations.askApplLock(ctx, request)
 	if err != nil {

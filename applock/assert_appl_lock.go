@@ -11,12 +11,12 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Assert returns nil when exactly this grant, whose fence must be given, is live. In a client on a transaction it keeps the grant so
-// until the transaction ends: call it first in the transaction that writes the protected data, and a
-// holder that lost its lock without noticing cannot write. Without a transaction it is a check only.
+// Assert returns nil if exactly this grant is live; the key's fence is required. In a client on a transaction it keeps the grant live until
+// the transaction ends. Call it first in the transaction that writes the protected data: then a holder that has lost its lock cannot write.
+// Outside a transaction it only checks.
 //
-// It returns a *LostError (ErrLost, ErrNotHeld) when the grant is not live, with the holder's operator and fence, if there is one.
-// On PostgreSQL the transaction has failed then: an Inquire that is to tell more needs another one.
+// It returns a *LostError (ErrLost, ErrNotHeld) if the grant is not live, with the holder's operator and fence if there is one. On
+// PostgreSQL the transaction has failed then, so that an Inquire needs another one.
 func (c *Client) Assert(ctx context.Context, key Key) error {
 	if err := c.operations.assert(ctx, key); err != nil {
 		return fmt.Errorf("assert %s: %w", key.Object, err)

@@ -37,10 +37,9 @@ type engine interface {
 	Close() error
 }
 
-// Close releases the leases that are left and closes what was opened for the client, but no pool that was handed to it.
-// Operations that begin later return ErrClosed. It takes 5 s at the most: connections to a server that does not answer may
-// take longer to end, which the error says. An acquisition without an answer (ErrOutcomeUnknown) that arrives at the server after Close stays
-// locked until it expires.
+// Close releases the remaining leases and closes what was opened for the client, but no pool that the caller passed. Later operations
+// return ErrClosed. It takes at most 5 s; if connections to a silent server take longer to end, the error says so. An acquisition without
+// an answer (ErrOutcomeUnknown) that reaches the server after Close stays locked until it expires.
 func (c *Client) Close() error {
 	limit := time.After(closeLimit)
 	var leasesErr error
@@ -73,9 +72,9 @@ const closingGrace = 100 * time.Millisecond
 
 var errClosing = errors.New("the server does not answer: its connections are still being closed")
 
-// WithSQLTx returns a client whose operations run in the caller's transaction: the lock appears, moves and disappears
-// exactly when the transaction commits. The transaction must be one of the client's database, of any database/sql
-// driver for it; for a pgx.Tx there is [github.com/applock/applock/applock/postgres.WithTx].
+// WithSQLTx returns a client whose operations run in the caller's transaction: the lock appears, moves and disappears exactly when the
+// transaction commits. The transaction must be in the client's database, with any database/sql driver; for a pgx.Tx use
+// github.com/applock/applock/applock/postgres.WithTx.
 func (c *Client) WithSQLTx(tx *sql.Tx) *Client {
 	return c.within(func(driver db.Driver) (db.Driver, error) {
 		if tx == nil {

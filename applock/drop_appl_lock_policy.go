@@ -21,9 +21,9 @@ type DropPolicyRequest struct {
 	Reason string
 }
 
-// DropPolicy takes back the policy of a type, from the next call on. It returns ErrNoPolicy when the type has none. It needs the
-// right that SetPolicy needs, and the change is an event of the history. ErrOutcomeUnknown after a cancelled ctx or a broken
-// connection: repeat the call; if it took effect, the answer is ErrNoPolicy.
+// DropPolicy removes the policy of a type, from the next call on. It returns ErrNoPolicy if the type has none. It needs the same right as
+// SetPolicy, and writes an event. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it took effect, the
+// answer is ErrNoPolicy.
 func (c *Client) DropPolicy(ctx context.Context, request DropPolicyRequest) error {
 	if err := c.operations.dropPolicy(ctx, request); err != nil {
 		return fmt.Errorf("drop policy of %s: %w", request.Type, err)

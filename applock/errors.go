@@ -12,42 +12,39 @@ import (
 
 // The questions to ask about an error with [errors.Is].
 var (
-	// ErrHeld means that somebody else holds the object; errors.As with a *HeldError tells who.
+	// ErrHeld means that another operator holds the object. errors.As with a *HeldError names the holder.
 	ErrHeld = errors.New("held by somebody else")
-	// ErrNotHeld means that nobody holds the object, or not the one who was named.
+	// ErrNotHeld means that nobody holds the object, or that the named operator does not.
 	ErrNotHeld = errors.New("not held")
-	// ErrNotAsking means that the operator to be answered does not ask for the object any more.
+	// ErrNotAsking means that the operator no longer asks for the object.
 	ErrNotAsking = errors.New("that operator does not ask for it any more")
-	// ErrLost means that a grant that the caller had is not live any more.
+	// ErrLost means that the caller's grant has ended.
 	ErrLost = errors.New("lock lost")
-	// ErrInvalid means that an argument was refused and nothing was changed; errors.As with an
-	// *InvalidError tells which.
+	// ErrInvalid means that an argument was refused and nothing was changed. errors.As with an *InvalidError names it.
 	ErrInvalid = errors.New("invalid argument")
-	// ErrOutcomeUnknown means that a call was sent and no answer came back: it may have taken
-	// effect. Repeating it is safe: a repeated get renews, a repeated release finds the object free.
+	// ErrOutcomeUnknown means that a call was sent and no answer came back: it may have taken effect. Repeating it is safe: a repeated get
+	// renews, a repeated release finds the object free.
 	ErrOutcomeUnknown = errors.New("outcome unknown, repeat the call")
-	// ErrBusy means that another transaction was changing the lock for longer than the call waits. Nothing has
-	// happened, except that some databases have rolled back the caller's transaction: call again.
+	// ErrBusy means that another transaction has been changing the lock for longer than the call waits. Nothing has changed, but some
+	// databases roll back the caller's transaction. Call again.
 	ErrBusy = errors.New("another transaction is changing the lock, try again")
-	// ErrRetry means a deadlock or a serialization failure: roll back and repeat the whole transaction. A call
-	// outside a transaction is repeated many times before it returns this.
+	// ErrRetry means a deadlock or a serialization failure: roll back and repeat the whole transaction. A call outside a transaction is
+	// repeated many times before it returns this.
 	ErrRetry = errors.New("conflict with another transaction, roll back and begin again")
-	// ErrContention means that the object changed hands again and again during the call. Nothing has happened:
-	// call again.
+	// ErrContention means that the object changed hands repeatedly during the call. Nothing has changed: call again.
 	ErrContention = errors.New("too much contention, nothing has happened, call again")
-	// ErrUnreachable means that there was no connection to be had: of the server, which may be down or accept no more, or of a pool whose
-	// connections are all in use. The text says which. Where that is because a context has ended, its error and
-	// its cause come with it. Nothing has been sent. For a lease it also means that there was no answer in time; what the
-	// call takes after all is given back. So it is where a call for several objects was broken off, which the database rolls back.
+	// ErrUnreachable means that there was no connection. The server may be down or full, or all connections of the pool are in use; the
+	// text says which. If a context has ended, its error and cause are joined. Nothing has been sent. For a lease it also means that no
+	// answer came in time, or that a call for several objects broke off: the client releases what such a call takes later.
 	ErrUnreachable = errors.New("cannot reach the database, check that it runs and that its address is right")
-	// ErrReadOnly means that the server takes no changes: it is a replica, or it was made read-only. Nothing has happened. Inquire,
-	// List and the other operations that only read work there, and are as old as what the replica has got.
+	// ErrReadOnly means that the server accepts no changes: it is a replica, or read-only. Inquire, List and the other reads work there,
+	// with the replica's data.
 	ErrReadOnly = errors.New("nothing can be changed there: it is a replica, so connect to the primary, or its transactions are read-only")
-	// ErrPrivilege means that the database user may not do that.
+	// ErrPrivilege means that the database user lacks a right.
 	ErrPrivilege = errors.New("a privilege is missing, ask the database administrator to grant it")
-	// ErrSchema means that the table or the procedures are missing or too old for this program.
+	// ErrSchema means that the tables or procedures are missing, or too old for this program.
 	ErrSchema = errors.New("applock is not installed there or too old, install it with: applockctl migrate up")
-	// ErrClosed means that the leases, the client or its pool have been closed. Nothing has been sent.
+	// ErrClosed means that the leases, the client or its pool are closed. Nothing has been sent.
 	ErrClosed = errors.New("closed")
 )
 
@@ -80,7 +77,7 @@ type Holder struct {
 	Note string
 }
 
-// HeldError says who holds the object that was asked for. It is ErrHeld.
+// HeldError names the holder of the requested object. It is ErrHeld.
 type HeldError struct {
 	Object Object
 	Holder Holder

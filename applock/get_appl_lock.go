@@ -15,57 +15,53 @@ type GetRequest struct {
 	Object Object
 	// Owner is who wants the lock. An empty department is left as it is by a renewal.
 	Owner Owner
-	// TTL is how long the lock outlives this call, by the database's clock, in whole seconds: 1 s to
-	// MaxTTL. Zero keeps the TTL of the grant in a renewal, and is that of the type's Policy, else DefaultTTL (7 days) in a
-	// new grant. A Policy may cut it: the Grant says when it ends. Renewing with
-	// a shorter TTL shortens the lock.
+	// TTL is how long the lock lasts from this call on, by the database's clock: 1 s to MaxTTL, in whole seconds. With zero a renewal keeps
+	// the TTL of the grant, and a new grant has that of the type's Policy, or DefaultTTL (7 days). A Policy may cut it: the Grant says when
+	// it ends. A shorter TTL shortens the lock.
 	TTL time.Duration
-	// MaxWait is how long to wait for an object that somebody else holds or whose lock another transaction is changing, and
-	// through an outage; the waiter is seen in Waiters meanwhile. Zero answers at once. In a transaction, which it
-	// would keep open, it is refused.
+	// MaxWait bounds the wait for an object that another operator holds or whose lock another transaction is changing, and through an
+	// outage. Waiters shows the waiter. Zero answers at once. A client on a transaction refuses MaxWait, because it would keep the
+	// transaction open.
 	MaxWait time.Duration
-	// New refuses what would be a renewal: the answer is a *HeldError with the operator itself as the holder, and nothing is
-	// changed. So of two runs of a job under one name one gets the lock. After ErrOutcomeUnknown a repeated call is refused if the
-	// first one took the lock: look with Inquire, or give each attempt an operator of its own.
+	// New refuses a renewal: the answer is a *HeldError with the operator itself as the holder, and nothing changes. So of two runs of a
+	// job under one name one gets the lock. After ErrOutcomeUnknown a repeated call is refused if the first one took the lock: look with
+	// Inquire, or give each attempt an operator of its own.
 	New bool
 }
 
 // Grant is what a successful Get or Transfer returns.
 type Grant struct {
 	Object Object
-	// Owner is as it was asked for: a renewal that names no department keeps the one of the grant, which Inquire tells.
+	// Owner is as requested. A renewal without a department keeps the grant's, which Inquire returns.
 	Owner Owner
 	// Fence is the same through all renewals of a grant, and greater for every later grant.
 	Fence Fence
 	// ExpiresAt is when the lock ends unless it is renewed: UTC, by the database's clock.
 	ExpiresAt time.Time
-	// Left is how long the lock lasted from the answer on: whole seconds by the database's clock, rounded up. Count it from
-	// before the call, on a monotonic clock, to be independent of the clocks of both machines.
+	// Left is how long the lock lasts from the answer on: whole seconds by the database's clock, rounded up. Count it from before the call,
+	// on a monotonic clock, to be independent of the clocks of both machines.
 	Left time.Duration
 	// Outcome is OutcomeAcquired, OutcomeRenewed when the operator held the lock already, OutcomeTransferred or OutcomeTaken.
 	Outcome Outcome
-	// Note is what the operator had noted when a get renewed the grant; a new grant has none.
+	// Note is the operator's note if a get renewed the grant. A new grant has none.
 	Note string
-	// From is who was displaced by a Take: empty when Owner held the object itself, and for every other call.
+	// From is the operator that a Take displaced: empty if Owner held the object itself, and for every other call.
 	From Owner
 }
 
 // Key names the grant, for Renew, Release, Assert and Note.
 func (g Grant) Key() Key { return Key{Object: g.Object, Operator: g.Owner.Operator, Fence: g.Fence} }
 
-// Get takes the lock on an object, or renews it when the operator holds it already; an expired lock is
-// no lock. Whoever calls with the same operator has the same lock: give each run of a job an operator of its own, or say
-// New.
+// Get takes the lock on an object, or renews it if the operator holds it already. An expired lock is no lock. Every caller with the same
+// operator has the same lock: give each run of a job an operator of its own, or set New.
 //
-// It returns a *HeldError (ErrHeld) when somebody else holds the object, at once and without writing.
-// Only while another open transaction is changing this very lock does it wait for the outcome, at most
-// 1 s; on SQLite it waits for any writer of the file, at most 5 s. On MySQL a refusal in a transaction
-// keeps the lock's row to itself until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a
-// broken connection: repeat the call, which renews what the first one may have taken (not with New).
+// It returns a *HeldError (ErrHeld) if another operator holds the object, at once and without writing. Only while another open transaction
+// is changing this very lock does it wait, at most 1 s; on SQLite it waits for any writer of the file, at most 5 s. On MySQL a refusal in a
+// transaction keeps the lock's row locked until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a broken connection:
+// repeat the call, which renews what the first one may have taken (not with New).
 //
-// With a MaxWait it tries again until that is over, and a call that is under way then may take 2 s more. The error is a
-// *HeldError if somebody was seen to hold the object; otherwise ErrBusy, ErrUnreachable or ErrOutcomeUnknown tells what
-// the last call met.
+// With a MaxWait it tries again until that time is over; a call that is under way then may take 2 s more. The error is a *HeldError if a
+// holder was seen, and otherwise ErrBusy, ErrUnreachable or ErrOutcomeUnknown, from the last call.
 func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
 	grant, err := c.get(ctx, request)
 	if err != nil {

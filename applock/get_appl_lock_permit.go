@@ -27,15 +27,15 @@ type GetPermitRequest struct {
 	TTL time.Duration
 }
 
-// FullError says who holds the slots of an object, of which none was left. It is ErrHeld.
+// FullError names the holders of all slots of an object. It is ErrHeld.
 type FullError struct {
 	Object Object
-	// Slots tells who holds each slot, which is its Object, the soonest to expire first. Slots that have become free during the call are not among
-	// them: then it is worth while to call again.
+	// Slots names the holder of each slot, which is its Object, the soonest to expire first. A slot that has become free during the call is
+	// missing: then call again.
 	Slots []*HeldError
 }
 
-// Error names how many there are, and the first one to expire.
+// Error names the number of slots and the first one to expire.
 func (e *FullError) Error() string {
 	if len(e.Slots) == 0 {
 		return "full: all permits were held"
@@ -48,7 +48,7 @@ func (e *FullError) Error() string {
 // Is reports whether target is ErrHeld.
 func (e *FullError) Is(target error) bool { return target == ErrHeld }
 
-// As makes a *HeldError of the slot that expires first, or of the object where none is held any more.
+// As returns the *HeldError of the slot that expires first, or of the object if no slot is held any more.
 func (e *FullError) As(target any) bool {
 	held, ok := target.(**HeldError)
 	if !ok {
@@ -61,15 +61,14 @@ func (e *FullError) As(target any) bool {
 	return true
 }
 
-// GetPermit takes one of the permits of an object, or renews the one that the operator holds already: so at most N operators
-// hold it at once. A permit is a lock on a slot, which is an object like any other, and the Object of the Grant: release it by [Grant.Key]. The
-// Owner of the Grant has the department of the grant.
+// GetPermit takes one of the permits of an object, or renews the operator's own: at most N operators hold the object at once. A permit is a
+// lock on a slot. A slot is an object like any other, and the Object of the Grant: release it by Grant.Key. The Owner of the Grant has the
+// department of the grant.
 //
-// It returns a *FullError (ErrHeld) when others hold all of them, at once and without writing. Only while another open
-// transaction is changing a slot that looks free does it wait for the outcome, at most 1 s; on SQLite it waits for any
-// writer of the file, at most 5 s. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which
-// renews what the first one may have taken. Two calls by the same operator at the same moment have the same permit, unless
-// it changes hands between them: then each may have one.
+// It returns a *FullError (ErrHeld) if others hold all permits, at once and without writing. Only while another open transaction is
+// changing a slot that looks free does it wait, at most 1 s; on SQLite it waits for any writer of the file, at most 5 s. ErrOutcomeUnknown
+// after a cancelled ctx or a broken connection: repeat the call, which renews what the first one may have taken. Two concurrent calls of
+// the same operator get the same permit, unless it changes hands between them: then each may get one.
 func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (Grant, error) {
 	params, err := request.params()
 	if err != nil {

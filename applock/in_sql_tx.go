@@ -9,15 +9,16 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// InSQLTx runs work in a transaction of the client's pool, and commits when work returns nil; otherwise it rolls back and returns the error.
-// Locks is the client in that transaction: the lock and the data are there together, or neither.
+// InSQLTx runs work in a transaction of the client's pool. It commits if work returns nil; otherwise it rolls back and returns the error.
+// Locks is the client in that transaction: lock and data appear together, or neither.
 //
-// Where the database could not put the transaction in order with others, work runs again in a new one, up to ten times: after a deadlock or
-// a serialization failure, also of the commit or of one of work's own statements (40001, 40P01, MySQL's 1213), after ErrBusy and
-// ErrContention. So work changes nothing outside of the transaction. The isolation is the database's default.
+// After a deadlock or a serialization failure, also at the commit or in one of work's own statements (40001, 40P01, MySQL's 1213), and
+// after ErrBusy and ErrContention, work runs again in a new transaction, up to ten times. So work must not change anything outside the
+// transaction. The isolation level is the database's default.
 //
-// A client on a pool of pgx has [github.com/applock/applock/applock/postgres.InTx]; here it is ErrInvalid. It returns ErrOutcomeUnknown when no answer to the commit came back: the transaction is there as a whole, or not at all. A cancelled ctx
-// ends it, and rolls back what is not committed.
+// A client on a pool of pgx has github.com/applock/applock/applock/postgres.InTx; here it is ErrInvalid. It returns ErrOutcomeUnknown if no
+// answer to the commit came back: the transaction is committed as a whole, or not at all. A cancelled ctx ends the call and rolls back what
+// is not committed.
 func (c *Client) InSQLTx(ctx context.Context, work func(tx *sql.Tx, locks *Client) error) error {
 	o := c.operations
 	if err := o.ready(ctx); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// NoticeKind is what a notice tells. More kinds may come.
+// NoticeKind is the kind of a notice.
 type NoticeKind string
 
 // The kinds of notices. The first five are events of the history, which are told once; the others are how it is now, and are told by
@@ -23,13 +23,13 @@ const (
 	NoticeHanded NoticeKind = "HANDED"
 	// NoticeReleased is a lock of this operator that Other has ended.
 	NoticeReleased NoticeKind = "RELEASED"
-	// NoticeGiven is a lock of this operator that was given to Other, who had asked for it, whoever made the call.
+	// NoticeGiven is a lock of this operator that went to Other, who had asked for it, whoever made the call.
 	NoticeGiven NoticeKind = "GIVEN"
-	// NoticeYielded is a lock of this operator that went to Other, whose request had no answer for as long as the Policy of the type says.
+	// NoticeYielded is a lock of this operator that went to Other, whose request was unanswered for the time of the type's Policy.
 	NoticeYielded NoticeKind = "YIELDED"
-	// NoticeAwaited is a lock of this operator that Other waits for, or, where Client is not empty, asks for with Message.
+	// NoticeAwaited is a lock of this operator that Other waits for, or, if Client is not empty, asks for with Message.
 	NoticeAwaited NoticeKind = "AWAITED"
-	// NoticeLater and NoticeDeclined are what Other, who holds it, has answered to a request of this operator.
+	// NoticeLater and NoticeDeclined are the answers of Other, the holder, to a request of this operator.
 	NoticeLater    NoticeKind = "LATER"
 	NoticeDeclined NoticeKind = "DECLINED"
 )
@@ -55,12 +55,11 @@ type Notice struct {
 	Fence   Fence
 }
 
-// InboxPosition is what an inbox has told already. The zero value is nothing. A program that ends keeps both fields for the next
-// time.
+// InboxPosition is what an inbox has already shown. The zero value is the beginning. A program that restarts keeps both fields.
 type InboxPosition struct {
-	// After is the ID of an event: it and all before it have been told, and no event before it can still appear.
+	// After is the ID of an event: this one and all before it have been shown, and no earlier event can still appear.
 	After int64 `json:"safe_event_id"`
-	// Told are the IDs of those behind After that have been told.
+	// Told are the IDs of events behind After that have been shown.
 	Told []int64 `json:"told_event_ids"`
 }
 
@@ -73,15 +72,15 @@ type InboxRequest struct {
 	PageSize int
 }
 
-// Inbox returns what concerns an operator, in one call, such as one in each heartbeat: first what others have done with its
-// locks since the Position, in that order; then who waits or asks for what it holds, and how its own requests were answered, the oldest
-// first. Where the Policy of the type lets a lock go to who asks, the time for an answer begins with the first Inbox that has the request. What the operator has done
-// itself is no news. An hour before a lock ends, List with ExpiresWithin tells that.
+// Inbox returns what concerns an operator: first what others have done with its locks since the Position, in that order; then who waits or
+// asks for what it holds, and the answers to its own requests, oldest first. Call it in each heartbeat. The operator's own deeds are not
+// included. Use List with ExpiresWithin for locks that end soon. If the Policy of the type lets a lock yield to an asker, the time for an
+// answer begins with the first Inbox that shows the request.
 //
-// Next is the Position of the next call. PageSize notices may not be all: then come the rest of the events with the next call, and Waiters has all who wait. Events are
-// numbered before their transactions commit, and may appear in another order. Inbox misses none of them: on PostgreSQL and SQLite
-// however long a transaction takes; on MySQL, MariaDB and Db2 up to 15 minutes. Inbox reads events and waiters by index, however many
-// locks there are.
+// next is the Position of the next call. PageSize limits the notices: the next call returns the remaining events, and Waiters lists all
+// waiters. Events are numbered before their transactions commit, and may appear in another order. Inbox misses none of them: on PostgreSQL
+// and SQLite however long a transaction takes; on MySQL, MariaDB and Db2 for transactions of up to 15 minutes. It reads by index, however
+// many locks there are.
 func (c *Client) Inbox(ctx context.Context, request InboxRequest) (notices []Notice, next InboxPosition, err error) {
 	params, err := request.params()
 	if err != nil {

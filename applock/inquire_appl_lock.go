@@ -9,8 +9,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Inquire returns the live lock on an object, or ErrNotHeld when there is none. It never waits and
-// changes nothing.
+// Inquire returns the live lock on an object, or ErrNotHeld if there is none. It never waits and changes nothing.
 func (c *Client) Inquire(ctx context.Context, object Object) (Lock, error) {
 	lock, err := c.operations.inquire(ctx, object)
 	if err != nil {

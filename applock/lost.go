@@ -2,13 +2,12 @@ package applock
 
 import "errors"
 
-// LostError says that a grant that the caller had is not live any more, and how it ended. It is ErrLost and ErrNotHeld.
-// It is never ErrHeld, also where somebody else has the object now: who skips work that somebody else does must not skip
-// "the work was done, perhaps not alone" with it.
+// LostError says that the caller's grant has ended, and how. It is ErrLost and ErrNotHeld. It is never ErrHeld, even if another operator
+// has the object now: code that skips work on ErrHeld must not skip work that was done, perhaps not alone.
 type LostError struct {
 	// Object is what was held.
 	Object Object
-	// Holder is who has the object now. It is empty where nobody has it, and where the backend does not tell.
+	// Holder is who has the object now. It is empty if nobody has, or if the backend does not say.
 	Holder Holder
 	// Reason says in words how the grant ended.
 	Reason string
@@ -16,8 +15,7 @@ type LostError struct {
 	cause error
 }
 
-// NewLostError returns the loss of an object's grant, for what keeps leases. A cause that says who has the object now is taken apart,
-// so that it does not make the loss ErrHeld.
+// NewLostError returns the loss of an object's grant, for backends of leases. It removes ErrHeld from a cause that names the new holder.
 func NewLostError(object Object, cause error) *LostError {
 	var former *LostError
 	if errors.As(cause, &former) {

@@ -8,14 +8,14 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Note notes on the operator's grant why it lasts, such as "waits for documents until Friday". Inquire and List show that
-// to everybody, and so does the *HeldError of a Get that is refused. A note lasts as long as the grant: renewals keep it, and
-// the next grant begins without one, also that of a Transfer. It changes neither the end of the lock nor its fence. A note has up
-// to MaxNoteLength characters; an empty one takes the former back. A key without a fence is whichever grant the operator has.
+// Note writes on the operator's grant why it lasts, such as "waits for documents until Friday". Inquire and List show the note to
+// everybody, and so does the *HeldError of a refused Get. A note lasts as long as the grant: renewals keep it, and the next grant begins
+// without one, also after a Transfer. It changes neither the end of the lock nor its fence. A note has up to MaxNoteLength characters; an
+// empty note removes the former one. A key without a fence means any grant of the operator.
 //
-// It returns a *HeldError (ErrHeld) when another operator, or another grant than Fence, holds the object, and ErrNotHeld
-// when nobody does. Like Release it waits only while another open transaction is changing this very lock.
-// ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call, which notes the same once more.
+// It returns a *HeldError (ErrHeld) if another operator, or another grant than Fence, holds the object, and ErrNotHeld if nobody does. Like
+// Release it waits only while another open transaction is changing this very lock. ErrOutcomeUnknown after a cancelled ctx or a broken
+// connection: repeat the call.
 func (c *Client) Note(ctx context.Context, key Key, note string) error {
 	if err := c.operations.note(ctx, key, note); err != nil {
 		return fmt.Errorf("note %s: %w", key.Object, err)

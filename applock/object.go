@@ -124,7 +124,7 @@ type Fence int64
 type Key struct {
 	Object   Object
 	Operator string
-	// Fence is the grant's. Zero, where it may be zero, is whichever grant the operator has.
+	// Fence is the grant's. Zero, where it is allowed, means any grant of the operator.
 	Fence Fence
 }
 
@@ -166,13 +166,12 @@ type Lock struct {
 	LockedAt time.Time
 	// ExpiresAt is when the lock ends unless it is renewed.
 	ExpiresAt time.Time
-	// TTL is what the last get, renewal or transfer asked for, after the type's Policy. List tells it; Inquire does not.
+	// TTL is that of the last get, renewal or transfer, after the type's Policy. List returns it; Inquire does not.
 	TTL time.Duration
-	// Left is how long the lock lasted from the answer on: whole seconds by the database's clock, rounded up. Count it from
-	// before the call, on a monotonic clock, to be independent of the clocks of both machines.
+	// Left is how long the lock lasts from the answer on: whole seconds by the database's clock, rounded up. Count it from before the call,
+	// on a monotonic clock, to be independent of the clocks of both machines.
 	Left time.Duration
-	// Note is what the holder has noted on this grant; may be empty. It is the holder's free text: escape it where a
-	// terminal or a page would obey it.
+	// Note is the holder's note on this grant; may be empty. It is free text: escape it for a terminal or a page.
 	Note string
 }
 

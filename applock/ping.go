@@ -13,8 +13,8 @@ type Server struct {
 	Version string `json:"product_version"`
 }
 
-// Ping asks the database which product it is, on a connection of its own, also in a transaction. It needs nothing to be
-// installed, and no right but the one to connect. ErrUnreachable where nobody answers.
+// Ping asks the database for its product and version, on a connection of its own, also in a transaction. It works without an installation,
+// and needs only the right to connect. It returns ErrUnreachable if the server does not answer.
 func (c *Client) Ping(ctx context.Context) (Server, error) {
 	o := c.operations
 	if err := o.ready(ctx); err != nil {

@@ -12,10 +12,10 @@ import (
 // DefaultPurgeHistoryAge is how old an event is before PurgeHistory removes it, unless a request says otherwise.
 const DefaultPurgeHistoryAge = 400 * 24 * time.Hour
 
-// PurgeHistory removes old events, oldest first, and returns how many. It goes on batch by batch until none is left, and rests after each for as
-// long as it took. It needs the right of an administrator. Each batch that removes events is an event itself, with their number; events of purges
-// (EventPurged, EventHistoryPurged) stay for 400 days in any case. After an error or a cancelled ctx the number tells what was removed, and the
-// next PurgeHistory goes on from there. Any number may run at once.
+// PurgeHistory removes old events, oldest first, and returns their number. It works in batches until none is left, and after each batch
+// pauses for as long as the batch took. It needs the role administrator. Each batch that removes events is an event itself, with their
+// number; events of purges (EventPurged, EventHistoryPurged) stay for at least 400 days. After an error or a cancelled ctx the number tells
+// what was removed, and the next PurgeHistory continues. Several may run at once.
 func (c *Client) PurgeHistory(ctx context.Context, request PurgeRequest) (purged int64, err error) {
 	purged, err = c.operations.purgeHistory(ctx, request)
 	if err != nil {

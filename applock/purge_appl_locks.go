@@ -14,16 +14,14 @@ import (
 // says otherwise.
 const DefaultPurgeAge = 30 * 24 * time.Hour
 
-// DefaultPurgeBatch is how many rows one transaction of Purge removes, unless a request says otherwise. It is small, because
-// whoever gets a lock meanwhile waits for a processor, or on SQLite for the end of the transaction: beside batches of 100 the slowest
-// hundredth of the gets took more than twice as long as alone on MariaDB and MySQL. It is not smaller, because each batch is an event of the
-// history. Where nobody gets locks a greater batch is faster.
+// DefaultPurgeBatch is how many rows one transaction of Purge removes, unless a request says otherwise. Small batches keep concurrent gets
+// fast; each batch writes one event. Where nobody gets locks, use a larger one.
 const DefaultPurgeBatch = 50
 
 // PurgeRequest says what Purge or PurgeHistory removes.
 type PurgeRequest struct {
-	// OlderThan is how long an object has been free, or how old an event is, in whole seconds: 1 s to MaxTTL; zero is DefaultPurgeAge (30 days)
-	// or DefaultPurgeHistoryAge (400 days).
+	// OlderThan is the least time that an object has been free, or the least age of an event, in whole seconds: 1 s to MaxTTL. Zero is
+	// DefaultPurgeAge (30 days) or DefaultPurgeHistoryAge (400 days).
 	OlderThan time.Duration
 	// Batch is how many rows one transaction removes: 1 to MaxPageSize; zero is DefaultPurgeBatch (50), or 1000 events.
 	Batch int
@@ -31,10 +29,10 @@ type PurgeRequest struct {
 	Progress func(purged int64)
 }
 
-// Purge removes the rows of objects that have been free for long, and returns how many. No live lock is ever touched, and no event of the
-// history: PurgeHistory removes those. It goes on batch by batch until none is left, and rests after each for as long as it took: the other half
-// of the time is everybody else's. Each batch is final by itself: after an error or a cancelled ctx the number tells what was removed, and
-// the next Purge goes on from there. Any number of purges may run at once.
+// Purge removes the rows of objects that have been free for long, and returns their number. It never touches a live lock or an event;
+// PurgeHistory removes events. It works in batches until none is left, and after each batch pauses for as long as the batch took. Each
+// batch is final: after an error or a cancelled ctx the number tells what was removed, and the next Purge continues. Several purges may run
+// at once.
 func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purged int64, err error) {
 	purged, err = c.operations.purge(ctx, request)
 	if err != nil {

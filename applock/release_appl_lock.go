@@ -9,10 +9,9 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// ReleaseRequest gives a lock back.
+// ReleaseRequest releases a lock.
 type ReleaseRequest struct {
-	// Key names the grant. A program should always give its fence: after expiry and take-over the same operator name may hold
-	// another grant.
+	// Key names the grant. Always give its fence: after an expiry the same operator name may have another grant.
 	Key Key
 	// Actor is who releases it, for the history; empty is Operator. Reason says why: up to MaxReasonLength characters. A release by
 	// another actor, or with a reason, is an event of the history.

@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// ReleaseAllRequest gives back what an operator holds.
+// ReleaseAllRequest releases the locks of an operator.
 type ReleaseAllRequest struct {
 	Operator string
 	// ObjectType selects the objects of one type; empty is all.

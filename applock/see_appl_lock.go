@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// PresenceState is what somebody does who looks at an object.
+// PresenceState is what a viewer does.
 type PresenceState string
 
 // The states. The zero value is StateViewing.
@@ -17,20 +17,20 @@ const (
 	StateViewing PresenceState = "VIEWING"
 	StateEditing PresenceState = "EDITING"
 	StateIdle    PresenceState = "IDLE"
-	// StateLeft says that the program does not show the object any more.
+	// StateLeft says that the program no longer shows the object.
 	StateLeft PresenceState = "LEFT"
 )
 
-// PresenceKind is what somebody has to do with an object. More kinds may come.
+// PresenceKind says what an operator is at an object. More kinds may come.
 type PresenceKind string
 
 // The kinds of presence.
 const (
-	// PresenceHolder is who holds the object, also where that is the operator who asks.
+	// PresenceHolder is the holder, also if it is the calling operator.
 	PresenceHolder PresenceKind = "HOLDER"
-	// PresenceAsker is another operator that asks for it, once for each program.
+	// PresenceAsker is another operator that asks for the object, once for each program.
 	PresenceAsker PresenceKind = "ASKER"
-	// PresenceViewer is another operator that looks at it, once for each program.
+	// PresenceViewer is another operator that looks at the object, once for each program.
 	PresenceViewer PresenceKind = "VIEWER"
 )
 
@@ -42,7 +42,7 @@ const (
 	MaxPresenceTTL = 60 * time.Second
 )
 
-// Presence is somebody who has to do with an object.
+// Presence is an operator at an object: its holder, an asker or a viewer.
 type Presence struct {
 	Kind  PresenceKind
 	Owner Owner
@@ -53,7 +53,7 @@ type Presence struct {
 	Since time.Time
 	// Left is how long the lock lasts, or until when a viewer is listed unless it calls again, in whole seconds by the database's clock.
 	Left time.Duration
-	// Message is what somebody says who asks for the object; empty for a holder or viewer.
+	// Message is the asker's; empty for a holder or viewer.
 	Message string
 }
 

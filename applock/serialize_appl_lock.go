@@ -8,17 +8,16 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Serialize waits until no other open transaction is inside for the object, and keeps the others out
-// until the caller's transaction ends. It leaves nothing behind and has nothing to do with the object's
-// lock. The client must be on a transaction; otherwise it returns ErrInvalid.
+// Serialize waits until no other open transaction has serialized the object, and keeps others waiting until the caller's transaction ends.
+// It stores nothing, and is independent of the object's lock. The client must be on a transaction; otherwise it returns ErrInvalid.
 //
-// Call it first in the transaction. At READ COMMITTED the following statements see everything that the
-// former transaction committed; at REPEATABLE READ and SERIALIZABLE the call fails with a serialization
-// failure when the transaction's view may be too old: roll back, wait a little, and begin again. On
-// PostgreSQL it is too old after every wait, so that READ COMMITTED is the better level there; on MySQL
-// only if the transaction has read before the call. The wait ends with ctx (on SQLite not before the
-// connection's busy timeout), on MySQL also with the session's innodb_lock_wait_timeout; several objects
-// in different orders can deadlock, which the database detects.
+// Call it first in the transaction. At READ COMMITTED the following statements see everything that the former transaction committed. At
+// REPEATABLE READ and SERIALIZABLE the call fails with a serialization failure if the transaction's snapshot may be too old: roll back,
+// wait a little, and begin again. On PostgreSQL that happens after every wait, so that READ COMMITTED is the better level; on MySQL only if
+// the transaction has read before the call.
+//
+// The wait ends with ctx (on SQLite not before the connection's busy timeout), on MySQL also with the session's innodb_lock_wait_timeout.
+// Several objects in different orders can deadlock, which the database detects.
 func (c *Client) Serialize(ctx context.Context, object Object) error {
 	if err := c.operations.serialize(ctx, object); err != nil {
 		return fmt.Errorf("serialize %s: %w", object, err)

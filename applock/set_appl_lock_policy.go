@@ -13,28 +13,29 @@ import (
 // MaxReasonLength with what the policy says.
 const MaxPolicyReasonLength = 150
 
-// Policy is what is laid down for objects of a type.
+// Policy is the rules for objects of a type.
 type Policy struct {
 	// Type is that of the objects.
 	Type string
-	// DefaultTTL is how long a new grant lasts for which no TTL is given; zero is the DefaultTTL of all types.
+	// DefaultTTL is the TTL of a new grant whose request has none; zero is the package's DefaultTTL.
 	DefaultTTL time.Duration
-	// LongestTTL is the greatest TTL, to which a greater one is cut; zero is MaxTTL.
+	// LongestTTL is the limit to which a greater TTL is cut; zero is MaxTTL.
 	LongestTTL time.Duration
-	// TakeWithoutReason is true if who takes a lock away from another need not say why.
+	// TakeWithoutReason allows a Take without a reason.
 	TakeWithoutReason bool
-	// HistoryLevel is what the history is told of locks on objects of the type; empty is HistoryChanges.
+	// HistoryLevel says which events the history keeps; empty is HistoryChanges.
 	HistoryLevel HistoryLevel
-	// WithoutPresence is true if See neither records nor shows who looks at an object of the type.
+	// WithoutPresence says that See neither records nor shows viewers.
 	WithoutPresence bool
-	// YieldAfter is how long a holder may leave a request unanswered: whole seconds from MinYieldAfter to MaxTTL; zero is for ever.
+	// YieldAfter is how long a holder may leave a request unanswered before the asker gets the lock: whole seconds from MinYieldAfter to
+	// MaxTTL; zero is for ever.
 	YieldAfter time.Duration
 }
 
 // MinYieldAfter is the least YieldAfter of a policy.
 const MinYieldAfter = 60 * time.Second
 
-// HistoryLevel is what the history is told of locks on objects of a type.
+// HistoryLevel says which events of a type's locks the history keeps.
 type HistoryLevel string
 
 // The levels of the history.
@@ -47,21 +48,20 @@ const (
 	HistoryAll HistoryLevel = "ALL"
 )
 
-// SetPolicyRequest lays down the policy of a type.
+// SetPolicyRequest sets the policy of a type.
 type SetPolicyRequest struct {
-	// Policy is whole: what is zero is none, whatever there was before.
+	// Policy replaces the former one as a whole.
 	Policy Policy
 	// Actor is who does it, and Reason why: up to MaxPolicyReasonLength characters. The history keeps both.
 	Actor  string
 	Reason string
 }
 
-// SetPolicy sets the policy of a type. From the next call on each get, renewal and transfer of an object of the type goes by
-// it, also by programs that know nothing of policies: a TTL that is too long is cut, and the answer says when the lock ends. A
-// grant that there is already keeps its end until then.
+// SetPolicy sets the policy of a type. Each get, renewal and transfer of an object of the type follows it from the next call on, also in
+// programs that know nothing of policies: a TTL that is too long is cut, and the answer says when the lock ends. An existing grant keeps
+// its end until then.
 //
-// It needs a right of its own. The change is an event of the history. ErrOutcomeUnknown after a cancelled ctx or a broken
-// connection: repeat the call, which sets the same once more.
+// It needs the role administrator, and writes an event. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
 func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) error {
 	if err := c.operations.setPolicy(ctx, request); err != nil {
 		return fmt.Errorf("set policy of %s: %w", request.Policy.Type, err)

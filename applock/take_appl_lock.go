@@ -14,23 +14,22 @@ type TakeRequest struct {
 	Object Object
 	// Owner is who takes it.
 	Owner Owner
-	// Reason says why, for the history and for who holds the object: 1 to MaxReasonLength characters. It may be empty only where
-	// the Policy of the type has TakeWithoutReason.
+	// Reason says why, for the history and the displaced holder: 1 to MaxReasonLength characters. It may be empty only if the type's Policy
+	// has TakeWithoutReason.
 	Reason string
-	// ExpectedFence limits it to this very grant, such as the one that somebody has looked at before the decision. Zero is
-	// whichever grant.
+	// ExpectedFence limits the take to this grant, such as the one that a supervisor saw before deciding. Zero means any grant.
 	ExpectedFence Fence
-	// TTL is how long the lock outlives this call, as in GetRequest; zero keeps that of the grant that ends.
+	// TTL is how long the lock lasts from this call on, as in GetRequest; zero keeps that of the ended grant.
 	TTL time.Duration
 }
 
-// Take ends the grant of whoever holds the object and begins one of Owner, with a greater fence. It is a right of its own,
-// for emergencies: the history keeps the reason, and the displaced operator finds it in its Inbox. What Owner holds itself
-// gets a new grant, too.
+// Take ends the grant of whoever holds the object and begins one of Owner, with a greater fence. It needs the role supervisor and is for
+// emergencies: the history keeps the reason, and the displaced operator finds it in its Inbox. An object that Owner holds itself gets a new
+// grant, too.
 //
-// It returns ErrNotHeld when nobody holds the object, which Get is for, and a *HeldError (ErrHeld) when another grant than
-// ExpectedFence holds it. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it
-// took effect, the answer to a call with an ExpectedFence is a *HeldError that names Owner.
+// It returns ErrNotHeld if nobody holds the object (use Get), and a *HeldError (ErrHeld) if another grant than ExpectedFence holds it.
+// ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it took effect, the answer to a call with an
+// ExpectedFence is a *HeldError that names Owner.
 func (c *Client) Take(ctx context.Context, request TakeRequest) (Grant, error) {
 	taken, err := c.operations.takeFromHolder(ctx, request)
 	if err != nil {

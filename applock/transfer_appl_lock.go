@@ -26,9 +26,8 @@ type TransferRequest struct {
 
 // Transfer ends the grant of one operator and begins one of another, with a greater fence.
 //
-// It returns a *HeldError (ErrHeld) when somebody else than From holds the object, and ErrNotHeld when
-// nobody does. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it
-// took effect, the answer is a *HeldError that names To.
+// It returns a *HeldError (ErrHeld) if another operator than From holds the object, and ErrNotHeld if nobody does. ErrOutcomeUnknown after
+// a cancelled ctx or a broken connection: repeat the call; if it took effect, the answer is a *HeldError that names To.
 func (c *Client) Transfer(ctx context.Context, request TransferRequest) (Grant, error) {
 	grant, err := c.operations.transfer(ctx, request)
 	if err != nil {

@@ -32,7 +32,7 @@ type TransferAllRequest struct {
 	PageSize int
 }
 
-// LockChange is what became of one lock of a TransferAll or ReleaseAll.
+// LockChange is the outcome for one lock of a TransferAll or ReleaseAll.
 type LockChange struct {
 	Object Object
 	// Outcome is OutcomeTransferred or OutcomeReleased. It is OutcomeBusy where another transaction has locked the object, and
@@ -50,14 +50,13 @@ type LockChange struct {
 	Left      time.Duration
 }
 
-// TransferAll hands over what an operator holds, in the order of the objects' bytes, and returns what became of each. It calls the
-// database page by page and holds no connection in between.
+// TransferAll hands over every lock of an operator, in the order of the objects' bytes, and returns the outcome of each. It calls the
+// database page by page, and holds no connection between pages.
 //
-// Each page is one transaction; on a client that is made by WithTx or its like all are in the caller's. An object that cannot be handed
-// over stops nothing and is returned with its outcome. With an error comes what was done before it: begin again, which does nothing
-// twice, or go on with After. ErrOutcomeUnknown: one more page may be done; begin again behind the last object that was returned.
-// A cancelled context ends it at the page that is under way.
-// On Db2 there is no OutcomeBusy: an object that is locked for more than 1 s is ErrBusy or ErrRetry, and its page is not done.
+// Each page is one transaction; a client on a transaction does all in that one. An object that cannot be handed over has its outcome, and
+// the rest goes on. With an error comes what was done before it: call again, or continue with After. After ErrOutcomeUnknown one more page
+// may be done; continue after the last returned object. A cancelled context ends the call at the current page. Db2 has no OutcomeBusy: an
+// object that is locked for more than 1 s is ErrBusy or ErrRetry, and its page is not done.
 func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) ([]LockChange, error) {
 	o := c.operations
 	params, err := request.params()

@@ -223,7 +223,7 @@ func TestPageFromValues(t *testing.T) {
 	r.note(figure{Product: productRedis, Name: "hand-off, redislock", Unit: "ms", Samples: true, Volatile: true}, 3, 1, 2)
 	r.compare(figure{Product: productSQLite, Name: hotKeyPrefix + "Serialize", Unit: "/s", Baseline: "commits"}, []float64{90}, []float64{120})
 	folder := t.TempDir()
-	values, page := filepath.Join(folder, "values.json"), filepath.Join(folder, "speed.md")
+	values, page, results := filepath.Join(folder, "values.json"), filepath.Join(folder, "speed.md"), filepath.Join(folder, "results.md")
 	if err := errors.Join(r.writeJSON(values), os.Mkdir(filepath.Join(folder, "speed"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -233,15 +233,15 @@ func TestPageFromValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-from", values, "-report", page}, os.Getenv, &out, &out); err != nil {
+	if err := run(t.Context(), []string{"-from", values, "-report", page, "-results", results}, os.Getenv, &out, &out); err != nil {
 		t.Fatal(err)
 	}
-	text := readFile(t, page)
+	text := readFile(t, page) + readFile(t, results)
 	for _, want := range []string{
 		"| cycles, 8 connections: get & release | postgres | 1000 /s | 1033 | 900 | | 1200 | <peer> | 400 /s | 400 | 3 |",
 		"| insert and delete | 2000 /s | 2067 | 0.5 |",
 		"| hand-off, redislock | redis | 2 ms | 2 | 1 | 3 | 3 | | | | |",
-		"](speed/cycles.svg)", "](speed/hot-key.svg) The limit of a hot key",
+		"](speed/cycles.svg)", "](speed/hot-key.svg)", "[The results](results.md)",
 		"| a get among many rows, p50 | sqlite | of 10^3 rows | ≤ 1.25 | ≤ 1.1 | 1.1 | reached |",
 		"Scale: many rows.", "| a get of 10^7 rows | sqlite | 2.2 ms |",
 	} {
@@ -264,34 +264,34 @@ func TestPageFromValues(t *testing.T) {
 	}
 }
 
-// Goal: the page and its charts are what their run came to, and no goal has changed since. Method: make them again of the run's
+// Goal: the pages and charts are what their run came to, and no goal has changed since. Method: make them again of the run's
 // values.
 func TestPageOfTheRun(t *testing.T) {
 	folder := t.TempDir()
-	var out bytes.Buffer
-	again := filepath.Join(folder, "performance.md")
-	values := filepath.Join(folder, "performance")
-	if err := os.CopyFS(values, os.DirFS("../docs/performance")); err != nil { // for the large run
+	page, results := filepath.Join(folder, "docs", "performance.md"), filepath.Join(folder, "bench", "results.md")
+	if err := os.Mkdir(filepath.Dir(results), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	charts, err := filepath.Glob(filepath.Join(values, "*.svg"))
-	for _, chart := range charts {
-		err = errors.Join(err, os.Remove(chart))
-	}
-	if err != nil {
+	if err := os.CopyFS(filepath.Join(folder, "docs", "performance"), os.DirFS("../docs/performance")); err != nil { // for the large run
 		t.Fatal(err)
 	}
-	if err := run(t.Context(), []string{"-from", "../docs/performance/run.json", "-report", again}, os.Getenv, &out, &out); err != nil {
-		t.Fatal(err)
-	}
-	charts, err = filepath.Glob("../docs/performance/*.svg")
+	charts, err := filepath.Glob("../docs/performance/*.svg")
 	if err != nil || len(charts) < 3 {
-		t.Errorf("charts are %v, %v", charts, err)
+		t.Fatalf("charts are %v, %v", charts, err)
 	}
-	for _, file := range append(charts, "../docs/performance.md") {
-		again := filepath.Join(folder, strings.TrimPrefix(file, "../docs/"))
-		if readFile(t, file) != readFile(t, again) {
-			t.Errorf("%s is not that of docs/performance/run.json: bin/bench -from docs/performance/run.json -report docs/performance.md", file)
+	for _, chart := range charts {
+		if err := os.Remove(filepath.Join(folder, strings.TrimPrefix(chart, "../"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	arguments := []string{"-from", "../docs/performance/run.json", "-report", page, "-results", results}
+	if err := run(t.Context(), arguments, os.Getenv, &out, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(charts, "../docs/performance.md", "../bench/results.md") {
+		if readFile(t, file) != readFile(t, filepath.Join(folder, strings.TrimPrefix(file, "../"))) {
+			t.Errorf("%s is not that of docs/performance/run.json: bench/README.md says how to write it", file)
 		}
 	}
 }

@@ -51,7 +51,8 @@ type options struct {
 	only          *regexp.Regexp
 	other         string
 	from, file    string
-	page, profile string
+	page, results string
+	profile       string
 }
 
 func parse(args []string, complaints io.Writer) (options, error) {
@@ -69,6 +70,7 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.StringVar(&o.from, "from", "", "measure nothing, and read the values from this file of -json")
 	flags.StringVar(&o.file, "json", "", "write all values to this file, too")
 	flags.StringVar(&o.page, "report", "", "write the page to this file, and its charts and values to the folder of its name")
+	flags.StringVar(&o.results, "results", "", "write the goals, their verdicts and all figures to this file; the page links it")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a profile of this process to this file")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -99,7 +101,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, co
 		err = errors.Join(err, r.writeJSON(o.file))
 	}
 	if o.page != "" {
-		err = errors.Join(err, r.readLarge(o.page), r.readHeld(o.page), r.writePage(o.page))
+		err = errors.Join(err, r.readLarge(o.page), r.readHeld(o.page), r.writePage(o.page, o.results))
+	}
+	if o.results != "" {
+		err = errors.Join(err, r.writeResults(o.results))
 	}
 	_, printErr := io.WriteString(out, r.text()) // also what was measured before a failure
 	return errors.Join(err, printErr)

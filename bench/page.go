@@ -13,19 +13,16 @@ import (
 	"strings"
 )
 
-const preface = "# Performance\n\n" +
-	"`make bench` made this page, its charts and [all values](%[1]s/run.json) in one run. " +
-	"`bench/README.md` tells how to run it and what each line is.\n\n" +
-	"Those that are compared take turns, A B A B, in the same run; a ratio is the median of the rounds' own. **The ratio is what to\n" +
-	"compare**: the rest is as fast as one machine was on one day, with what else it did. Rates are better when they are greater,\n" +
-	"times when they are smaller.\n\n"
+const resultsPreface = "# Results of the bench\n\n" +
+	"For developers of applock. `make bench` made this page. It has each goal with its verdict, the reason for each missed goal, and every figure.\n" +
+	"[The bench](README.md) says what each line measures.\n\n" +
+	"Alternatives run in turns, A B A B, in the same run. A ratio is the median of the rounds' ratios. **Compare the ratios**: other values depend on the\n" +
+	"machine and its load. Rates are better when they are greater, times when they are smaller.\n\n"
 
 // picture is a chart of the page.
 type picture struct {
 	file, alt, title string
 	wanted           func(*figure) bool
-	// below is what is said about it.
-	below string
 }
 
 func pictures() []picture {
@@ -47,10 +44,6 @@ func pictures() []picture {
 			file: "hot-key.svg", alt: "Deposits into one wallet",
 			title:  "Deposits into one wallet, by 8 at a time, a second (grey is the limit: a flush for each)",
 			wanted: func(f *figure) bool { return strings.HasPrefix(f.Name, hotKeyPrefix) },
-			below: "The limit of a hot key is one flush for each deposit. The next deposit may only begin when the one before is there to stay, so\n" +
-				"no two of them share a flush, as commits that do not wait for each other do (group commit). A lease adds the commits of get\n" +
-				"and release: a third of the grey bar. A release passes the object on to a waiter of the same program by\n" +
-				"one commit: half of it.\n\n",
 		},
 	}
 }
@@ -68,27 +61,33 @@ func (r *report) readLarge(page string) error {
 	return err
 }
 
-// writePage writes the page, and its charts and values into the folder of its name.
-func (r *report) writePage(path string) error {
+// writePage writes the page for those who choose, and its charts and values into the folder of its name. It links the results.
+func (r *report) writePage(path, results string) error {
 	folder := folderOf(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // for all to read
 		return err
 	}
-	top := fmt.Sprintf(preface, filepath.Base(folder))
-	files := map[string]string{}
+	link, err := filepath.Rel(filepath.Dir(path), results)
+	if err != nil {
+		return err
+	}
+	files := map[string]string{path: r.choosePage(folder, filepath.ToSlash(link))}
 	for _, each := range pictures() {
 		if len(r.bars(each.wanted)) > 0 {
 			files[filepath.Join(folder, each.file)] = r.chart(each.title, each.wanted)
-			top += fmt.Sprintf("![%s](%s/%s)\n\n%s", each.alt, filepath.Base(folder), each.file, each.below)
 		}
 	}
-	files[path] = top + r.text()
 	for name, text := range files {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil { //nolint:gosec // for all to read
 			return err
 		}
 	}
 	return r.writeJSON(filepath.Join(folder, "run.json"))
+}
+
+// writeResults writes the goals, their verdicts and all figures.
+func (r *report) writeResults(path string) error {
+	return os.WriteFile(path, []byte(resultsPreface+r.text()), 0o644) //nolint:gosec // for all to read
 }
 
 func isCycles(f *figure) bool {
@@ -107,7 +106,7 @@ func (r *report) text() string {
 		products = append(products, []string{name, r.Machine.Products[name].Version, r.Machine.Products[name].Settings})
 	}
 	writeTable(&text, products)
-	text.WriteString("\n## What it is to reach\n\n")
+	text.WriteString("\n## Goals\n\n")
 	writeTable(&text, r.judged())
 	r.writeMissing(&text)
 	text.WriteString(r.missed())
@@ -180,7 +179,7 @@ func (r *report) missed() string {
 	if text.Len() == 0 {
 		return ""
 	}
-	return "\nWhy it is missed, where that is known:\n" + text.String()
+	return "\n## Reasons for missed goals\n" + text.String()
 }
 
 // lines has a line for each of some figures.

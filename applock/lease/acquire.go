@@ -12,8 +12,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Locker takes leases: [applock.Client] does on the table, and [Leases] on any backend. All behave alike, as the methods of Client
-// with these names say; package locktest shows it.
+// Locker takes leases: applock.Client in the table, and Leases on any backend. All behave alike, as the methods of Client with these names
+// say; package locktest tests it.
 type Locker interface {
 	Acquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error)
 	TryAcquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error)

@@ -8,96 +8,92 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// Backend is where leases are kept. [Leases] does the rest: who re-enters, who waits and whose turn it is, when a
-// lease has run out, and when to renew. A backend neither waits nor remembers.
+// Backend is where leases are kept. Leases does the rest: re-entering, the queue, ends, and renewals. A backend neither waits nor remembers.
 //
-// All methods are safe for concurrent use. They return soon after ctx has ended. Errors other than those named here are
-// failures of the call, after which nothing is known, and the call is repeated where that is of use.
+// All methods are safe for concurrent use. They return soon after ctx has ended. Errors other than those named here are failures of the call:
+// nothing is known then, and the call is repeated if that helps.
 //
 // To write one:
-//  1. Get, Release and Renew decide in one atomic step each, by the clock of the backend and not by that of the program.
-//  2. A grant that has expired is no grant: Get takes it over at once, Release and Renew do not find it.
-//  3. A refusal is a *HeldError. It names the holder where the backend knows it, and is otherwise empty.
-//  4. An operator that has the object already gets a new grant, as by a transfer to itself: the former one, such as that of a
-//     crashed predecessor, is over in the same moment.
-//  5. Where grants have fences, a later grant of an object has a greater one, for ever. Where they have none, the fence is
-//     0, and something else must keep the backend from releasing or renewing a later grant of the same operator.
-//  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone by a Release of a grant that has an
-//     object, an owner, and nothing else. The call may still arrive: so this Release comes several times, and each time has to look. Do not
-//     send a Get twice by yourself: of two that were sent the first may arrive after the release.
-//  7. A call that nothing came of, because others were changing the object at this moment, is ErrBusy, and one that reached
-//     nobody is ErrUnreachable: who waits goes on waiting.
-//  8. A backend whose objects other programs can take is a [Poller]. One that sends messages is a [Notifier], too. One that
-//     shows who waits is an [Announcer]. One that can hand a grant to another owner is a [Transferrer]. One that can do so in a single
-//     call, for the next caller of the same program, is a [Passer].
-//  9. A backend that has opened something is an [io.Closer]. [Leases.Close] closes it, last.
+//  1. Get, Release and Renew each decide in one atomic step, by the backend's clock and not by the program's.
+//  2. An expired grant is no grant: Get takes it over at once, Release and Renew do not find it.
+//  3. A refusal is a *HeldError. It names the holder if the backend knows it, and is otherwise empty.
+//  4. An operator that has the object already gets a new grant, as by a transfer to itself. The former grant, such as that of a crashed
+//     predecessor, ends in the same step.
+//  5. If grants have fences, a later grant of an object has a greater one, for ever. Without fences the fence is 0, and something else must
+//     keep the backend from releasing or renewing a later grant of the same operator.
+//  6. A call that was sent and got no answer is ErrOutcomeUnknown. Only then is its effect undone, by a Release of a grant that has only an
+//     object and an owner. The call may still arrive: so this Release comes several times, and must look each time. An implementation must
+//     not send a Get twice: the first one may arrive after the release.
+//  7. A call that failed because others were changing the object is ErrBusy, and one that reached no server is ErrUnreachable: waiters go on
+//     waiting.
+//  8. A backend whose objects other programs can take is a Poller. One that sends messages is a Notifier, too. One that shows waiters is an
+//     Announcer. One that can hand a grant to another owner is a Transferrer. One that can do so in a single call, for the next caller of
+//     the same program, is a Passer.
+//  9. A backend that has opened something is an io.Closer. Leases.Close closes it, last.
 //  10. It passes the package locktest.
 type Backend interface {
-	// Get takes an object that is free, at once and without waiting, until ttl from now. It returns a *HeldError
-	// when somebody else holds it.
+	// Get takes a free object, at once and without waiting, until ttl from now. It returns a *HeldError if somebody else holds it.
 	Get(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error)
 
-	// Release ends a grant. A grant without a fence is whichever one the owner has. It returns ErrNotHeld or a *HeldError
-	// when the grant was not there any more.
+	// Release ends a grant. A grant without a fence means any grant of the owner. It returns ErrNotHeld or a *HeldError if the grant had
+	// ended before.
 	Release(ctx context.Context, grant applock.Grant) error
 
-	// Renew makes each grant last until its TTL from now, and never shorter than it did. It returns what became of each
-	// grant, in any order. One that is missing in the answer could not be asked about now; it is neither renewed nor lost.
+	// Renew extends each grant until its TTL from now, and never shortens it. It returns the result of each grant, in any order. A grant
+	// that is missing in the answer could not be checked now; it is neither renewed nor lost.
 	Renew(ctx context.Context, renewals []Renewal) ([]Renewed, error)
 }
 
-// Poller is a [Backend] whose objects others may hold, too, so that it has to be asked when they are free.
+// Poller is a Backend whose objects other programs may hold, so that it has to be asked when they are free.
 type Poller interface {
-	// Poll asks about the objects that are waited for. It is called by one goroutine at a time. An Announcer may go by what
-	// was announced to it instead of waited.
+	// Poll asks about the awaited objects. It is called by one goroutine at a time. An Announcer may use its list of waiters instead of
+	// waited.
 	Poll(ctx context.Context, waited iter.Seq[applock.Object]) (PollAnswer, error)
 }
 
-// PollAnswer is what a poll has found out.
+// PollAnswer is the result of a poll.
 type PollAnswer struct {
 	// Free are the objects that could be free. A needless one costs a call of Get.
 	Free []applock.Object
 	// Next is when to ask again at the latest; zero leaves that to the caller.
 	Next time.Duration
-	// Unlisted are objects that are waited for, of which an Announcer that goes by its list has nothing there. Their waiters
-	// are announced again.
+	// Unlisted are awaited objects without a listed waiter, from an Announcer that polls by its list. Their waiters are announced again.
 	Unlisted []applock.Object
 }
 
-// Announcer is a [Backend] that lists who waits, for others to see.
+// Announcer is a Backend that lists the waiters, for others to see.
 type Announcer interface {
-	// Announce lists the owner as waiting for the object, for as long as wait, zero for no limit. Announcing again
-	// changes only how long.
+	// Announce lists the owner as a waiter for the object for the time wait, zero for no limit. A repeated call changes only that time.
 	Announce(ctx context.Context, object applock.Object, owner applock.Owner, wait time.Duration) error
 
-	// Retract takes a waiter off the list. One that is not listed is no error.
+	// Retract removes a waiter from the list. It returns no error if the waiter is not listed.
 	Retract(ctx context.Context, object applock.Object, operator string) error
 }
 
-// Notifier is a [Backend] that tells of releases. It is a Poller, too, because messages may be lost.
+// Notifier is a Backend that sends messages on releases. It is a Poller, too, because messages may be lost.
 type Notifier interface {
-	// Listen begins to listen. It returns errors.ErrUnsupported where there are no messages or none arrive; other errors
-	// have it called again later. ctx ends the listening.
+	// Listen begins to listen. It returns errors.ErrUnsupported if there are no messages, or none arrive; after another error it is called
+	// again later. ctx ends the listening.
 	Listen(ctx context.Context) (Listener, error)
 }
 
-// Listener is where messages come from. It is used by one goroutine.
+// Listener receives messages. It is used by one goroutine.
 type Listener interface {
-	// Next waits for a message. After an error Listener is of no use any more.
+	// Next waits for a message. After an error the Listener is useless.
 	Next(ctx context.Context) (Message, error)
 	// Close ends the listening.
 	Close() error
 }
 
-// Message tells of a release. It is a hint: it may be late, doubled or needless.
+// Message says that an object was released. It is a hint: it may be late, doubled or needless.
 type Message struct {
-	// Object is said to be free.
+	// Object is the object that may be free.
 	Object applock.Object
-	// Rank is whether this program is to ask before or after others.
+	// Rank says whether this program asks before or after others.
 	Rank Rank
 }
 
-// Rank is a program's place among those who wait for an object.
+// Rank is a program's place among those that wait for an object.
 type Rank int
 
 // The ranks. Unranked is known of nobody: all ask at once. Where there is a First, it asks at once, and others give it a moment.
@@ -109,35 +105,35 @@ const (
 
 // Transferrer is a [Backend] that hands a grant to another owner.
 type Transferrer interface {
-	// Transfer ends the grant and begins one of request.To in the same moment. It returns ErrNotHeld or a *HeldError when
-	// the grant was not there any more, and ErrOutcomeUnknown when it may have taken effect.
+	// Transfer ends the grant and begins one of to in the same step. It returns ErrNotHeld or a *HeldError if the grant had ended before,
+	// and ErrOutcomeUnknown if it may have taken effect.
 	Transfer(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 }
 
-// Passer is a [Backend] that passes an object on between callers of one program, in one call in the place of a release and a Get.
+// Passer is a Backend that passes an object on between callers of one program, in one call instead of a release and a Get.
 type Passer interface {
-	// Pass ends the grant and begins one of to's in the same moment, with a greater fence where there are fences, until ttl from now. Nobody who asks
-	// meanwhile finds the object free. Pass returns ErrNotHeld or a *HeldError when the grant was not there any more, and ErrOutcomeUnknown
-	// when it may have taken effect. After errors.ErrUnsupported, ErrPrivilege and ErrSchema it is not called again: objects are released
-	// and taken. Do not send it twice by yourself.
+	// Pass ends the grant and begins one of to in the same step, until ttl from now, with a greater fence if there are fences. Nobody finds
+	// the object free in between. Pass returns ErrNotHeld or a *HeldError if the grant had ended before, and ErrOutcomeUnknown if it may
+	// have taken effect. After errors.ErrUnsupported, ErrPrivilege and ErrSchema it is not called again, and objects are released and taken
+	// instead. An implementation must not send it twice.
 	Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error)
 }
 
-// Renewal asks for a grant to last longer.
+// Renewal asks to extend a grant.
 type Renewal struct {
 	Grant applock.Grant
-	// TTL is how long the grant is to last from now on.
+	// TTL is how long the grant lasts from now on.
 	TTL time.Duration
 }
 
-// Renewed is what became of a grant that was to be renewed.
+// Renewed is the result of a Renewal.
 type Renewed struct {
 	Object applock.Object
-	// Lost is why the grant is not live any more, nil when it has been renewed.
+	// Lost is why the grant has ended, nil if it has been renewed.
 	Lost error
-	// ExpiresAt is when the lock ends, where the backend tells.
+	// ExpiresAt is when the lock ends, if the backend says so.
 	ExpiresAt time.Time
-	// Left is how long it lasts from the answer on, where the backend may grant less than the Renewal's TTL, as by a policy.
-	// Zero is that TTL.
+	// Left is how long the lock lasts from the answer on, if the backend may grant less than the Renewal's TTL, as by a policy. Zero means
+	// that TTL.
 	Left time.Duration
 }

@@ -8,21 +8,20 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// Hooks are called when something happens to leases, for metrics and alarms: each one that is not nil, in a goroutine of its
-// own, with no lock held. Leases that nobody asks about cost nothing for it. The context has the values of the one that the object was
-// acquired with, or was to be, a trace for example, and does not end.
+// Hooks are called on events of leases, for metrics and alarms: each non-nil hook in a goroutine of its own, with no lock held. The context
+// has the values of the acquiring context, such as a trace, and does not end.
 type Hooks struct {
-	// Waited is called when a call has acquired an object, or has given up: after what time, and why not. A refusal is ErrHeld,
-	// as everywhere. Re-entering is no wait.
+	// Waited is called when a call has acquired an object, or has given up: after which time, and with which error. A refusal is ErrHeld.
+	// Re-entering does not count.
 	Waited func(ctx context.Context, object applock.Object, waited time.Duration, err error)
-	// Held is called when a grant has come to its end by a release or a transfer, or by Close: for how long it was held.
+	// Held is called when a release, a transfer or Close has ended a grant, with the time that it was held.
 	Held func(ctx context.Context, object applock.Object, held time.Duration)
-	// LongHeld is called, once for a grant, when it has been held for LongHold and still is, as by a caller that has forgotten it. The
-	// log gets a warning, too. Zero is never.
+	// LongHeld is called once for a grant that has been held for LongHold and still is, for example because its caller forgot it. The log
+	// gets a warning, too. Zero is never.
 	LongHold time.Duration
 	LongHeld func(ctx context.Context, object applock.Object, held time.Duration)
-	// Lost is called when a grant was lost or has run out: for how long it was held, and how it ended, a *LostError. What its
-	// holder has done may not have been alone.
+	// Lost is called when a grant was lost or has run out, with the time that it was held and a *LostError. Its holder may not have been
+	// alone.
 	Lost func(ctx context.Context, object applock.Object, held time.Duration, cause error)
 }
 

@@ -16,9 +16,8 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// Leases takes leases on a backend, for one program: it re-enters, queues, renews and watches. It holds no connection
-// for a lease or for a waiter. It is safe for concurrent use, and has goroutines only while there are leases to renew,
-// or waiters.
+// Leases takes leases on a backend for one program: it re-enters, queues, renews and watches. It holds no connection for a lease or a
+// waiter. It is safe for concurrent use, and has goroutines only while there are leases to renew, or waiters.
 type Leases struct {
 	backend Backend
 	logger  *slog.Logger
@@ -78,8 +77,7 @@ type Config struct {
 	Hooks Hooks
 }
 
-// New returns leases on a backend. Those on the table come with [applock.Client]; the packages below this one have
-// others.
+// New returns leases on a backend. applock.Client has leases on the table; the packages below this one are other backends.
 func New(backend Backend, config Config) *Leases {
 	logger := config.Logger
 	if logger == nil {
@@ -150,13 +148,12 @@ func (l *Leases) watchClocks() {
 	})
 }
 
-// Close ends all leases: it releases them, and their contexts end with ErrLost and ErrClosed. Who waits gets ErrClosed,
-// and so do later calls. Close returns when no goroutine is left; calls to a backend that does not answer are cancelled
-// after 5 s.
+// Close ends all leases: it releases them, and their contexts end with ErrLost and ErrClosed. Waiters and later calls get ErrClosed. Close
+// returns when no goroutine is left; it cancels calls to a silent backend after 5 s.
 //
-// The error says which objects could not be released, and so stay locked until they expire, and what became of closing the
-// backend. What a call without an answer may have taken is released again, in the same time. If the call arrives after Close, its lock stays until it expires,
-// which no error says. Further calls wait for the first one and return the same.
+// The error names the objects that could not be released, which stay locked until they expire, and an error of closing the backend. What a
+// call without an answer may have taken is released again, in the same time. If the call arrives after Close, its lock stays until it
+// expires, and no error says so. Further calls wait for the first one and return the same.
 func (l *Leases) Close() error {
 	open, first := l.markClosed()
 	if !first {

@@ -30,7 +30,7 @@ type GrantResult struct {
 	Statements []string
 }
 
-// Grant gives somebody the rights of a role, as procedures/README.md has them. The client has to be the owner of the
+// Grant gives somebody the rights of a role, as docs/grants.md has them. The client has to be the owner of the
 // procedures, or an administrator. Granting what is granted is no error. It returns ErrInvalid for a role that there is
 // not, and on SQLite, where whoever may write the file may do everything. If it fails half-way, or is cancelled, what it
 // has granted stays: call it again.

@@ -9,50 +9,95 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/db"
 )
 
-// Goal: the grants in procedures/README.md are those that Grant runs. Method: print each role's and compare;
-// APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites them. The tests of each dialect run the page.
+func roles() []string {
+	return []string{"operator", "supervisor", "auditor", "janitor", "administrator"}
+}
+
+// Goal: the grants in docs/grants and the table in docs/grants.md are those that Grant runs. Method: print each role's and compare;
+// APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites them. The tests of each dialect run the files.
 func TestGrantsEqualThePage(t *testing.T) {
 	t.Parallel()
-	const file = "../../procedures/README.md"
-	text, err := os.ReadFile(file)
+	const page, begin, end = "../../docs/grants.md", "do not edit below -->\n", "<!-- roles: end -->"
+	for _, dialect := range []string{"postgres", "mysql", "db2"} {
+		requireGolden(t, "../../docs/grants/"+dialect+".sql", allGrants(t, dialect))
+	}
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dialects := []string{"postgres", "mysql", "db2"}
-	block := regexp.MustCompile("(?s)```sql\n-- operator\n.*?```\n")
-	if found := block.FindAllString(string(text), -1); len(found) != len(dialects) {
-		t.Fatalf("%s has %d blocks of grants, want one for each of %v", file, len(found), dialects)
+	before, rest, hasBegin := strings.Cut(string(text), begin)
+	_, after, hasEnd := strings.Cut(rest, end)
+	if !hasBegin || !hasEnd {
+		t.Fatalf("%s has no place for the table of roles", page)
 	}
-	page := block.ReplaceAllStringFunc(string(text), func(string) string {
-		dialect := dialects[0]
-		dialects = dialects[1:]
-		return allGrants(t, dialect)
-	})
+	requireGolden(t, page, before+begin+"\n"+rightsTable(t)+"\n"+end+after)
+}
+
+func requireGolden(t *testing.T, file, want string) {
+	t.Helper()
 	if os.Getenv("APPLOCK_UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if page != string(text) {
-		t.Errorf("the grants in %s differ from those that Grant runs: run `make golden`", file)
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%s differs from what Grant runs (%v): run `make golden`", file, err)
 	}
 }
 
-// allGrants returns the block of a dialect.
+// allGrants returns what each role of a dialect is granted.
 func allGrants(t *testing.T, dialect string) string {
 	t.Helper()
-	var roles []string
-	for _, role := range []string{"operator", "supervisor", "auditor", "janitor", "administrator"} {
-		script, err := migrate.GrantScript(migrate.GrantScriptRequest{Dialect: dialect, Role: role, To: "applock_" + role})
-		if err != nil {
-			t.Fatal(err)
-		}
-		roles = append(roles, "-- "+role+"\n"+script)
+	var all []string
+	for _, role := range roles() {
+		all = append(all, "-- "+role+"\n"+grantsOf(t, dialect, role))
 	}
-	return "```sql\n" + strings.Join(roles, "\n") + "```\n"
+	return strings.Join(all, "\n")
+}
+
+func grantsOf(t *testing.T, dialect, role string) string {
+	t.Helper()
+	script, err := migrate.GrantScript(migrate.GrantScriptRequest{Dialect: dialect, Role: role, To: "applock_" + role})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+// rightsTable returns a row for each operation and view, with what each role may do.
+func rightsTable(t *testing.T) string {
+	t.Helper()
+	var table strings.Builder
+	table.WriteString("| call or view | " + strings.Join(roles(), " | ") + " |\n|---" + strings.Repeat("|:-:", len(roles())) + "|\n")
+	for _, name := range granted(t) {
+		table.WriteString("| [`" + name + "`](reference.md#" + name + ")")
+		for _, role := range roles() {
+			may := ""
+			if regexp.MustCompile(`\bapplock\.` + name + `\b`).MatchString(grantsOf(t, "db2", role)) {
+				may = "yes"
+			}
+			table.WriteString(" | " + may)
+		}
+		table.WriteString(" |\n")
+	}
+	return table.String()
+}
+
+// granted returns the names of all operations and views in the order of the contract.
+func granted(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, operation := range db.Contract() {
+		names = append(names, operation.Name)
+	}
+	for _, view := range db.Views() {
+		names = append(names, view.Name)
+	}
+	return names
 }
 
 // Goal: a name that would leave its place in a statement stays in it or is refused. Method: names with quotes, and what

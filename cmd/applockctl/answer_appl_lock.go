@@ -26,13 +26,13 @@ func (a *app) answerApplLockCommand() *cobra.Command {
 	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "answer OBJECT --operator O --fence N --asker A (--give | --later | --no) [--client C] [--reason R]",
-		Short: "Answer an operator who asks for a held object",
-		Long: `Answers a request that "applockctl inbox" or "applockctl asking" has shown. With --give the asker has the
-object from this moment on: a new lock, for a minute, or until its get and as long as that says. The
-history keeps it, and the former holder is told. With --later and --no the asker reads that in its inbox.
+		Short: "Answer a request for a held object",
+		Long: `Answers a request that "applockctl inbox" or "applockctl asking" has shown. --give hands the object to the
+asker: a new lock, which lasts for a minute unless the asker gets the object before. The history keeps
+it, and the former holder finds it in its inbox. --later and --no only tell the asker, in its inbox.
 
-Prints GIVEN or TOLD (exit code 0), GONE when the asker does not ask any more, HELD with the holder when
-somebody else, or another grant than --fence, holds the object, or FREE when nobody does (exit code 1).`,
+Prints GIVEN or TOLD (exit code 0); GONE if the asker no longer asks, HELD with the holder if somebody
+else, or another grant than --fence, holds the object, or FREE if nobody does (exit code 1).`,
 		Example: `  applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --give
   applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --later --reason "at 3"`,
 		Args:                  oneObject,
@@ -47,11 +47,11 @@ somebody else, or another grant than --fence, holds the object, or FREE when nob
 	a.operatorFlag(command, &request.Key.Operator, "who holds the object")
 	command.Flags().Var(&fence, "fence", "the grant that the answer is about")
 	command.Flags().StringVar(&request.Asker, "asker", "", "who asks")
-	command.Flags().StringVar(&request.Client, "client", "", "the program in which that one asks (whichever)")
+	command.Flags().StringVar(&request.Client, "client", "", "the asking program (whichever)")
 	command.Flags().BoolVar(&give, "give", false, "let the asker have the object")
 	command.Flags().BoolVar(&later, "later", false, "tell the asker: later")
 	command.Flags().BoolVar(&no, "no", false, "tell the asker: no")
-	command.Flags().StringVar(&request.Reason, "reason", "", "what the asker is to read")
+	command.Flags().StringVar(&request.Reason, "reason", "", "a text for the asker")
 	require(command, "fence", "asker")
 	command.MarkFlagsOneRequired("give", "later", "no")
 	command.MarkFlagsMutuallyExclusive("give", "later", "no")

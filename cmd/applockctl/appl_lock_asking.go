@@ -62,10 +62,10 @@ func (a *app) askingCommand() *cobra.Command {
 	limit := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "asking [--type T | --prefix customer:4] [--operator O] [--department D]",
-		Short: "List who asks for a lock",
-		Long: `Lists the requests in the order of their objects: who asks for what, since when, with which message, what the
-holder has answered, and who that is. Several conditions must all hold; an empty list is a list: exit code 0.
-What asks for an operator's own locks stands in its inbox.
+		Short: "List the requests for locks",
+		Long: `Lists the requests in the order of their objects: who asks for what, since when, with which message, who
+holds it, and the holder's answer. All given conditions must hold. An empty list has exit code 0. The
+inbox shows the requests for an operator's own locks.
 
 With --output json each request is an object on a line of its own.`,
 		Example: `  applockctl asking
@@ -84,7 +84,7 @@ With --output json each request is an object on a line of its own.`,
 	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
 	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator asks for")
 	command.Flags().StringVar(&request.Department, "department", "", "only what this department asks for")
-	command.Flags().Var(&limit, "limit", "at most so many, the first ones")
+	command.Flags().Var(&limit, "limit", "print at most this many")
 	offers(command, "operator", a.completeOperator)
 	return command
 }

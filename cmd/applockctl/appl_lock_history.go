@@ -48,16 +48,16 @@ func (a *app) historyCommand() *cobra.Command {
 	limit := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "history [OBJECT] [--operator O] [--since 7d] [--newest]",
-		Short: "Tell what happened to objects, by whom and why",
-		Long: `Prints the history, oldest first, or with --newest the newest first: what was handed over (TRANSFERRED),
-taken by somebody (TAKEN), released on somebody's behalf or with a reason (RELEASED), taken after the
-former holder had let it expire (OVERTAKEN), laid down for a type (POLICY), and purged (PURGED,
-HISTORY_PURGED, whose reason is the number of rows). Where the policy of the type has --history all, also
-each get (ACQUIRED, RENEWED, or REFUSED), renewal and release. Several conditions must all hold. An empty
-history is one: exit code 0.
+		Short: "Show what happened to objects, by whom and why",
+		Long: `Prints the history, oldest first, or newest first with --newest. An event is a transfer (TRANSFERRED), a
+take (TAKEN), a lock that went to an asker (GIVEN, YIELDED), a release by somebody else or with a reason
+(RELEASED), a get of a lock that another operator had let expire (OVERTAKEN), a change of a policy (POLICY),
+or a purge (PURGED, HISTORY_PURGED; the reason is the number of rows). With a policy of --history all
+each get (ACQUIRED, RENEWED, REFUSED), renewal and release is an event, too. All given conditions must hold.
+An empty history has exit code 0.
 
-BY is who did it, as the call said; --wide shows the database user, too. The history is read and printed
-page by page, and --timeout is for each page. "applockctl purge-history" removes what is old.
+BY is the actor that the call named; --wide also shows the database user. The history is read and printed
+page by page, and --timeout is for each page. "applockctl purge-history" removes old events.
 
 With --output json each event is an object on a line of its own.`,
 		Example: `  applockctl history customer:42
@@ -82,7 +82,7 @@ With --output json each event is an object on a line of its own.`,
 	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator did, lost or got")
 	command.Flags().BoolVar(&request.NewestFirst, "newest", false, "the newest first")
 	command.Flags().Var(&since, "since", "only what happened at most so long ago")
-	command.Flags().Var(&limit, "limit", "at most so many, the first ones")
+	command.Flags().Var(&limit, "limit", "print at most this many")
 	offers(command, "operator", a.completeOperator)
 	return command
 }

@@ -56,20 +56,20 @@ func (a *app) listCommand() *cobra.Command {
 	flags := listFlags{limit: number{max: math.MaxInt64}}
 	command := &cobra.Command{
 		Use:   "list [--waiting] [--prefix customer:4] [--operator O] [--sort left]",
-		Short: "List the live locks, or who waits for one",
-		Long: `Lists the live locks in the order of their objects: who holds what, since when, how long that is still to
-last, and what the holder has noted. Several conditions must all hold; one that is not given, or empty,
-lets everything pass. An empty list is a list: exit code 0. Below it stderr says how many there are, and
-whether the operator was written in the wrong case: names are compared byte for byte.
+		Short: "List the live locks, or the waiters",
+		Long: `Lists the live locks in the order of their objects: who holds what, since when, for how long still, and the
+holder's note. All given conditions must hold; an empty one counts as not given. An empty list has exit code
+0. stderr shows the number of locks, and warns if an operator was written in another case: names are
+compared byte for byte.
 
-With --object, or with --prefix and the beginning of TYPE:ID, only that part of the table is read. The
-list is read and printed page by page, and --timeout is for each page. The database sorts: --sort left
-has what ends soonest first, age the oldest grant, waiters what has been waited for longest, and nothing
-that nobody waits for. In these orders a list has 10000 lines at the most, and takes no --object or
---prefix.
+With --object or --prefix only that part of the table is read. The list is read and printed page by page,
+and --timeout is for each page. --sort left shows the soonest end first, age the oldest grant, and waiters
+the longest wait, without locks that nobody waits for. A list in one of these orders has at most 10000
+lines, and no --object or --prefix.
 
-With --waiting it lists those who wait for a lock, since when, who holds it, and which program waits:
-get --wait, and programs that have said so. Who is first in this list is not the next one to get the lock.
+With --waiting it lists the waiters: who waits for which lock, since when, who holds it, and which program
+waits. These are get --wait and programs that have announced it. The first in the list is not
+necessarily the next to get the lock.
 
 With --output json each lock, or waiter, is an object on a line of its own.`,
 		Example: `  applockctl list
@@ -89,14 +89,14 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&flags.object, "object", "", "only this object")
 	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
-	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator holds, or waits for")
-	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds, or waits for")
-	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only what nobody's department holds, or waits for")
-	command.Flags().Var(&flags.olderThan, "older-than", "only who has held it, or waited for it, for so long")
-	command.Flags().Var(&flags.within, "expires-within", "only what ends so soon unless it is renewed")
-	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list those who wait, not those who hold")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only this operator's locks, or waiters")
+	command.Flags().StringVar(&request.Department, "department", "", "only this department's locks, or waiters")
+	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only locks, or waiters, without a department")
+	command.Flags().Var(&flags.olderThan, "older-than", "only locks held, or waits that last, at least this long")
+	command.Flags().Var(&flags.within, "expires-within", "only locks that end within this time unless renewed")
+	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list waiters instead of locks")
 	command.Flags().Var(&flags.order, "sort", "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)")
-	command.Flags().Var(&flags.limit, "limit", "at most so many, the first ones")
+	command.Flags().Var(&flags.limit, "limit", "print at most this many")
 	complete(command, "sort", orders()...)
 	offers(command, "object", a.completeObject)
 	offers(command, "operator", a.completeOperator)

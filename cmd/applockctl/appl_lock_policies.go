@@ -37,11 +37,11 @@ func (a *app) policyListCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [--type T]",
 		Short: "List the policies",
-		Long: `Lists what is laid down, in the order of the types. A type that is not listed has no policy; a time that is
-empty is none: 7 days for a new lock, and 3650 days at most.
+		Long: `Lists the policies in the order of the types. A type that is not listed has no policy. An empty time is the
+default: 7 days for a new lock, and 3650 days at most.
 
-With --output json each policy is an object on a line of its own. It needs the right of a supervisor, an
-auditor or an administrator.`,
+With --output json each policy is an object on a line of its own. It needs the role supervisor, auditor or
+administrator.`,
 		Example: `  applockctl policy list
   applockctl policy list --type customer --output json`,
 		Args:                  noArguments,

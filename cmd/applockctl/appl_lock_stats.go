@@ -52,17 +52,17 @@ func (a *app) statsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "stats [--type T] [--department D] [--output prometheus]",
 		Short: "Count locks and waiters, by type and department",
-		Long: `Counts by type and department: the live locks, the age of the oldest, how long the one lasts that ends
-next, who waits and for how long the first of them has; and the rows of objects that are free again, which
-"purge" removes when they are old. Those belong to no department. What there is nothing of is not shown.
+		Long: `Counts by type and department: the live locks, the age of the oldest, the time until the next one ends, the
+waiters and the longest wait; and the rows of free objects, which "purge" removes when they are old, and
+which have no department. A pair without any is not shown.
 
-It reads the tables from end to end, locks nothing and keeps nobody waiting: once a minute is often enough.
-It needs the right of a supervisor, an auditor or a janitor. Where the account also has pg_monitor, or PROCESS
-on MySQL and MariaDB, stderr names who has held a snapshot for longer than 10 minutes, as "verify" does.
+It reads whole tables and locks nothing: run it once a minute, not more often. It needs the role
+supervisor, auditor or janitor. If the account also has pg_monitor, or PROCESS on MySQL and
+MariaDB, stderr names who has held a snapshot for longer than 10 minutes, as "verify" does.
 
-With --output json each line is an object, with --output prometheus the answer is Prometheus' text format,
-for the textfile collector of the node exporter. Write that to a file beside, and move it to its place: see
-docs/dba.md.`,
+With --output json each line is an object. --output prometheus prints Prometheus' text format, for the
+textfile collector of the node exporter. Write it to another file and move that into place: see
+docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,
@@ -74,7 +74,7 @@ docs/dba.md.`,
 		}),
 	}
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
-	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds, or waits for")
+	command.Flags().StringVar(&request.Department, "department", "", "only this department's locks, or waiters")
 	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only what nobody's department holds or waits for, and what is free")
 	command.Flags().Var(statsFormat{&a.output}, "output", "how results are printed: table, json or prometheus")
 	complete(command, "output", string(formatTable), string(formatJSON), string(formatPrometheus))

@@ -52,11 +52,10 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the program and of the contract",
-		Long: `Prints the version of this program, the revision that it was built from, and the version of the
-procedures' contract that it needs. If a database is named, by --dsn or APPLOCK_DSN, also the version that
-is installed there.
+		Long: `Prints the version of this program, the revision that it was built from, and the version of the contract
+that it needs. If --dsn or APPLOCK_DSN names a database, also the version that is installed there.
 
-Exit code 4 when the database cannot be asked, or has no applock or one that is too old.`,
+Exit code 4 if the database cannot be reached, or its applock is missing or too old.`,
 		Example: `  applockctl version
   applockctl version --dsn sqlite:applock.db --output json`,
 		Args:                  noArguments,

@@ -31,9 +31,9 @@ func (a *app) viewersCommand() *cobra.Command {
 	limit := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "viewers [--object customer:42 | --type T | --prefix customer:4] [--operator O]",
-		Short: "List who looks at objects, and what they do there",
-		Long: `Lists who looks at objects, as "applockctl see" and support tools have said: since when, and whether they
-view it, edit it or are idle. The order is that of the objects. An empty list is a list: exit code 0.
+		Short: "List the viewers of objects",
+		Long: `Lists the viewers of objects, as "applockctl see" and support tools have recorded them: since when, and
+whether they view, edit or are idle, in the order of the objects. An empty list has exit code 0.
 
 With --object, --type or --prefix only that part of the table is read. With --output json each viewer is an
 object on a line of its own.`,
@@ -61,7 +61,7 @@ object on a line of its own.`,
 	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator looks at")
 	command.Flags().StringVar(&request.Department, "department", "", "only what this department looks at")
 	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only what operators without a department look at")
-	command.Flags().Var(&limit, "limit", "at most so many, the first ones")
+	command.Flags().Var(&limit, "limit", "print at most this many")
 	command.MarkFlagsMutuallyExclusive("object", "type", "prefix")
 	offers(command, "object", a.completeObject)
 	offers(command, "operator", a.completeOperator)

@@ -25,14 +25,14 @@ func (a *app) askApplLockCommand() *cobra.Command {
 	var wait duration
 	command := &cobra.Command{
 		Use:   "ask OBJECT --operator O [--message M] [--department D] [--client C] [--wait 10m | --withdraw]",
-		Short: "Ask whoever holds an object for it",
-		Long: `Lists a request for an object, which its holder reads with the message: see "applockctl inbox". It is listed
-for a minute; the same command keeps it listed, until --wait is over. It holds nothing: it asks. What the
-holder has answered stands in the asker's inbox.
+		Short: "Ask the holder of an object for it",
+		Long: `Lists a request for an object, which the holder finds in its inbox with the message. It is listed for a
+minute; the same command keeps it listed, until --wait is over. A request holds nothing. The asker finds
+the answer in its own inbox.
 
-Prints ASKED with the holder, GIVEN with the fence where the holder has left the request without an answer
-for as long as the policy of the type lets it, or WITHDRAWN (exit code 0). Prints FREE when nobody
-holds the object: get it; or OWN when the operator holds it itself (exit code 1).`,
+Prints ASKED with the holder, GIVEN with the fence if the holder has left the request unanswered for the
+time of the type's policy, or WITHDRAWN (exit code 0). Prints FREE if nobody holds the object (get it), or
+OWN if the operator holds it itself (exit code 1).`,
 		Example: `  applockctl ask customer:42 --operator brown --message "the customer is on the phone"
   applockctl ask customer:42 --operator brown --withdraw`,
 		Args:                  oneObject,
@@ -45,10 +45,10 @@ holds the object: get it; or OWN when the operator holds it itself (exit code 1)
 	}
 	a.operatorFlag(command, &request.Owner.Operator, "who asks")
 	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; without it $"+departmentVariable)
+		"where the operator works; default $"+departmentVariable)
 	command.Flags().StringVar(&request.Client, "client", program, "the program that asks; each asks for itself")
-	command.Flags().StringVar(&request.Message, "message", "", "what the holder is to read")
-	command.Flags().Var(&wait, "wait", "when it gives up, however often it is repeated (never)")
+	command.Flags().StringVar(&request.Message, "message", "", "a text for the holder")
+	command.Flags().Var(&wait, "wait", "when the request ends, however often it is repeated (never)")
 	command.Flags().BoolVar(&request.Withdraw, "withdraw", false, "take the request back")
 	offers(command, "operator", a.completeOperator)
 	return command

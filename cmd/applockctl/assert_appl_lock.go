@@ -16,12 +16,12 @@ func (a *app) assertCommand() *cobra.Command {
 	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "assert OBJECT --operator O --fence N",
-		Short: "Tell whether a grant is live",
-		Long: `Tells whether exactly this grant is live at this moment: before a step of a job that only the holder may do.
-It changes nothing. A program in its own transaction calls the procedure instead, which keeps the grant so.
+		Short: "Check whether a grant is live",
+		Long: `Tells whether exactly this grant is live now. Use it before a step of a job that only the holder may do. It
+changes nothing. In a transaction call the procedure instead, which keeps the grant live until commit.
 
-Prints HELD when it is (exit code 0). Else it prints HELD with the holder when somebody else, or another
-grant, has the object, or FREE when nobody has it (exit code 1).`,
+Prints HELD if it is live (exit code 0). Otherwise it prints HELD with the holder if somebody else, or
+another grant, has the object, or FREE if nobody has it (exit code 1).`,
 		Example:               `  applockctl assert job:nightly --operator "$(hostname):$$" --fence 1795785256123456 && ./publish`,
 		Args:                  oneObject,
 		ValidArgsFunction:     a.completeObjects,

@@ -45,6 +45,17 @@ func describe(text *strings.Builder, command *cobra.Command) {
 	}
 }
 
+// What people read is reviewed in one place.
+func TestHelpTexts(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, command := range ownCommands(newTree()) {
+		fmt.Fprintf(&text, "# %s: %s\n\n%s\n\n%s\n\n%s\n", command.CommandPath(), command.Short, command.Long, command.Example,
+			command.NonInheritedFlags().FlagUsages())
+	}
+	golden(t, "help.golden", text.String())
+}
+
 func TestEveryCommandIsExplained(t *testing.T) {
 	t.Parallel()
 	for _, command := range ownCommands(newTree()) {
@@ -147,11 +158,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"migrate", "print", "--dialect", ""}, dialects + ":4\n"},
 		{[]string{"get", "--operator", ""}, ":4\n"},
 		{[]string{"--dsn", ""}, ":4\n"},
-		{[]string{"get", ""}, "--operator\twho shall hold the object; without it $APPLOCK_OPERATOR\n:4\n"},
+		{[]string{"get", ""}, "--operator\tthe operator that gets the lock; default $APPLOCK_OPERATOR\n:4\n"},
 		{[]string{"inquire", ""}, ":4\n"},
 		{[]string{"migrate", ""}, "down\tUndo the newest step\ngoto\tApply or undo steps until VERSION is the newest\nprint\tPrint steps as SQL\n" +
-			"repair\tPut back what a restore has lost\n" +
-			"status\tPrint all steps and what is not as they have left it\nuninstall\tRemove everything that was installed\nup\tApply all pending steps\n:4\n"},
+			"repair\tRepair an installation, for example after a restore\n" +
+			"status\tPrint all steps, and what differs from them\nuninstall\tRemove everything that was installed\nup\tApply all pending steps\n:4\n"},
 	} {
 		got := userOf("").must(t, append([]string{"__complete"}, test.args...)...)
 		if got.stdout != test.want {

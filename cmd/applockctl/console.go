@@ -55,25 +55,27 @@ func (a *app) consoleCommand() *cobra.Command {
 	var flags consoleFlags
 	command := &cobra.Command{
 		Use:   "console [--listen 127.0.0.1:8420] [--by O] [--may-change O]",
-		Short: "Serve a web page on the locks, for supervisors",
-		Long: `Serves a web page on the live locks, who waits, the history and the statistics, and prints its address.
-It goes on until it is interrupted.
+		Short: "Serve the web console for supervisors",
+		Long: `Serves a web console with the live locks, waiters, history and statistics, and prints its address. It runs
+until it is interrupted.
 
-Nobody can change anything there but those whom --may-change names: they hand over, take over, release and
-note, each time with a reason and a confirmation, and the history has their names. The rights of the
-database user are the limit for everybody. Who makes changes, and which, is told on stderr.
+Only people whom --may-change names can change locks: they hand over, take, release and note, each time
+with a reason and a confirmation. The history keeps their names, and stderr shows each change. Nobody can do
+more than the database user may.
 
-With --role NAME=FILE people of that role see and may do what another database user has the rights to, whose
-DSN is the first line of the file, which nobody else may read. Who has the role is told by --member, by the
-header of --roles-header, or by the claim of --oidc-roles-claim. Who has several is there in the first one;
-who has none is there by the DSN of the command.
+--role NAME=FILE gives the people of a role the rights of another database user, whose DSN is the first
+line of the file, which only you may read. --member, the header of --roles-header, or the claim of
+--oidc-roles-claim says who has the role. A person with several roles has the first one; a person without a
+role has the DSN of the command.
 
-Without a sign-in the address that is printed has a token, which lets in one browser of this host, once,
-as the one whom --by names; stderr has the next address then. --listen has to be a loopback address. A
-sign-in is one of three. A proxy signs people in, and names them in a header, which is believed from the
-networks of --proxy only. Or people sign in at an issuer of OpenID Connect; then the console is behind
-what encrypts, at --address, and the issuer has to know its page signed-in. Or a file has a line
-NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords on their way.`,
+Without a sign-in the printed address has a token that lets in one browser of this host, once, as the
+person of --by; stderr then shows the next address. --listen must be a loopback address. There are three
+kinds of sign-in:
+  - a proxy signs people in and names them in the header of --user-header; only the networks of --proxy are
+    believed
+  - people sign in at an OpenID Connect issuer; the console then runs behind TLS, at --address, and the
+    issuer must know its page "signed-in"
+  - a file with a line NAME:PASSWORD for each person, for trials: passwords are sent unencrypted`,
 		Example: `  applockctl console
   applockctl console --by mlee --may-change mlee
   applockctl console --listen 10.1.0.5:8420 --user-header X-User --proxy 10.1.0.4/32 --may-change mlee
@@ -89,14 +91,14 @@ NAME:PASSWORD for each person, for trials: nothing here encrypts the passwords o
 		}),
 	}
 	command.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8420", "the address to listen on; the port 0 is any free one")
-	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are where nobody signs in; without it $"+operatorVariable)
+	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are without a sign-in; default $"+operatorVariable)
 	command.Flags().StringVar(&flags.header, "user-header", "", "the header in which a proxy names who has signed in")
 	command.Flags().StringVar(&flags.rolesHeader, "roles-header", "", "the header in which that proxy names the roles, with commas in between")
 	command.Flags().StringSliceVar(&flags.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
 	command.Flags().StringVar(&flags.passwords, "passwords", "", "a file of names and passwords, which nobody else may read")
-	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, take over, release and note; without it nobody")
+	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, take over, release and note; by default nobody")
 	command.Flags().StringVar(&flags.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, where people sign in")
-	command.Flags().StringVar(&flags.clientID, "oidc-client", "", "what that issuer calls the console")
+	command.Flags().StringVar(&flags.clientID, "oidc-client", "", "the client id of the console at that issuer")
 	command.Flags().StringVar(&flags.secretFile, "oidc-secret-file", "", "a file with the client's secret, which nobody else may read")
 	command.Flags().StringVar(&flags.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
 	command.Flags().StringVar(&flags.rolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")

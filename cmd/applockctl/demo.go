@@ -26,14 +26,13 @@ const cleanUpTimeout = 30 * time.Second
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Tell the whole story on a throw-away database",
-		Long: `Tells a story of two operators and their supervisor: each step is a sentence, a command and its
-answer. The commands really run, in a few seconds, and one lock really expires.
+		Short: "Show everything on a throw-away database",
+		Long: `Tells a story of two operators and their supervisor. Each step is a sentence, a command and its answer. The
+commands really run, within a few seconds, and one lock really expires.
 
-Without a DSN, or with one of SQLite, the demo plays in a file of its own in a temporary directory;
-on a server in a schema (on MySQL a database) of its own, named applock_demo_..., for which the user
-must be allowed to create schemas. It never touches anything else, and removes what it has made, also
-after an error or Ctrl-C.`,
+Without a DSN, or with one of SQLite, the demo uses a file of its own in a temporary directory. On a server
+it uses a schema (on MySQL a database) of its own, named applock_demo_..., which the user must be allowed
+to create. It touches nothing else, and removes what it has made, also after an error or Ctrl-C.`,
 		Example: `  applockctl demo
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl demo
   applockctl demo --output json`,

@@ -23,12 +23,12 @@ func (a *app) policyDropCommand() *cobra.Command {
 	var request applock.DropPolicyRequest
 	command := &cobra.Command{
 		Use:   "drop TYPE --by O [--reason R]",
-		Short: "Take back the policy of a type",
-		Long: `Takes back the policy of a type: a new lock lasts 7 days again unless a time is given. A lock that is there
-already keeps its end until it is renewed or transferred. The history keeps who has done it, and the reason.
-It needs the right of an administrator.
+		Short: "Remove the policy of a type",
+		Long: `Removes the policy of a type: a new lock lasts 7 days again unless a ttl is given. An existing lock keeps its
+end until it is renewed or transferred. The history keeps who did it, and the reason. It needs the role
+administrator.
 
-Prints DROPPED (exit code 0), or NONE when the type has no policy (exit code 1).`,
+Prints DROPPED (exit code 0), or NONE if the type has no policy (exit code 1).`,
 		Example:               `  applockctl policy drop customer --by mlee --reason "the trial is over"`,
 		Args:                  oneType,
 		ValidArgsFunction:     cobra.NoFileCompletions,

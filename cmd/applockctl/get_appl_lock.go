@@ -19,25 +19,24 @@ func (a *app) getCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s] [--new | --permits N]",
 		Short: "Get or renew the lock on an object",
-		Long: `Gets the lock on an object for an operator, or renews it when the operator holds it already. An
-expired lock is no lock. Without --department or --ttl, renewing leaves the department, or the time that the
-lock lasts, as it is; a new lock then has no department, or lasts 7d.
+		Long: `Gets the lock on an object for an operator, or renews it if the operator holds it already. An expired lock
+is no lock. Without --department or --ttl a renewal keeps the department or the ttl of the lock; a new lock
+then has no department, or lasts 7d.
 
-Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the
-holder and the end of that lock (exit code 1). With --wait it first waits for the holder as long as
-that, also for another transaction that is changing this lock, and is listed by "list --waiting" meanwhile.
+Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the holder
+and the end of that lock (exit code 1). With --wait it first waits that long for the holder, or for another
+transaction that is changing the lock; "list --waiting" shows it meanwhile.
 
-Whoever comes with the same operator has the same lock: two runs of a job under one name both get it. So
-give each run an operator of its own, as below, or say --new, which refuses what would be a renewal (HELD,
-exit code 1) and changes nothing then.
+Every caller with the same operator has the same lock: two runs of a job under one name both get it. So
+give each run an operator of its own, as below, or use --new, which refuses a renewal (HELD, exit code 1)
+and changes nothing.
 
-With --permits N at most N operators hold the object at once. Each holds a slot, which is an object like
-any other: the answer tells which, such as desk#2, and release and the rest take it by that name. When
-there is none left, FULL is printed for each slot with its holder, the soonest to expire first (exit code
-1).
+With --permits N at most N operators hold the object at once. Each holds a slot, such as desk#2, which is
+an object like any other: use that name with release and the other commands. If no slot is left, FULL is
+printed for each slot with its holder, the soonest to expire first (exit code 1).
 
-Exit code 3 means that the outcome is unknown; repeat the command, which renews what the first one
-may have got. (With --new it would be refused that; inquire tells the fence.)`,
+Exit code 3 means that the outcome is unknown. Repeat the command, which renews what the first one may have
+got. (With --new the lock of the first one refuses it; inquire shows the fence.)`,
 		Example: `  applockctl get customer:42 --operator jdoe --department sales
   applockctl get customer:42 --operator jdoe --wait 30s
   applockctl get job:nightly --operator "$(hostname):$$" --new --ttl 90s --output json
@@ -52,13 +51,13 @@ may have got. (With --new it would be refused that; inquire tells the fence.)`,
 		}
 		return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl), New: isNew}, time.Duration(wait))
 	})
-	a.operatorFlag(command, &owner.Operator, "who shall hold the object")
+	a.operatorFlag(command, &owner.Operator, "the operator that gets the lock")
 	command.Flags().StringVar(&owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; without it $"+departmentVariable+" (as before, or nowhere for a new lock)")
+		"where the operator works; default $"+departmentVariable+" (as before, or nowhere for a new lock)")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before, or 7d for a new lock)")
-	command.Flags().BoolVar(&isNew, "new", false, "refuse to renew: only a new lock is a yes")
+	command.Flags().BoolVar(&isNew, "new", false, "refuse to renew: succeed only with a new lock")
 	command.Flags().IntVar(&permits, "permits", 0, "how many may hold the object at once; the same number in all calls")
-	command.Flags().Var(&wait, "wait", "how long to wait for whoever holds the object")
+	command.Flags().Var(&wait, "wait", "how long to wait for the holder")
 	command.MarkFlagsMutuallyExclusive("permits", "new")
 	command.MarkFlagsMutuallyExclusive("permits", "wait")
 	return command

@@ -31,16 +31,16 @@ func (a *app) grantCommand() *cobra.Command {
 	var dialect string
 	command := &cobra.Command{
 		Use:   "grant --to NAME --as operator|supervisor|auditor|janitor|administrator [--print [--dialect NAME]]",
-		Short: "Grant somebody the rights of a role",
-		Long: `Grants a database user or role what it needs to call the procedures: an operator locks, looks and releases;
-a supervisor also hands locks over and takes them; an auditor only looks; the janitor purges; an
-administrator lays down policies. Nobody needs a right on the tables. NAME has to exist; on MySQL and
-MariaDB it may be NAME@HOST, and on Db2 it is a role.
+		Short: "Grant the rights of a role",
+		Long: `Grants a database user or role the rights to call the procedures: an operator locks, looks and releases; a
+supervisor also hands locks over and takes them; an auditor only reads; the janitor purges; an administrator
+sets policies. No role needs a right on the tables. NAME must exist. On MySQL and MariaDB it may be
+NAME@HOST; on Db2 it is a role.
 
-Run it as the owner of the procedures, and again after an upgrade that brings new operations:
-"migrate up" and "migrate status" say who lacks them.
+Run it as the owner of the procedures, and again after an upgrade with new operations: "migrate up" and
+"migrate status" name who lacks them.
 
-With --print it prints the SQL, to read and to run by hand, and does not connect.`,
+With --print it prints the SQL, to read and run by hand, and does not connect.`,
 		Example: `  applockctl grant --to shop_app --as operator
   applockctl grant --to cron@10.0.0.% --as janitor
   applockctl grant --to shop_app --as operator --print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -`,
@@ -57,7 +57,7 @@ With --print it prints the SQL, to read and to run by hand, and does not connect
 	command.Flags().StringVar(&request.To, "to", "", "the database user or role")
 	command.Flags().StringVar(&request.Role, "as", "", "what it may do: operator, supervisor, auditor, janitor or administrator")
 	command.Flags().BoolVar(&printed, "print", false, "print the SQL instead of running it")
-	command.Flags().StringVar(&dialect, "dialect", "", "with --print, the kind of database; without it that of the DSN")
+	command.Flags().StringVar(&dialect, "dialect", "", "with --print, the kind of database; by default that of the DSN")
 	complete(command, "as", "operator", "supervisor", "auditor", "janitor", "administrator")
 	complete(command, "dialect", dialectNames()...)
 	require(command, "to", "as")
@@ -94,12 +94,12 @@ func (a *app) revokeCommand() *cobra.Command {
 	var request migrate.RevokeRequest
 	command := &cobra.Command{
 		Use:   "revoke --from NAME [--print]",
-		Short: "Take all rights from somebody",
-		Long: `Takes from a database user or role the rights to all operations, in whichever roles they were granted.
-What NAME may do as a member of another role, or by rights on the whole database, stays. Locks stay, too.
+		Short: "Revoke all rights of a user or role",
+		Long: `Revokes from a database user or role the rights to all operations, whatever roles they were granted in.
+Rights as a member of another role, or on the whole database, stay. Locks stay, too.
 
-Run it as the owner of the procedures; on MySQL and MariaDB as somebody who may read mysql.procs_priv. With
---print it prints the SQL, and changes nothing. On Db2 the administrator revokes.`,
+Run it as the owner of the procedures; on MySQL and MariaDB as an account that may read mysql.procs_priv.
+With --print it prints the SQL, and changes nothing. On Db2 the administrator revokes.`,
 		Example: `  applockctl revoke --from shop_app
   applockctl revoke --from cron@10.0.0.% --print`,
 		Args:                  noArguments,

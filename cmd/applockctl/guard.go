@@ -13,8 +13,8 @@ import (
 func (a *app) guardCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "guard print",
-		Short: "Refuse writes of rows whose lock is not asserted",
-		Long: `Makes a table refuse writes of rows for whose object the transaction has not called assert_appl_lock, by
+		Short: "Refuse writes without an asserted lock",
+		Long: `Makes a table refuse writes of rows whose lock the transaction has not asserted by assert_appl_lock, by
 triggers. An administrator reads and runs what "applockctl guard print" prints.`,
 		Example:               `  applockctl guard print --dialect postgres --table crm.document --type document --id-column id`,
 		DisableFlagsInUseLine: true,
@@ -27,22 +27,22 @@ func (a *app) guardPrintCommand() *cobra.Command {
 	var request migrate.GuardScriptRequest
 	command := &cobra.Command{
 		Use:   "print --table T [--type TYPE --id-column C] [--dialect NAME] [--insert] [--down]",
-		Short: "Print a guard of a table as SQL",
+		Short: "Print the guard of a table as SQL",
 		Long: `Prints triggers as SQL for the command-line client of PostgreSQL, or of MySQL and MariaDB. It does not
-connect, and prints SQL with --output json, too.
+connect. With --output json it prints SQL, too.
 
-An UPDATE or DELETE of a row of T then asserts the lock of the object TYPE:ID, where ID is the row's value
-in the column C: with the operator and the fence of the last assert_appl_lock of this object that was
-answered, on PostgreSQL in this transaction, on MySQL and MariaDB in this session. If there was none, or that
-lock is not live any more, the statement fails with SQLSTATE LK002. An UPDATE that changes C needs both
-objects. With --insert new rows are guarded, too: whoever writes one must have got the lock of its id before.
+The triggers make an UPDATE or DELETE of a row of T assert the lock of the object TYPE:ID, where ID is the
+row's value in column C. They use the operator and fence of the last successful assert_appl_lock of this
+object: on PostgreSQL in this transaction, on MySQL and MariaDB in this session. Without one, or if that lock
+has ended, the statement fails with SQLSTATE LK002. An UPDATE that changes C needs both objects. --insert
+also guards new rows: their writer must have got the lock of the id before.
 
-T is NAME or SCHEMA.NAME, and T and C are written as in SQL: with quotes where SQL needs them, but for
-reserved words. A table has one guard, and a new one replaces it. --down prints what removes it. On MySQL the
-procedures are in the database of T unless --schema names another one.
+T is NAME or SCHEMA.NAME. Write T and C as in SQL, with quotes if SQL needs them, except for reserved
+words. A table has one guard; a new one replaces it, and --down prints its removal. On MySQL the procedures
+are in the database of T unless --schema names another one.
 
-What a guard does not see, TRUNCATE for example, and what it costs is in docs/guard.md. SQLite and Db2 have
-none.`,
+docs/guard.md says what a guard does not see, for example TRUNCATE, and what it costs. SQLite and Db2 have no
+guards.`,
 		Example: `  applockctl guard print --dialect postgres --table crm.document --type document --id-column id | psql -f -
   applockctl guard print --dialect mysql --table document --type document --id-column id | mysql crm
   applockctl guard print --dialect postgres --table crm.document --down > unguard.sql`,
@@ -53,13 +53,13 @@ none.`,
 			return a.guardPrint(request)
 		}),
 	}
-	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database: postgres, mysql or mariadb; without it that of the DSN")
+	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database: postgres, mysql or mariadb; by default that of the DSN")
 	complete(command, "dialect", dialectNames()...)
 	command.Flags().StringVar(&request.Table, "table", "", "the table, NAME or SCHEMA.NAME")
 	command.Flags().StringVar(&request.ObjectType, "type", "", "the type of the objects that its rows are")
 	command.Flags().StringVar(&request.IDColumn, "id-column", "", "the column with the id of the object")
 	command.Flags().BoolVar(&request.Insert, "insert", false, "guard new rows, too")
-	command.Flags().BoolVar(&request.Down, "down", false, "print what removes the guard")
+	command.Flags().BoolVar(&request.Down, "down", false, "print the removal of the guard")
 	require(command, "table")
 	return command
 }

@@ -74,21 +74,25 @@ func (a *app) inboxCommand() *cobra.Command {
 	after, limit := number{max: math.MaxInt64}, number{max: applock.MaxPageSize}
 	command := &cobra.Command{
 		Use:   "inbox --operator O [--after N]",
-		Short: "Show what happened to an operator's locks: taken, handed over, awaited, asked for, expiring",
-		Long: `Prints what somebody should know who holds locks. First what others did, oldest first: what was taken from
-the operator (TAKEN, by WHO), handed over to it (HANDED, from WHO), and released on its behalf (RELEASED, by
-WHO). GIVEN and YIELDED are locks that went to WHO, who had asked for them: GIVEN by an answer, YIELDED
-because there was none for as long as the policy of the type lets a holder take. Then how it is now: who
-waits for what it holds (AWAITED, since TIME), or asks for it, with its MESSAGE; "applockctl answer" takes
-the fence and the client that --output json and --wide have. What WHO answered to its own requests (LATER,
-DECLINED); and what ends within the hour (EXPIRING, at TIME).
-Nothing to tell is an answer: exit code 0.
+		Short: "Show what concerns an operator: locks taken, handed over, awaited, asked for, expiring",
+		Long: `Prints what concerns an operator that holds or asks for locks. First come the deeds of others, oldest first:
+  TAKEN       WHO took the lock
+  HANDED      WHO handed a lock over to this operator
+  RELEASED    WHO ended the lock
+  GIVEN       the lock went to WHO, who had asked for it
+  YIELDED     the lock went to WHO, because the request was unanswered for the time of the type's policy
+Then comes the present:
+  AWAITED     WHO waits for the lock since TIME, or asks for it, with a MESSAGE; "applockctl answer" needs
+              the fence and the client, which --output json and --wide show
+  LATER, DECLINED  WHO answered the operator's own request
+  EXPIRING    the lock ends at TIME, within the hour
+An empty inbox has exit code 0.
 
-Events come again until --after has the safe_event_id of the last answer, which --output json tells, or
---wide. An event may come twice, none is lost. "applockctl history" has them all. At most 1000 lines are
-printed, or --limit.
+Events are printed again until --after has the safe_event_id of the last answer, which --output json and
+--wide show. An event may come twice; none is lost. "applockctl history" has all events. At most 1000 lines
+are printed, or --limit.
 
-With --output json each is an object on a line of its own.`,
+With --output json each line is an object.`,
 		Example: `  applockctl inbox --operator jdoe
   applockctl inbox --operator jdoe --after 1234 --output json`,
 		Args:                  noArguments,
@@ -101,7 +105,7 @@ With --output json each is an object on a line of its own.`,
 	}
 	a.operatorFlag(command, &request.Operator, "whom it concerns")
 	command.Flags().Var(&after, "after", "only what happened after this event, and how it is now")
-	command.Flags().Var(&limit, "limit", "at most so many, the first ones")
+	command.Flags().Var(&limit, "limit", "print at most this many")
 	offers(command, "operator", a.completeOperator)
 	return command
 }

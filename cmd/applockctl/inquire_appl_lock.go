@@ -29,11 +29,11 @@ func (i inquireAnswer) fields() []field {
 func (a *app) inquireCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inquire OBJECT...",
-		Short: "Tell who holds an object",
-		Long: `Tells who holds an object, or each of several, since when and until when, and what the holder has noted. It
-changes nothing and never waits.
+		Short: "Show who holds an object",
+		Long: `Shows who holds an object, or each of several, since when and until when, and the holder's note. It changes
+nothing and never waits.
 
-Prints HELD with the lock (exit code 0), or FREE (exit code 1). Of several objects each has its line, in
+Prints HELD with the lock (exit code 0), or FREE (exit code 1). Several objects have one line each, in
 order, and the exit code is the worst of theirs.`,
 		Example: `  applockctl inquire customer:42
   applockctl inquire customer:42 --output json`,

@@ -63,9 +63,9 @@ func (a *app) migrateCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "migrate up|down|goto|status|repair|print|uninstall",
 		Short: "Install, update, check or remove the table and the procedures",
-		Long: `Installs, updates, checks or removes the table and the procedures, in numbered steps. Nothing
-works before "applockctl migrate up", which also creates a SQLite file, or before a database administrator
-has run what "applockctl migrate print" prints.`,
+		Long: `Installs, updates, checks or removes the tables and procedures, in numbered steps. Run "applockctl migrate
+up" first, which also creates a SQLite file, or let a database administrator run what "applockctl migrate
+print" prints.`,
 		Example: `  applockctl migrate status
   applockctl migrate up
   applockctl migrate print --dialect postgres > applock.sql`,

@@ -11,17 +11,17 @@ import (
 	"github.com/applock/applock/applock/migrate"
 )
 
-const forceHelp = "go on where locks are live, which are lost"
+const forceHelp = "continue although live locks are lost"
 
 func (a *app) migrateDownCommand() *cobra.Command {
 	var force bool
 	command := &cobra.Command{
 		Use:   "down [--force]",
 		Short: "Undo the newest step",
-		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the table with all its
-locks. While locks are live nothing is undone, and the exit code is 1, unless --force is given.
+		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the tables with all locks. While
+locks are live it undoes nothing, with exit code 1, unless --force is given.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate down`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -54,10 +54,10 @@ func (a *app) migrateGotoCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "goto VERSION [--force]",
 		Short: "Apply or undo steps until VERSION is the newest",
-		Long: `Applies or undoes steps until VERSION is the newest that is applied, and prints them. 0 undoes all.
-While locks are live nothing is undone, and the exit code is 1, unless --force is given.
+		Long: `Applies or undoes steps until VERSION is the newest applied one, and prints them. 0 undoes all. While locks
+are live it undoes nothing, with exit code 1, unless --force is given.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate goto 2`,
 		Args:                  oneVersion,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -109,12 +109,11 @@ func (a *app) migrateUninstallCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uninstall --yes [--force]",
 		Short: "Remove everything that was installed",
-		Long: `Removes the tables with all locks, the procedures, the table of the steps, and the schema, if nothing
-else is in it (on MySQL and MariaDB only the one that --schema names; on Db2 it stays). While locks are
-live nothing is removed, and the exit code is 1, unless --force is given. On PostgreSQL and SQLite it is
-one transaction: if it fails, everything is as it was.
+		Long: `Removes the tables with all locks, the procedures, the table of the steps, and the schema if it is empty
+then (on MySQL and MariaDB only that of --schema; on Db2 it stays). While locks are live it removes nothing,
+with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one transaction.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate uninstall --yes`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -126,7 +125,7 @@ one transaction: if it fails, everything is as it was.
 			return a.migrateUninstall(ctx, migrate.UninstallRequest{Force: force})
 		}),
 	}
-	command.Flags().BoolVar(&yes, "yes", false, "really do it")
+	command.Flags().BoolVar(&yes, "yes", false, "confirm the removal")
 	command.Flags().BoolVar(&force, "force", false, forceHelp)
 	return command
 }

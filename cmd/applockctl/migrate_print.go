@@ -19,22 +19,21 @@ func (a *app) migratePrintCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "print [--dialect NAME] [--platform NAME] [--from N] [--to N] [--down] [--summary]",
 		Short: "Print steps as SQL",
-		Long: `Prints steps as SQL for the database's own command-line client, for a database administrator to
-read and to run by hand: in one transaction, except on MySQL, which has none around CREATE. A database
-installed that way and one installed by "applockctl migrate up" are the same. It does not connect, and
-prints SQL with --output json, too.
+		Long: `Prints steps as SQL for the database's own command-line client, for a database administrator to read and
+run: in one transaction, except on MySQL, where CREATE is not transactional. The result equals that of
+"applockctl migrate up". It does not connect. With --output json it prints SQL, too.
 
---from is the step that the database has, and --to the one that it shall have: --from 1 --to 2 prints
-step 2. Without them it prints all steps. With --down it prints the way back, from the newest step to
-none: --down --from 2 --to 1 undoes step 2. Where the database does not have the step --from, because the
-script was run before for example, the script ends at its beginning with an error that says so, and
-changes nothing. A way back does not look for live locks.
+--from is the step that the database has, and --to the wanted step: --from 1 --to 2 prints step 2. Without
+them it prints all steps. --down prints the way back, from the newest step to none: --down --from 2 --to 1
+undoes step 2. If the database does not have the step --from, for example because the script was run
+before, the script stops at its beginning with an error, and changes nothing. A way back does not look for
+live locks.
 
-With --summary it prints a line for each table, view and routine that the steps create, instead of the
-SQL: what it is for, and which roles have the right to it.
+With --summary it prints a line for each table, view and routine that the steps create: its purpose, and
+the roles that have the right to it.
 
-For Db2 --platform says luw (Linux, UNIX and Windows, for the command line processor) or zos (for SPUFI or
-DSNTEP2, which get no line longer than 72 columns).`,
+For Db2 --platform is luw (Linux, UNIX and Windows, for the command line processor) or zos (for SPUFI or
+DSNTEP2, with lines of at most 72 columns).`,
 		Example: `  applockctl migrate print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -
   applockctl migrate print --dialect mysql | mysql crm
   applockctl migrate print --dialect db2 > applock.sql && db2 +c -s -td@ -vf applock.sql && db2 commit
@@ -53,12 +52,12 @@ DSNTEP2, which get no line longer than 72 columns).`,
 			return a.migratePrint(request)
 		}),
 	}
-	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database (postgresql and mariadb will do, too); without it that of the DSN")
+	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database (postgresql and mariadb will do, too); by default that of the DSN")
 	complete(command, "dialect", dialectNames()...)
 	command.Flags().StringVar(&request.Platform, "platform", "", "the kind of system that a db2 database is on: luw or zos")
 	complete(command, "platform", "luw", "zos")
 	command.Flags().Int64Var(&request.From, "from", 0, "the step that the database has")
-	command.Flags().Int64Var(&request.To, "to", 0, "the step that it shall have; without it the newest, with --down none")
+	command.Flags().Int64Var(&request.To, "to", 0, "the step that it shall have; by default the newest, with --down none")
 	command.Flags().BoolVar(&request.Down, "down", false, "print the way back")
 	command.Flags().BoolVar(&summary, "summary", false, "print what is created, a line each, instead of the SQL")
 	for _, flag := range []string{"from", "to", "down"} {

@@ -13,15 +13,15 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 	var exitCode bool
 	command := &cobra.Command{
 		Use:   "status [--exit-code]",
-		Short: "Print all steps and what is not as they have left it",
-		Long: `Prints all steps and when each was applied, that it is pending, or that this program does not know it.
-Then it compares what is there with what the applied steps have left: tables, indexes, procedures and their
-text, owners and whether these may do too much, and rights that nobody should have. It changes nothing.
-"verify" looks at the rest, too.
+		Short: "Print all steps, and what differs from them",
+		Long: `Prints all steps: when each was applied, whether it is pending, or whether this program does not know it.
+Then it compares the database with the applied steps: tables, indexes, procedures and their text, owners
+and whether they have too many rights, and rights that nobody should have. It changes nothing. "verify" does
+all that and more.
 
-The exit code is 1 if something is missing or different, after a restore for example: stderr says what,
-and the command that mends it. It is also 1 if this program is older than the schema, and with
---exit-code if steps are pending, for CI.`,
+The exit code is 1 if something is missing or different, for example after a restore. stderr says what, and
+the command that mends it. It is also 1 if this program is older than the schema, and with --exit-code (for
+CI) if steps are pending.`,
 		Example: `  applockctl migrate status --output json
   applockctl migrate status --exit-code || echo "migrate first"`,
 		Args:                  noArguments,
@@ -77,19 +77,17 @@ func (a *app) migrateRepairCommand() *cobra.Command {
 	var request migrate.RepairRequest
 	command := &cobra.Command{
 		Use:   "repair [--owner NAME]",
-		Short: "Put back what a restore has lost",
-		Long: `Puts back what "migrate status" finds: indexes that are missing, procedures that are missing or different,
-their owner, and the rights that everybody shall not have. It touches no lock and grants nothing. What is
-as it should be it leaves alone, with its grants. On MySQL and MariaDB a procedure that it has to replace
-gets its grants again where this account may read mysql.procs_priv, and loses them elsewhere. It may be run
-again at any time. The exit code is 1 if something is left that it cannot mend.
+		Short: "Repair an installation, for example after a restore",
+		Long: `Restores what "migrate status" reports: missing indexes, missing or different procedures, their owner, and
+rights that PUBLIC must not have. It touches no lock, grants nothing new and leaves correct objects alone. On
+MySQL and MariaDB a replaced procedure keeps its grants if this account may read mysql.procs_priv, and loses
+them otherwise. Run it at any time. The exit code is 1 if something is left that it cannot mend.
 
-With --owner it gives everything to another account, such as one with few rights where root or a superuser
-has migrated, or where the owner is gone (MySQL, MariaDB). Locks stay, and so do grants. NAME has to exist,
-and to have what migrating needs; on MySQL and MariaDB it may be NAME@HOST, and a call fails while its
-procedure is made anew.
+--owner gives everything to another account: one with few rights, if root or a superuser has migrated, or if
+the owner is gone (MySQL, MariaDB). Locks and grants stay. NAME must exist and have the rights to migrate.
+On MySQL and MariaDB it may be NAME@HOST, and a call fails while its procedure is created anew.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate repair
   applockctl migrate repair --owner applock_dba`,
 		Args:                  noArguments,

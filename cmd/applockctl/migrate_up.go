@@ -14,17 +14,16 @@ func (a *app) migrateUpCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up [--dry-run]",
 		Short: "Apply all pending steps",
-		Long: `Applies all pending steps and prints them; none when everything is up to date. Any number of
-processes may do so on one database at once: each step is applied once. Exit code 1 means that what was
-applied before is damaged: "migrate repair" mends it. A program that is older than the schema says so, and
-exits with 4.
+		Long: `Applies all pending steps and prints them. Several processes may do so on one database at once: each step is
+applied once. Exit code 1 means that the applied steps are damaged: "migrate repair" mends them. A program
+that is older than the schema says so, and exits with 4.
 
-The account that migrates becomes the owner, with whose rights the procedures run: an account that has what
-migrating needs, and no more. Where it is root or a superuser, stderr says what to do, and "verify" fails.
+The account that migrates becomes the owner, and the procedures run with its rights. Use an account that can
+migrate and no more. If it is root or a superuser, stderr says what to do, and "verify" fails.
 
---dry-run prints the steps that would be applied, and changes nothing; "migrate print" has their SQL.
+--dry-run prints the pending steps and changes nothing; "migrate print" prints their SQL.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends that.`,
+--timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate up
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl --schema crm_lock migrate up`,
 		Args:                  noArguments,
@@ -37,7 +36,7 @@ migrating needs, and no more. Where it is root or a superuser, stderr says what 
 			return a.migrateUp(ctx)
 		}),
 	}
-	command.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be done, and do nothing")
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "print the pending steps, and change nothing")
 	return command
 }
 

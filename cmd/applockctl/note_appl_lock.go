@@ -16,13 +16,13 @@ func (a *app) noteCommand() *cobra.Command {
 	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "note OBJECT TEXT --operator O [--fence N]",
-		Short: "Note why an operator holds an object",
-		Long: `Notes on the operator's lock why it lasts, for whoever asks: list and inquire show it, and so does
-the get that is refused. The note lasts as long as the lock, through renewals; the next one begins without.
-An empty TEXT takes it back. With --fence only this very grant is noted on.
+		Short: "Write on a lock why it is held",
+		Long: `Writes on the operator's lock why it lasts. list, inquire and a refused get show the note. It lasts as long
+as the lock, through renewals; the next lock begins without. An empty TEXT removes it. With --fence only
+this grant gets the note.
 
-Prints NOTED with the note (exit code 0), HELD with the holder when somebody else, or another grant
-than --fence, holds the object, or FREE when nobody does (exit code 1).`,
+Prints NOTED with the note (exit code 0), HELD with the holder if somebody else, or another grant than
+--fence, holds the object, or FREE if nobody does (exit code 1).`,
 		Example: `  applockctl note customer:42 "waits for documents until Friday" --operator jdoe
   applockctl note customer:42 "" --operator jdoe`,
 		Args:                  objectAndText,
@@ -35,7 +35,7 @@ than --fence, holds the object, or FREE when nobody does (exit code 1).`,
 	}
 	a.operatorFlag(command, &key.Operator, "who holds the object")
 	offers(command, "operator", a.completeHolder)
-	command.Flags().Var(&fence, "fence", "note it on this grant only; without it on whichever the operator has")
+	command.Flags().Var(&fence, "fence", "note only this grant; by default any of the operator")
 	return command
 }
 

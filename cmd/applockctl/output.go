@@ -45,9 +45,9 @@ func (a *app) addOutputFlags(root *cobra.Command) {
 	a.output = formatTable
 	flags := root.PersistentFlags()
 	flags.Var(&a.output, "output", "how results are printed: table or json")
-	flags.BoolVar(&a.wide, "wide", false, "show all columns of a table, and nothing shortened")
+	flags.BoolVar(&a.wide, "wide", false, "show all columns of a table, at full length")
 	flags.BoolVar(&a.utc, "utc", false, "show the times of a table in UTC, not in local time")
-	flags.BoolVar(&a.quiet, "quiet", false, "print no answer yes, and no remarks")
+	flags.BoolVar(&a.quiet, "quiet", false, "print nothing on success, and no remarks")
 	complete(root, "output", string(formatTable), string(formatJSON))
 }
 

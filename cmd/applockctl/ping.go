@@ -38,12 +38,12 @@ func (a *app) pingCommand() *cobra.Command {
 	var wait duration
 	command := &cobra.Command{
 		Use:   "ping [--wait 30s]",
-		Short: "Ask the database whether it answers",
+		Short: "Check that the database answers",
 		Long: `Connects, and prints the product, its version, and the version of applock's contract that is installed
-there, 0 for none (exit code 0). With --wait it tries again until the database answers, for at most so long:
-for what starts together with its database. --timeout is for each attempt.
+there, 0 for none (exit code 0). With --wait it tries again until the database answers, for at most that
+time: for services that start together with their database. --timeout is for each attempt.
 
-Exit code 4, and the reason of the last attempt, when nobody answers.`,
+Exit code 4 and the reason of the last attempt, if the database does not answer.`,
 		Example: `  applockctl ping
   applockctl ping --wait 30s && applockctl migrate up`,
 		Args:                  noArguments,

@@ -16,12 +16,11 @@ func (a *app) purgeHistoryCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "purge-history [--older-than 400d] [--batch 1000]",
 		Short: "Remove old events of the history",
-		Long: `Removes old events of the history, oldest first, and prints how many. It needs the right of an
-administrator. What tells of a purge (PURGED, HISTORY_PURGED) stays for 400 days in any case.
+		Long: `Removes old events of the history, oldest first, and prints their number. It needs the role administrator.
+Events of purges (PURGED, HISTORY_PURGED) stay for at least 400 days.
 
-Events are removed in batches, each a transaction and final by itself, and each an event that tells its
-number: after an error or Ctrl-C the next purge goes on from there. --timeout is for each batch. A
-terminal sees the progress.`,
+Events are removed in batches. Each batch is a transaction and an event with its number: after an error or
+Ctrl-C the next purge continues. --timeout is for each batch. A terminal shows the progress.`,
 		Example: `  applockctl purge-history
   applockctl purge-history --older-than 3650d`,
 		Args:                  noArguments,

@@ -24,12 +24,12 @@ func (a *app) purgeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "purge [--older-than 30d] [--batch 50]",
 		Short: "Remove the rows of objects that have been free for long",
-		Long: `Removes the rows of objects that have been free for long, and prints how many. No live lock is ever
-touched, nor is the history: that is for purge-history. Meant for cron; any number may run at once.
+		Long: `Removes the rows of objects that have been free for long, and prints their number. It never touches a live
+lock or the history (see purge-history). It is meant for cron; several may run at once.
 
-Rows are removed in batches, each a transaction and final by itself: after an error or Ctrl-C the
-next purge goes on from there. Small batches let gets go on beside them; where nobody gets locks, a
-greater --batch is faster. --timeout is for each batch. A terminal sees the progress.`,
+Rows are removed in batches. Each batch is a transaction: after an error or Ctrl-C the next purge continues.
+Small batches keep concurrent gets fast; if nobody gets locks, a greater --batch is faster. --timeout is for
+each batch. A terminal shows the progress.`,
 		Example: `  applockctl purge
   applockctl purge --older-than 1d12h --batch 5000`,
 		Args:                  noArguments,

@@ -18,22 +18,22 @@ func (a *app) releaseCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "release OBJECT... | --all [--type T] [--dry-run] --operator O [--fence N] [--by O --reason R]",
 		Short: "Release the lock on objects",
-		Long: `Ends the operator's lock on an object. With --fence only this very grant is ended, which a program
-should always ask for: after expiry and take-over the same operator name may hold another one.
+		Long: `Ends the operator's lock on an object. With --fence only this grant is ended. A program should always give
+the fence: after an expiry the same operator name may have another grant.
 
-Prints RELEASED or FREE, which means that nobody held the object (exit code 0), or HELD with the
-holder when somebody else, or another grant than --fence, holds it (exit code 1). Of several objects each
-has its line, in order, and the exit code is the worst of theirs.
+Prints RELEASED, or FREE if nobody held the object (exit code 0); or HELD with the holder if somebody else,
+or another grant than --fence, holds it (exit code 1). Several objects have one line each, in order, and
+the exit code is the worst of theirs.
 
-With --all it releases all that the operator holds, or all of a --type, in the order of the objects; --by
-and --reason are mandatory. One that another transaction is changing is BUSY, and left as it is (exit
-code 1). It works in pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C
-the same command goes on. --dry-run only prints what would be done.
+With --all it releases all locks of the operator, or those of a --type, in the order of the objects; --by
+and --reason are required. A lock that another transaction is changing is BUSY, and stays (exit code 1). It
+works in pages of 1000. Each page is a transaction, and --timeout is for each: after an error or Ctrl-C the
+same command continues. --dry-run only prints.
 
-Without --by it is the operator's own release. With --by, who is not the operator, or with a reason the
-history keeps the release, and the operator is told. $APPLOCK_OPERATOR stands for --by.
+Without --by it is the operator's own release. With another person as --by, or with a reason, the history
+keeps the release, and the operator finds it in the inbox. $APPLOCK_OPERATOR is the default of --by.
 
-The operator is the one of the get: "$(hostname):$$" is the same in all commands of one script.`,
+Use the operator of the get: "$(hostname):$$" is the same in all commands of one script.`,
 		Example: `  applockctl release customer:42 --operator jdoe
   applockctl release job:nightly --operator "$(hostname):$$" --fence 1795785256123456
   applockctl release customer:42 --operator jdoe --by mlee --reason "ill until Friday"
@@ -50,7 +50,7 @@ The operator is the one of the get: "$(hostname):$$" is the same in all commands
 	}
 	a.operatorFlag(command, &operator, "who holds the object")
 	offers(command, "operator", a.completeHolder)
-	command.Flags().Var(&fence, "fence", "release this grant only; without it whichever the operator has")
+	command.Flags().Var(&fence, "fence", "release only this grant; by default any of the operator")
 	a.actorFlags(command, &by, &reason)
 	flags.add(command, &by, &reason)
 	command.MarkFlagsMutuallyExclusive("all", "fence")
@@ -59,7 +59,7 @@ The operator is the one of the get: "$(hostname):$$" is the same in all commands
 
 // actorFlags are for what the history keeps.
 func (a *app) actorFlags(command *cobra.Command, by, reason *string) {
-	command.Flags().StringVar(by, "by", a.getenv(operatorVariable), "who does it, for the history; without it $"+operatorVariable)
+	command.Flags().StringVar(by, "by", a.getenv(operatorVariable), "who does it, for the history; default $"+operatorVariable)
 	command.Flags().StringVar(reason, "reason", "", "why, for the history")
 	offers(command, "by", a.completeOperator)
 }

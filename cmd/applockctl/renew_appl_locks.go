@@ -19,12 +19,12 @@ func (a *app) renewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "renew OBJECT --operator O --fence N [--ttl 7d]",
 		Short: "Renew a grant, and never take a lock that has expired",
-		Long: `Moves the end of exactly this grant: the heartbeat of a job. Unlike get it never takes a lock. A grant
-that has expired has ended, also when nobody else has come meanwhile. Without --ttl it lasts as long from
-now on as when it was got or renewed; it never ends sooner than it did.
+		Long: `Extends exactly this grant: the heartbeat of a job. Unlike get it never takes a lock. A grant that has
+expired has ended, even if nobody else has the object. Without --ttl it lasts as long from now on as it was
+last set. It never ends sooner than before.
 
-Prints RENEWED with the new end (exit code 0), HELD with the holder when somebody else, or another grant,
-has the object, or FREE when nobody has it (exit code 1): then stop the work.`,
+Prints RENEWED with the new end (exit code 0); HELD with the holder if somebody else, or another grant, has
+the object, or FREE if nobody has it (exit code 1): then stop the work.`,
 		Example:               `  applockctl renew job:nightly --operator "$(hostname):$$" --fence 1795785256123456 --ttl 90s`,
 		Args:                  oneObject,
 		ValidArgsFunction:     a.completeObjects,

@@ -54,34 +54,30 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.finish(command, err)
 }
 
-const longHelp = `applockctl tells who works on what, since when and until when: it gets, releases, inquires,
-transfers, takes and lists application locks that a database keeps, purges old rows, and installs the
-table and the procedures.
+const longHelp = `applockctl shows who works on what, since when and until when. It gets, releases, transfers, takes and lists
+application locks that a database keeps. It also installs the tables and procedures, and purges old rows.
 
 An object is written TYPE:ID, such as customer:42. Durations are written 7d, 36h, 90s or 1d12h.
 
-The database is named by --dsn, else by the environment variable APPLOCK_DSN, else by the first line of
-the file that APPLOCK_DSN_FILE names. There is no other default; only the demo needs none:
+--dsn names the database; without it the environment variable APPLOCK_DSN, or the first line of the file
+that APPLOCK_DSN_FILE names. There is no default, but the demo needs no database:
   sqlite:PATH                                  a file, which "migrate up" creates
   postgres://USER:PASSWORD@HOST:PORT/DATABASE  PostgreSQL
   mysql://USER:PASSWORD@HOST:PORT/DATABASE     MySQL or MariaDB; or USER:PASSWORD@tcp(HOST:PORT)/DATABASE
   db2://USER:PASSWORD@HOST:PORT/DATABASE       Db2, in a program built by "make build-db2"
-"applockctl migrate up" comes first. Command lines can be seen by other users of the host: keep a password in
-APPLOCK_DSN, or in the file of APPLOCK_DSN_FILE, which nobody else may read; for PostgreSQL ~/.pgpass and
-PGPASSFILE do, too; the files of MySQL's client are not read.
+Run "applockctl migrate up" first. Other users of the host can see command lines: keep a password in
+APPLOCK_DSN, or in the file of APPLOCK_DSN_FILE, which only you may read. PostgreSQL's ~/.pgpass and
+PGPASSFILE work too; the files of MySQL's client do not.
 
-APPLOCK_OPERATOR and APPLOCK_DEPARTMENT stand for --operator and --department of a command that asks who you
-are.
+APPLOCK_OPERATOR and APPLOCK_DEPARTMENT are the defaults of --operator and --department.
 
-On PostgreSQL and Db2 the table and the procedures are in the schema applock unless --schema names
-another one.
-MySQL and MariaDB take schema and database for the same: there they are in the database of the DSN, or
-in the one that --schema names.
+On PostgreSQL and Db2 the tables and procedures are in the schema applock, or in that of --schema. On MySQL
+and MariaDB they are in the database of the DSN, or in that of --schema.
 
-Results go to stdout, everything else to stderr. A table has the times of this host's zone and fits into the
-terminal: --utc and --wide change that. JSON always has everything, in UTC. With --quiet, for cron, the
-answer yes is the exit code alone; refusals, errors and what a list finds are still printed. A "run" exits
-with the code of its command. Exit codes:
+Results go to stdout, everything else to stderr. A table shows times in this host's time zone and fits the
+terminal; --utc and --wide change that. JSON always has everything, in UTC. --quiet is for cron: success
+prints nothing, while refusals, errors and lists are still printed. "run" exits with the code of its
+command. Exit codes:
   0  yes
   1  no: somebody else holds the object, or nobody does
   2  the command line is wrong
@@ -89,12 +85,12 @@ with the code of its command. Exit codes:
   4  any other error
   5  "run": the command was ended, because --max-hold was over or the lock was lost
   75  somebody else holds the object of "run"
-  130  interrupted, as by Ctrl-C`
+  130  interrupted, for example by Ctrl-C`
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   program,
-		Short: "Application locks that a database keeps",
+		Short: "Application locks in your database",
 		Long:  longHelp,
 		Example: `  applockctl demo
   export APPLOCK_DSN=sqlite:applock.db
@@ -185,7 +181,7 @@ func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 func (a *app) addGlobalFlags(root *cobra.Command) {
 	a.timeout = duration(defaultTimeout)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.dsn, "dsn", "", "the database; without it $"+dsnVariable+", else the one in the file $"+dsnFileVariable)
+	flags.StringVar(&a.dsn, "dsn", "", "the database; default $"+dsnVariable+", else the one in the file $"+dsnFileVariable)
 	flags.StringVar(&a.schema, "schema", "", "the schema (on MySQL the database) of the table and the procedures")
 	flags.Var(&a.timeout, "timeout", "how long connecting and one call to the database may take")
 	a.dsnFlag = flags.Lookup("dsn")
@@ -252,7 +248,7 @@ const (
 // operatorFlag makes the mandatory flag --operator, which the environment may stand for.
 func (a *app) operatorFlag(command *cobra.Command, operator *string, usage string) {
 	fromEnvironment := a.getenv(operatorVariable)
-	command.Flags().StringVar(operator, "operator", fromEnvironment, usage+"; without it $"+operatorVariable)
+	command.Flags().StringVar(operator, "operator", fromEnvironment, usage+"; default $"+operatorVariable)
 	if fromEnvironment == "" {
 		require(command, "operator")
 	}

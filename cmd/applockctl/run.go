@@ -40,7 +40,7 @@ type job struct {
 	atLeast time.Duration
 	// grace is how long a command may go on after SIGTERM.
 	grace time.Duration
-	// conflictCode is the exit code where somebody else holds the object.
+	// conflictCode is the exit code if somebody else holds the object.
 	conflictCode int
 	skipIfHeld   bool
 }
@@ -57,24 +57,24 @@ func (a *app) runCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run OBJECT [--wait 30s] [--at-least 14m] [--max-hold 2h] -- COMMAND [ARG]",
 		Short: "Run a command while holding an object",
-		Long: `Gets the lock on an object, runs a command, and releases the lock when the command ends: on one node
-only and never twice at a time, however many start it. The lock is renewed while the command runs, and ends
---ttl after a crash. Each run has an operator of its own, so that two never share a lock: host, process and a
-random word, or what --operator says and a random word.
+		Long: `Gets the lock on an object, runs a command, and releases the lock when the command ends. So the command runs
+on one node only and never twice at a time, however many nodes start it. The lock is renewed while the
+command runs, and ends --ttl after a crash. Each run has an operator of its own: host, process and a random
+word, or --operator and a random word.
 
-The command has ` + objectVariable + `, ` + operatorVariable + `, ` + departmentVariable + ` and ` + fenceVariable + ` in its
-environment: a write is safe even against a predecessor that was paused if it asserts the fence. Signals
-are passed on to the command and what it has started.
+The command's environment has ` + objectVariable + `, ` + operatorVariable + `, ` + departmentVariable + ` and ` + fenceVariable + `. A
+write that asserts the fence is safe even against a paused predecessor. Signals are passed on to the command
+and the processes that it has started.
 
-The command never outlives its lock. It gets SIGTERM, and --grace later SIGKILL, so early that it has ended
-when --max-hold is over, or when the lock ends because it cannot be renewed. If somebody else ends the lock,
-the command gets SIGKILL at once. If this program is killed, Linux kills the command, too; what the command
-has started goes on, and the fence protects from that.
+The command never outlives its lock. It gets SIGTERM, and --grace later SIGKILL, early enough to end before
+--max-hold is over or the lock ends because it cannot be renewed. If somebody else ends the lock, the command
+gets SIGKILL at once. If this program is killed, Linux kills the command, too; processes that the command
+has started go on, and the fence keeps their writes out.
 
---at-least keeps the lock after a quick end, so that a node whose clock is late does not run the same again.
+--at-least keeps the lock after a quick end, so that a node with a late clock does not run the same again.
 The lock then ends when that time is over, or when its last --ttl is if that is later.
 
-Exit codes: that of the command, 128 and the number of the signal that has ended it, or
+Exit codes: that of the command, 128 plus the number of the signal that ended it, or
   2    the command line is wrong
   3    the outcome of getting the lock is unknown: nothing was run, and the lock ends after --ttl
   4    the database could not be asked, or another error: nothing was run
@@ -96,15 +96,15 @@ Exit codes: that of the command, 128 and the number of the signal that has ended
 		}),
 	}
 	flags := command.Flags()
-	flags.StringVar(&j.request.Owner.Operator, "operator", anyOperator, "what the operator of this run begins with; auto is host and process")
-	flags.StringVar(&j.request.Owner.Department, "department", a.getenv(departmentVariable), "where the operator works; without it $"+departmentVariable)
+	flags.StringVar(&j.request.Owner.Operator, "operator", anyOperator, "the beginning of this run's operator; auto is host and process")
+	flags.StringVar(&j.request.Owner.Department, "department", a.getenv(departmentVariable), "where the operator works; default $"+departmentVariable)
 	flags.Var(&ttl, "ttl", "how long the lock outlives a crash")
-	flags.Var(&wait, "wait", "how long to wait for whoever holds the object")
+	flags.Var(&wait, "wait", "how long to wait for the holder")
 	flags.Var(&atLeast, "at-least", "how long the object stays locked, also when the command ends earlier")
 	flags.Var(&maxHold, "max-hold", "how long the command may run, from SIGTERM to SIGKILL included")
-	flags.Var(&grace, "grace", "how long the command may go on after SIGTERM; without it 10s, but at most a third of --ttl and --max-hold")
-	flags.IntVar(&j.conflictCode, "conflict-exit-code", exitConflict, "the exit code where somebody else holds the object")
-	flags.BoolVar(&j.skipIfHeld, "skip-if-held", false, "exit with 0 and say nothing where somebody else holds the object")
+	flags.Var(&grace, "grace", "how long the command may go on after SIGTERM; by default 10s, at most a third of --ttl and --max-hold")
+	flags.IntVar(&j.conflictCode, "conflict-exit-code", exitConflict, "the exit code if somebody else holds the object")
+	flags.BoolVar(&j.skipIfHeld, "skip-if-held", false, "exit with 0 and print nothing if somebody else holds the object")
 	command.MarkFlagsMutuallyExclusive("conflict-exit-code", "skip-if-held")
 	return command
 }

@@ -34,15 +34,15 @@ func (a *app) seeCommand() *cobra.Command {
 	var leave bool
 	command := &cobra.Command{
 		Use:   "see OBJECT --operator O [--state editing | --leave] [--client C]",
-		Short: "Say that an operator looks at an object, and see who else is there",
-		Long: `Says that an operator looks at an object, and lists who else is there: who holds it (HOLDER), also where that
-is the operator, and each other operator that looks at it (VIEWER), who looks longest first. An empty list
-means that the object is free and nobody else looks: exit code 0. It locks nothing.
+		Short: "Record that an operator looks at an object, and show who else is there",
+		Long: `Records that an operator looks at an object, and lists who else is there: its holder (HOLDER), also if it is
+the operator, who asks for it (ASKER), and each other operator that looks at it (VIEWER), longest first. An
+empty list means that the object is free and nobody else looks (exit code 0). It locks nothing.
 
-The operator is listed for 45s, or --ttl: a support tool calls it every 15s while it shows the object, and
-with --leave when it does so no more. Each browser tab or program has a name of its own, --client.
+The operator is listed for 45s, or --ttl. A support tool calls it every 15s while it shows the object, and
+with --leave when it stops. Each browser tab or program has a name of its own, --client.
 
-Where the policy of the type has no presence, nothing is recorded, and only the holder is listed.`,
+If the type's policy has no presence, nothing is recorded, and no viewer is listed.`,
 		Example: `  applockctl see customer:42 --operator jdoe
   applockctl see customer:42 --operator jdoe --state editing --client tab-7 --output json
   applockctl see customer:42 --operator jdoe --client tab-7 --leave`,
@@ -59,7 +59,7 @@ Where the policy of the type has no presence, nothing is recorded, and only the 
 	}
 	a.operatorFlag(command, &request.Owner.Operator, "who looks at the object")
 	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; without it $"+departmentVariable)
+		"where the operator works; default $"+departmentVariable)
 	command.Flags().StringVar(&request.Client, "client", program, "the browser tab or program, by a name that no other one has")
 	command.Flags().Var((*presenceState)(&request.State), "state", "what the operator does there: viewing, editing or idle")
 	command.Flags().BoolVar(&leave, "leave", false, "the operator does not look any more")

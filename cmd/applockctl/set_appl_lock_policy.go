@@ -17,10 +17,10 @@ import (
 func (a *app) policyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "policy set|drop|list",
-		Short: "Lay down how long locks on objects of a type last",
-		Long: `Lays down for objects of a type how long a lock lasts, at first and at most, whether who takes it from
-another must say why, and what the history is told. It holds from the next call on, also for programs that
-know nothing of it: a time that is too long is cut, and the answer says when the lock ends.`,
+		Short: "Set rules for the locks of a type",
+		Long: `Sets rules for the objects of a type: how long a lock lasts by default and at most, whether a take needs a
+reason, and what the history keeps. They hold from the next call on, also for programs that know nothing of
+them: a ttl that is too long is cut, and the answer says when the lock ends.`,
 		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee
   applockctl policy list`,
 		DisableFlagsInUseLine: true,
@@ -35,21 +35,19 @@ func (a *app) policySetCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "set TYPE [--default-ttl 1h] [--longest-ttl 8h] [--history all] --by O [--reason R]",
 		Short: "Set the policy of a type",
-		Long: `Sets the policy of a type. It is whole: what is not given is none of it, whatever there was before. A lock
-that is there already keeps its end until it is renewed or transferred.
+		Long: `Sets the policy of a type. It replaces the former policy as a whole: an option that is not given has its
+default. An existing lock keeps its end until it is renewed or transferred.
 
-With --history all the history is told each get, renewal, refusal and release of such a lock, too: a row for
-each, and a program renews its lock many times an hour. A lock that is held is told of from its holder's
-next get on.
+With --history all the history also keeps each get, renewal, refusal and release: one row each, and a
+program renews its lock many times an hour. A held lock is included from its holder's next get on.
 
 With --without-presence "applockctl see" and support tools neither record nor show who looks at an object of
-the type. With --yield-after who asks for a lock gets it when the holder has been shown the request and has
-not answered for so long; a lock that lasts less than an hour, as programs have, is never given so.
+the type. With --yield-after an asker gets the lock when the holder has been shown the request and has not
+answered for that time. A lock of less than an hour, as programs have, never yields.
 
-The history keeps who has set it, what it says, and the reason: see "applockctl history". It needs the right
-of an administrator.
+The history keeps who set it, its rules, and the reason. It needs the role administrator.
 
-Prints SET and what holds now (exit code 0).`,
+Prints SET and the policy (exit code 0).`,
 		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee --reason "office hours"
   applockctl policy set invoice --take-without-reason --by mlee
   applockctl policy set ledger --history all --by mlee
@@ -64,10 +62,10 @@ Prints SET and what holds now (exit code 0).`,
 			return a.setPolicy(ctx, request)
 		}),
 	}
-	command.Flags().Var(&defaultTTL, "default-ttl", "how long a new lock lasts for which no time is given (7d)")
-	command.Flags().Var(&longestTTL, "longest-ttl", "how long a lock lasts at most (3650d)")
-	command.Flags().BoolVar(&request.Policy.TakeWithoutReason, "take-without-reason", false, "who takes a lock from another need not say why")
-	command.Flags().Var((*historyLevel)(&request.Policy.HistoryLevel), "history", "what the history is told: changes, or all")
+	command.Flags().Var(&defaultTTL, "default-ttl", "the ttl of a new lock without one (7d)")
+	command.Flags().Var(&longestTTL, "longest-ttl", "the longest ttl (3650d)")
+	command.Flags().BoolVar(&request.Policy.TakeWithoutReason, "take-without-reason", false, "a take needs no reason")
+	command.Flags().Var((*historyLevel)(&request.Policy.HistoryLevel), "history", "what the history keeps: changes, or all")
 	command.Flags().BoolVar(&request.Policy.WithoutPresence, "without-presence", false, "do not record or show who looks at an object")
 	command.Flags().Var(&yieldAfter, "yield-after", "how long a holder may leave a request unanswered, at least 60s (for ever)")
 	complete(command, "history", "all", "changes")

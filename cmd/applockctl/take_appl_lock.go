@@ -25,15 +25,14 @@ func (a *app) takeCommand() *cobra.Command {
 	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "take OBJECT --operator O --reason R [--department D] [--fence N] [--ttl 7d]",
-		Short: "Take an object from whoever holds it, for a reason",
-		Long: `Ends the lock of whoever holds the object and begins one of the operator, with a greater fence: the former
-holder can neither renew nor release any more. It is for emergencies, and a right of its own. The history
-keeps the reason, and the former holder reads it: see "applockctl history" and "applockctl inbox". With
---fence only this very grant is taken, such as the one that "inquire" has shown. Without --ttl the lock lasts
-as long from now on as the one that ends did when it was got or renewed.
+		Short: "Take an object from its holder, with a reason",
+		Long: `Takes the object from its holder for the operator, with a greater fence: the former holder can no longer
+renew or release. It is for emergencies, and needs the role supervisor. The history keeps the reason, and
+the former holder finds it in its inbox. With --fence only this grant is taken, such as the one that
+"inquire" has shown. Without --ttl the lock lasts as long from now on as the former one was last set.
 
-Prints TAKEN with the fence and the end of the new lock (exit code 0), HELD with the holder when another
-grant than --fence holds the object, or FREE when nobody does, which "get" is for (exit code 1).`,
+Prints TAKEN with the fence and the end of the new lock (exit code 0); HELD with the holder if another grant
+than --fence holds the object, or FREE if nobody does: then "get" it (exit code 1).`,
 		Example: `  applockctl take customer:42 --operator mlee --reason "the customer is on the telephone"
   applockctl take customer:42 --operator mlee --reason "jdoe has gone home" --fence 1795785256123456 --ttl 2h`,
 		Args:                  oneObject,
@@ -46,9 +45,9 @@ grant than --fence holds the object, or FREE when nobody does, which "get" is fo
 	}
 	a.operatorFlag(command, &request.Owner.Operator, "who takes it")
 	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
-		"where that operator works; without it $"+departmentVariable)
+		"where that operator works; default $"+departmentVariable)
 	command.Flags().StringVar(&request.Reason, "reason", "", "why, for the history and the former holder; a policy may do without")
-	command.Flags().Var(&fence, "fence", "take this grant only; without it whichever there is")
+	command.Flags().Var(&fence, "fence", "take only this grant; by default any")
 	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
 	return command
 }

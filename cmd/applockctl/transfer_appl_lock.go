@@ -23,20 +23,19 @@ func (a *app) transferCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "transfer OBJECT... | --all [--type T] [--dry-run] --from O --to O [--to-department D] [--ttl 7d] --by O [--reason R]",
 		Short: "Hand objects from one operator to another",
-		Long: `Ends the lock of one operator and begins one of another, with a greater fence: the former holder
-can neither renew nor release any more. Without --ttl it lasts as long from now on as the lock that ends
-did when it was got or renewed.
+		Long: `Ends the lock of one operator and begins one of another, with a greater fence: the former holder can no
+longer renew or release. Without --ttl it lasts as long from now on as the former lock was last set.
 
-The history keeps who has done it (--by, or $APPLOCK_OPERATOR), and the reason: see "applockctl history".
+The history keeps who did it (--by, or $APPLOCK_OPERATOR), and the reason.
 
-Prints TRANSFERRED with the fence and the end of the new lock (exit code 0), HELD with the holder
-when somebody else than --from holds the object, or FREE when nobody does (exit code 1). Of several objects
-each has its line, in order, and the exit code is the worst of theirs.
+Prints TRANSFERRED with the fence and the end of the new lock (exit code 0); HELD with the holder if
+somebody else than --from holds the object, or FREE if nobody does (exit code 1). Several objects have one
+line each, in order, and the exit code is the worst of theirs.
 
-With --all it hands over all that --from holds, or all of a --type, in the order of the objects; the reason
-is mandatory. One that another transaction is changing is BUSY, and left as it is (exit code 1). It works in
-pages of 1000, each a transaction, and --timeout is for each: after an error or Ctrl-C the same command goes
-on, since what is done is not --from's any more. --dry-run only prints what would be done.`,
+With --all it hands over all locks of --from, or those of a --type, in the order of the objects; the reason
+is required. A lock that another transaction is changing is BUSY, and stays (exit code 1). It works in pages
+of 1000. Each page is a transaction, and --timeout is for each: after an error or Ctrl-C the same command
+continues. --dry-run only prints.`,
 		Example: `  applockctl transfer customer:42 --from jdoe --to asmith --to-department service --by jdoe
   applockctl transfer customer:42 --from jdoe --to asmith --ttl 2d --by mlee --reason "jdoe is ill"
   applockctl transfer --all --from jdoe --to asmith --by mlee --reason "jdoe has left" --dry-run`,

@@ -42,23 +42,22 @@ func (a *app) verifyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify [--older-than 60d] [--held-longer-than 10m] [--look-only]",
 		Short: "Check a live installation from end to end",
-		Long: `Looks at everything that has to be right before programs can rely on the locks, and prints a line each: OK,
-NOTE for what is good to know, or FAILED with the command that mends it. Exit code 0 if nothing has FAILED,
-else 1. Run it as the account that migrates; what another one may not see is a NOTE.
+		Long: `Checks everything that programs rely on, and prints one line for each check: OK, NOTE for what is good to
+know, or FAILED with the command that mends it. The exit code is 1 if something has FAILED. Run it as the
+account that migrates; what another account may not see is a NOTE.
 
-Compared are the steps, tables, indexes, procedures with their texts, the accounts that they run as, which
-must be no superuser and none that writes on a server that is read only, rights that nobody should have,
-and the grants of each role. Then it looks whether the server is a replica or read only, whether a pooler
-or a cluster is in between, at the clocks (which no lock depends on), and among the first 10,000 rows for
-those of objects that have been free for longer than --older-than. It names the session, the prepared
-transaction or the replication slot that has kept the server from removing old versions of rows for longer
-than --held-longer-than, or for 10,000 transactions where the server does not tell the time.
+It compares steps, tables, indexes, the text of procedures, the accounts that they run as (no superuser, and
+none that can write on a read-only server), rights that nobody should have, and the grants of each role. It
+checks whether the server is a replica or read-only, whether a pooler or a cluster is in between, the clocks
+(which no lock depends on), and the first 10,000 rows for objects that have been free for longer than
+--older-than. It names the session, prepared transaction or replication slot that has kept the server from
+removing old row versions for longer than --held-longer-than, or for 10,000 transactions if the server does
+not say how long.
 
-At the end it plays on the database, unless that takes no changes: the scenarios that this project's tests
-play on every product, each up to where it needs a clock that can be turned, without what would meet other
-people's locks; and the end of a lock of one second. It plays with objects of random types that begin with
-verify_, and deletes their rows, also after Ctrl-C. It changes nothing else. Not all of it is there on
-Db2. With --look-only it plays nothing, and changes nothing at all: for a look every few minutes.`,
+At the end it plays the scenarios of this project's tests on the database, with objects of random types
+that begin with verify_, and lets a lock of one second expire. It deletes these rows, also after Ctrl-C, and
+changes nothing else. On a read-only server it does not play. Db2 has only a part of the checks. With
+--look-only it does not play and changes nothing: for a check every few minutes.`,
 		Example: `  applockctl verify
   applockctl verify --output json
   applockctl --quiet verify --look-only --older-than 90d || echo "look at the locks"`,
@@ -69,8 +68,8 @@ Db2. With --look-only it plays nothing, and changes nothing at all: for a look e
 			return a.verify(ctx, &verifier{stale: time.Duration(stale), held: time.Duration(held), looksOnly: looksOnly})
 		}),
 	}
-	command.Flags().Var(&stale, "older-than", "after how long the row of a free object should have been purged")
-	command.Flags().Var(&held, "held-longer-than", "for how long a session may hold a snapshot")
+	command.Flags().Var(&stale, "older-than", "the age at which the row of a free object should have been purged")
+	command.Flags().Var(&held, "held-longer-than", "how long a session may hold a snapshot")
 	command.Flags().BoolVar(&looksOnly, "look-only", false, "play nothing on the database")
 	return command
 }

@@ -24,7 +24,7 @@ func (a *app) watchCommand() *cobra.Command {
 	flags := watchFlags{look: look{order: byObject}, every: duration(2 * time.Second)}
 	command := &cobra.Command{
 		Use:   "watch [--type T] [--operator O] [--department D] [--every 2s] [--by O]",
-		Short: "Show the live locks and who waits, as they come and go",
+		Short: "Watch live locks and waiters",
 		Long: `Shows the live locks, with how many wait for each and how long the first has. It looks again every two
 seconds. The selected line stays with its lock. The keys:
 
@@ -65,7 +65,7 @@ one for each change between two looks.`,
 	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds")
 	command.Flags().Var(&flags.look.order, "sort", "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)")
 	command.Flags().Var(&flags.every, "every", "how long to wait between two looks")
-	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are, for the history; without it $"+operatorVariable)
+	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are, for the history; default $"+operatorVariable)
 	complete(command, "sort", orders()...)
 	offers(command, "operator", a.completeOperator)
 	offers(command, "by", a.completeOperator)

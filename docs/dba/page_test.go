@@ -1,4 +1,4 @@
-// Package dba_test runs the commands of docs/dba.md.
+// Package dba_test runs the commands of docs/dba.md and docs/watching.md.
 package dba_test
 
 import (
@@ -54,13 +54,18 @@ func build(t *testing.T) string {
 	return folder
 }
 
+// page returns both pages.
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../dba.md")
-	if err != nil {
-		t.Fatal(err)
+	var both strings.Builder
+	for _, name := range []string{"../dba.md", "../watching.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both.Write(text)
 	}
-	return string(text)
+	return both.String()
 }
 
 // path is the PATH that finds these programs first.
@@ -386,7 +391,7 @@ func TestInstallByTheMigratorAndByHand(t *testing.T) {
 			s.must(t, lines, environment...)
 		}
 		s.must(t, install[1], environment...)
-		for _, title := range []string{"Check", "Upgrade"} {
+		for _, title := range []string{"Check", "Verify", "Upgrade"} {
 			for _, lines := range s.blocks(t, title) {
 				s.must(t, lines, environment...)
 			}

@@ -6,7 +6,7 @@ import (
 )
 
 // This file lists the operations of the contract and says what an operation is made of. Its parameters and answers are in the
-// file of its name. The tables in procedures/README.md are made from them, and each dialect's catalogue is compared with them.
+// file of its name. The tables in docs/reference.md are made from them, and each dialect's catalogue is compared with them.
 
 // Direction tells which way a parameter goes.
 type Direction string

@@ -9,11 +9,11 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: the reference in procedures/README.md is the contract. Method: render it and compare;
+// Goal: docs/reference.md is the contract. Method: render it and compare;
 // APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites it.
 func TestReferenceEqualsContract(t *testing.T) {
 	t.Parallel()
-	const file, marker = "../../procedures/README.md", "do not edit below -->\n"
+	const file, marker = "../../docs/reference.md", "do not edit below -->\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestReferenceEqualsContract(t *testing.T) {
 		got = want
 	}
 	if got != want {
-		t.Errorf("the reference in %s differs from the contract: run `make golden`", file)
+		t.Errorf("%s differs from the contract: run `make golden`", file)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestReadmeJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindStringSubmatch(readme.Under(string(page), "With Db2"))
+	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindStringSubmatch(readme.Under(string(page), "On Db2"))
 	if block == nil {
 		t.Fatal("procedures/README.md has no statement for Db2")
 	}

@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/testing/readme"
 )
 
-// Goal: procedures/README.md grants each routine to somebody, and to the right role. Method: compare the statements
+// Goal: docs/grants/db2.sql grants each routine to somebody, and to the right role. Method: compare the statements
 // with the contract.
 func TestReadmeGrantsEqualContract(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../procedures/README.md")
+	page, err := os.ReadFile("../../../docs/grants/db2.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	grants := readme.Under(string(page), "On Db2")
+	grants := string(page)
 	roles := map[string]string{
 		"transfer_appl_lock": "supervisor", "take_appl_lock": "supervisor", "transfer_appl_locks": "supervisor", "release_appl_locks": "supervisor",
 		"purge_appl_locks": "janitor", "purge_appl_lock_history": "administrator",
@@ -35,7 +34,7 @@ func TestReadmeGrantsEqualContract(t *testing.T) {
 		for _, name := range []string{operation.Name, operation.RowForm()} {
 			grant := "GRANT EXECUTE ON " + kind + " applock." + name + " TO ROLE applock_" + role + ";\n"
 			if !strings.Contains(grants, grant) {
-				t.Errorf("procedures/README.md lacks %s", grant)
+				t.Errorf("docs/grants/db2.sql lacks %s", grant)
 			}
 		}
 	}

@@ -30,21 +30,27 @@ const (
 	errorNoDefiner      = 1449
 )
 
-// proceduresReadme returns what procedures/README.md says about MySQL and MariaDB alone.
-func proceduresReadme(t *testing.T) string {
+func pageOf(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../procedures/README.md")
+	text, err := os.ReadFile("../../../" + path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readme.Under(string(text), "On MySQL and MariaDB")
+	return string(text)
+}
+
+// grantStatements returns what docs/grants gives to a role, and to the owner the page.
+func grantStatements(t *testing.T, role string) []string {
+	t.Helper()
+	grants := "```sql\n" + pageOf(t, "docs/grants/mysql.sql") + "```\n" + pageOf(t, "docs/grants.md")
+	return readme.Statements(grants, " TO 'applock_"+role+"'")
 }
 
 // Goal: what procedures/README.md shows is what happens. Method: the product's client runs its block, and
 // the answers are compared with the block behind it.
 func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
-	input, want := readme.Session(proceduresReadme(t))
+	input, want := readme.Session(readme.Under(pageOf(t, "procedures/README.md"), "On MySQL and MariaDB"))
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
@@ -59,14 +65,14 @@ func TestProceduresReadme(t *testing.T) {
 	})
 }
 
-// inDatabase puts the name of the test's database into statements of procedures/README.md.
+// inDatabase puts the name of the test's database into statements of a page.
 func inDatabase(t *testing.T, handle *sql.DB, statements string) string {
 	t.Helper()
 	database := value(t, handle, "SELECT DATABASE()") + "."
 	return strings.NewReplacer("applock.", database, "shop.", database).Replace(statements)
 }
 
-// account makes an account with the rights that procedures/README.md gives to roles, and returns how to connect
+// account makes an account with the rights that docs/grants gives to roles, and returns how to connect
 // as it. It is dropped when the test ends.
 func account(t *testing.T, handle *sql.DB, roles ...string) func(config *driver.Config) {
 	t.Helper()
@@ -79,12 +85,12 @@ func account(t *testing.T, handle *sql.DB, roles ...string) func(config *driver.
 	})
 	for _, role := range roles {
 		end := " TO 'applock_" + role + "'"
-		statements := readme.Statements(proceduresReadme(t), end)
+		statements := grantStatements(t, role)
 		for _, statement := range statements {
 			mustQuery(t, handle, inDatabase(t, handle, strings.TrimSuffix(statement, end)+" TO '"+name+"'"))
 		}
 		if len(statements) == 0 {
-			t.Fatalf("procedures/README.md has no grants for %s", role)
+			t.Fatalf("docs/grants has nothing for %s", role)
 		}
 	}
 	return func(config *driver.Config) { config.User, config.Passwd = name, password }
@@ -147,7 +153,7 @@ func statementsOn(t *testing.T, handle *sql.DB) []statement {
 	return all
 }
 
-// Goal: rights are per verb and need no privilege on the tables: each role may do what procedures/README.md gives it, in both
+// Goal: rights are per verb and need no privilege on the tables: each role may do what docs/grants.md gives it, in both
 // forms, and nothing else. Method: accounts with these grants run everything.
 func TestGrants(t *testing.T) {
 	t.Parallel()
@@ -217,7 +223,7 @@ func TestGrantsSurviveUpgrade(t *testing.T) {
 	})
 }
 
-// Goal: the account that migrates needs no rights but those in procedures/README.md, to install, to work and to
+// Goal: the account that migrates needs no rights but those in docs/grants.md, to install, to work and to
 // uninstall; and everything stops when it is dropped. Method: do all that as such an account.
 func TestOwnerNeedsFewRights(t *testing.T) {
 	t.Parallel()

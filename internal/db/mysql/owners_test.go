@@ -21,7 +21,7 @@ func nameOf(as func(config *driver.Config)) string {
 	return config.User
 }
 
-// plainOwner gives an installation to an account that has what procedures/README.md names, and returns how to connect as it.
+// plainOwner gives an installation to an account that has what docs/grants.md names, and returns how to connect as it.
 func plainOwner(t *testing.T, client *applock.Client, root *sql.DB) func(config *driver.Config) {
 	t.Helper()
 	as := account(t, root, "owner")

@@ -123,7 +123,7 @@ func TestScriptRunsInPsql(t *testing.T) {
 	}
 }
 
-// Goal: rights are per verb and need no privilege on the table: each role may do what procedures/README.md gives it, and
+// Goal: rights are per verb and need no privilege on the table: each role may do what docs/grants.md gives it, and
 // nothing else. Method: users with these grants.
 func TestGrants(t *testing.T) {
 	t.Parallel()
@@ -221,7 +221,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// roleWithGrants makes a role with the grants that procedures/README.md gives, and drops it at the end.
+// roleWithGrants makes a role with the grants that docs/grants/postgres.sql has, and drops it at the end.
 func roleWithGrants(t *testing.T, owner *pgxpool.Pool, role string) string {
 	t.Helper()
 	user := "applock_test_" + role + strings.TrimPrefix(owner.Config().ConnConfig.Database, "applock_test")

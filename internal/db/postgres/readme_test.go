@@ -11,20 +11,22 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// Goal: what procedures/README.md shows is what happens. Method: psql runs its block for PostgreSQL, and
-// the answers are compared with the block behind it.
+// Goal: what the pages show is what happens. Method: psql runs their blocks for PostgreSQL, and the answers are compared with the blocks
+// behind them.
 func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
-	text, err := os.ReadFile("../../../procedures/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	input, want := readme.Session(readme.Under(string(text), "On PostgreSQL"))
-	if got := runPsql(t, psql, dsn, input); got != want || want == "" {
-		t.Errorf("psql answers\n%s\nprocedures/README.md says\n%s", got, want)
+	for page, heading := range map[string]string{"procedures/README.md": "On PostgreSQL", "docs/postgres.md": "Each call once"} {
+		dsn := testdb.Postgres(t)
+		newPlace(t, dsn)
+		text, err := os.ReadFile("../../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, want := readme.Session(readme.Under(string(text), heading))
+		if got := runPsql(t, psql, dsn, input); got != want || want == "" {
+			t.Errorf("psql answers\n%s\n%s says\n%s", got, page, want)
+		}
 	}
 }
 

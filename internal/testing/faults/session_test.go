@@ -176,7 +176,7 @@ func (b *bare) call(ctx context.Context, o *operation) error {
 	}
 	defer func() { _ = conn.Close() }()
 	err = statement{conn, b.product}.call(ctx, o)
-	if err != nil && b.product != postgres { // what a procedure may have left open: procedures/README.md, On MySQL and MariaDB
+	if err != nil && b.product != postgres { // what a procedure may have left open: docs/mysql.md, Errors
 		_, ended := conn.ExecContext(ctx, "ROLLBACK")
 		giveUp(conn, ended)
 	}

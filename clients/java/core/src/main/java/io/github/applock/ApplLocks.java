@@ -696,7 +696,7 @@ public final class ApplLocks {
 
     /**
      * askAtOnce asks under autocommit. A procedure of MySQL's or MariaDB's that ends with an error may have left its transaction open, and
-     * the pool's next caller would go on in it: procedures/README.md, "On MySQL and MariaDB".
+     * the pool's next caller would go on in it: docs/mysql.md, "Errors".
      */
     private <T> List<T> askAtOnce(Connection own, Statements statements, Reader<T> reader) throws SQLException {
         try {

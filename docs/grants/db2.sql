@@ -1,0 +1,104 @@
+-- operator
+GRANT EXECUTE ON PROCEDURE applock.get_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.get_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.get_appl_lock_permit TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.release_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.release_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.release_appl_locks TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.inquire_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.inquire_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.note_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.note_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.assert_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.assert_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.serialize_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.serialize_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.renew_appl_locks TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.announce_appl_lock_waiter TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.announce_appl_lock_waiter_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.retract_appl_lock_waiter TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.retract_appl_lock_waiter_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.poll_appl_locks TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.inbox_appl_locks TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.see_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.ask_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.ask_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.answer_appl_lock TO ROLE applock_operator;
+GRANT EXECUTE ON PROCEDURE applock.answer_appl_lock_row TO ROLE applock_operator;
+GRANT EXECUTE ON FUNCTION applock.appl_lock_version TO ROLE applock_operator;
+GRANT SELECT ON applock.appl_lock_live TO ROLE applock_operator;
+GRANT SELECT ON applock.appl_lock_waiting TO ROLE applock_operator;
+GRANT SELECT ON applock.appl_lock_asking TO ROLE applock_operator;
+GRANT SELECT ON applock.appl_lock_viewers TO ROLE applock_operator;
+GRANT SELECT ON applock.appl_lock_history TO ROLE applock_operator;
+GRANT SELECT ON applock.appl_lock_policies TO ROLE applock_operator;
+
+-- supervisor
+GRANT EXECUTE ON PROCEDURE applock.get_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.get_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.get_appl_lock_permit TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.release_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.release_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.release_appl_locks TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.inquire_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.inquire_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.transfer_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.transfer_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.take_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.take_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.transfer_appl_locks TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.note_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.note_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.assert_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.assert_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.serialize_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.serialize_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.renew_appl_locks TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.announce_appl_lock_waiter TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.announce_appl_lock_waiter_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.retract_appl_lock_waiter TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.retract_appl_lock_waiter_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.poll_appl_locks TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.inbox_appl_locks TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.see_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.ask_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.ask_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.answer_appl_lock TO ROLE applock_supervisor;
+GRANT EXECUTE ON PROCEDURE applock.answer_appl_lock_row TO ROLE applock_supervisor;
+GRANT EXECUTE ON FUNCTION applock.appl_lock_version TO ROLE applock_supervisor;
+GRANT SELECT ON applock.appl_lock_live TO ROLE applock_supervisor;
+GRANT SELECT ON applock.appl_lock_waiting TO ROLE applock_supervisor;
+GRANT SELECT ON applock.appl_lock_asking TO ROLE applock_supervisor;
+GRANT SELECT ON applock.appl_lock_viewers TO ROLE applock_supervisor;
+GRANT SELECT ON applock.appl_lock_history TO ROLE applock_supervisor;
+GRANT SELECT ON applock.appl_lock_policies TO ROLE applock_supervisor;
+GRANT SELECT ON applock.appl_lock_stats TO ROLE applock_supervisor;
+
+-- auditor
+GRANT EXECUTE ON PROCEDURE applock.inquire_appl_lock TO ROLE applock_auditor;
+GRANT EXECUTE ON PROCEDURE applock.inquire_appl_lock_row TO ROLE applock_auditor;
+GRANT EXECUTE ON FUNCTION applock.appl_lock_version TO ROLE applock_auditor;
+GRANT SELECT ON applock.appl_lock_live TO ROLE applock_auditor;
+GRANT SELECT ON applock.appl_lock_waiting TO ROLE applock_auditor;
+GRANT SELECT ON applock.appl_lock_asking TO ROLE applock_auditor;
+GRANT SELECT ON applock.appl_lock_viewers TO ROLE applock_auditor;
+GRANT SELECT ON applock.appl_lock_history TO ROLE applock_auditor;
+GRANT SELECT ON applock.appl_lock_policies TO ROLE applock_auditor;
+GRANT SELECT ON applock.appl_lock_stats TO ROLE applock_auditor;
+
+-- janitor
+GRANT EXECUTE ON PROCEDURE applock.purge_appl_locks TO ROLE applock_janitor;
+GRANT EXECUTE ON PROCEDURE applock.purge_appl_locks_row TO ROLE applock_janitor;
+GRANT EXECUTE ON FUNCTION applock.appl_lock_version TO ROLE applock_janitor;
+GRANT SELECT ON applock.appl_lock_stats TO ROLE applock_janitor;
+
+-- administrator
+GRANT EXECUTE ON PROCEDURE applock.purge_appl_lock_history TO ROLE applock_administrator;
+GRANT EXECUTE ON PROCEDURE applock.purge_appl_lock_history_row TO ROLE applock_administrator;
+GRANT EXECUTE ON PROCEDURE applock.set_appl_lock_policy TO ROLE applock_administrator;
+GRANT EXECUTE ON PROCEDURE applock.set_appl_lock_policy_row TO ROLE applock_administrator;
+GRANT EXECUTE ON PROCEDURE applock.drop_appl_lock_policy TO ROLE applock_administrator;
+GRANT EXECUTE ON PROCEDURE applock.drop_appl_lock_policy_row TO ROLE applock_administrator;
+GRANT EXECUTE ON FUNCTION applock.appl_lock_version TO ROLE applock_administrator;
+GRANT SELECT ON applock.appl_lock_history TO ROLE applock_administrator;
+GRANT SELECT ON applock.appl_lock_policies TO ROLE applock_administrator;

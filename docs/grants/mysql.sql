@@ -1,0 +1,108 @@
+-- operator
+GRANT EXECUTE ON PROCEDURE get_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE get_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE get_appl_lock_rows TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE get_appl_lock_permit TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE release_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE release_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE release_appl_lock_pass TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE release_appl_locks TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE inquire_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE inquire_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE note_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE note_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE assert_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE assert_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE serialize_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE serialize_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE renew_appl_locks TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE announce_appl_lock_waiter TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE announce_appl_lock_waiter_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE retract_appl_lock_waiter TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE retract_appl_lock_waiter_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE poll_appl_locks TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE inbox_appl_locks TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE see_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE ask_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE ask_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE answer_appl_lock TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE answer_appl_lock_row TO 'applock_operator';
+GRANT EXECUTE ON PROCEDURE appl_lock_version TO 'applock_operator';
+GRANT SELECT ON appl_lock_live TO 'applock_operator';
+GRANT SELECT ON appl_lock_waiting TO 'applock_operator';
+GRANT SELECT ON appl_lock_asking TO 'applock_operator';
+GRANT SELECT ON appl_lock_viewers TO 'applock_operator';
+GRANT SELECT ON appl_lock_history TO 'applock_operator';
+GRANT SELECT ON appl_lock_policies TO 'applock_operator';
+
+-- supervisor
+GRANT EXECUTE ON PROCEDURE get_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE get_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE get_appl_lock_rows TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE get_appl_lock_permit TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE release_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE release_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE release_appl_lock_pass TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE release_appl_locks TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE inquire_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE inquire_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE transfer_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE transfer_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE take_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE take_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE transfer_appl_locks TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE note_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE note_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE assert_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE assert_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE serialize_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE serialize_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE renew_appl_locks TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE announce_appl_lock_waiter TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE announce_appl_lock_waiter_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE retract_appl_lock_waiter TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE retract_appl_lock_waiter_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE poll_appl_locks TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE inbox_appl_locks TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE see_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE ask_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE ask_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE answer_appl_lock TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE answer_appl_lock_row TO 'applock_supervisor';
+GRANT EXECUTE ON PROCEDURE appl_lock_version TO 'applock_supervisor';
+GRANT SELECT ON appl_lock_live TO 'applock_supervisor';
+GRANT SELECT ON appl_lock_waiting TO 'applock_supervisor';
+GRANT SELECT ON appl_lock_asking TO 'applock_supervisor';
+GRANT SELECT ON appl_lock_viewers TO 'applock_supervisor';
+GRANT SELECT ON appl_lock_history TO 'applock_supervisor';
+GRANT SELECT ON appl_lock_policies TO 'applock_supervisor';
+GRANT SELECT ON appl_lock_stats TO 'applock_supervisor';
+
+-- auditor
+GRANT EXECUTE ON PROCEDURE inquire_appl_lock TO 'applock_auditor';
+GRANT EXECUTE ON PROCEDURE inquire_appl_lock_row TO 'applock_auditor';
+GRANT EXECUTE ON PROCEDURE appl_lock_version TO 'applock_auditor';
+GRANT SELECT ON appl_lock_live TO 'applock_auditor';
+GRANT SELECT ON appl_lock_waiting TO 'applock_auditor';
+GRANT SELECT ON appl_lock_asking TO 'applock_auditor';
+GRANT SELECT ON appl_lock_viewers TO 'applock_auditor';
+GRANT SELECT ON appl_lock_history TO 'applock_auditor';
+GRANT SELECT ON appl_lock_policies TO 'applock_auditor';
+GRANT SELECT ON appl_lock_stats TO 'applock_auditor';
+
+-- janitor
+GRANT EXECUTE ON PROCEDURE purge_appl_locks TO 'applock_janitor';
+GRANT EXECUTE ON PROCEDURE purge_appl_locks_row TO 'applock_janitor';
+GRANT EXECUTE ON PROCEDURE appl_lock_version TO 'applock_janitor';
+GRANT SELECT ON appl_lock_stats TO 'applock_janitor';
+
+-- administrator
+GRANT EXECUTE ON PROCEDURE purge_appl_lock_history TO 'applock_administrator';
+GRANT EXECUTE ON PROCEDURE purge_appl_lock_history_row TO 'applock_administrator';
+GRANT EXECUTE ON PROCEDURE set_appl_lock_policy TO 'applock_administrator';
+GRANT EXECUTE ON PROCEDURE set_appl_lock_policy_row TO 'applock_administrator';
+GRANT EXECUTE ON PROCEDURE drop_appl_lock_policy TO 'applock_administrator';
+GRANT EXECUTE ON PROCEDURE drop_appl_lock_policy_row TO 'applock_administrator';
+GRANT EXECUTE ON PROCEDURE appl_lock_version TO 'applock_administrator';
+GRANT SELECT ON appl_lock_history TO 'applock_administrator';
+GRANT SELECT ON appl_lock_policies TO 'applock_administrator';

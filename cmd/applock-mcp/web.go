@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -38,7 +40,7 @@ func (f *webFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, whose tokens are taken")
 	set.StringVar(&f.clientID, "oidc-client", "", "the audience that those tokens have to be made for")
 	set.StringVar(&f.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
-	set.StringVar(&f.address, "address", "", "the server's address as agents see it, for --oidc-issuer")
+	set.StringVar(&f.address, "address", "", "the server's address as agents see it, for --oidc-issuer and where a proxy passes the name on")
 }
 
 func (f webFlags) signsIn() bool { return f.header != "" || f.passwords != "" || f.issuer != "" }
@@ -83,13 +85,39 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 // handler is all that the server answers to by HTTP.
 func (f webFlags) handler(signIn console.SignIn, l locks) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", console.Protect(signIn, l.logger, http.HandlerFunc(l.serveMCP)))
+	mux.Handle("/mcp", f.byItsName(console.Protect(signIn, l.logger, http.HandlerFunc(l.serveMCP))))
 	if f.issuer != "" {
 		mux.Handle(metadataPath, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 			Resource: f.address, AuthorizationServers: []string{f.issuer}, BearerMethodsSupported: []string{"header"}, ResourceName: "applock",
 		}))
 	}
 	return mux
+}
+
+// byItsName refuses, on a loopback address, what was asked by a name that is not the server's: a page whose name somebody has lead there could
+// send what a proxy of this host sends.
+func (f webFlags) byItsName(next http.Handler) http.Handler {
+	own := ""
+	if address, err := url.Parse(f.address); err == nil {
+		own = address.Host
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if local != nil && isLoopback(local.String()) && !isLoopback(r.Host) && (own == "" || r.Host != own) {
+			http.Error(w, "this server is not called so: have the proxy send its own name, or start the server with --address", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports whether a host, with or without a port, is this one by its name.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
 }
 
 // serveMCP answers one request, as the person that the sign-in knows. The server is of this request alone: nothing of it is kept.
@@ -108,8 +136,7 @@ func (l locks) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 	mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 1 << 20,
-		// A proxy on this host has the server's public name in Host. The sign-in is what keeps others out.
-		DisableLocalhostProtection: true,
+		DisableLocalhostProtection: true, // byItsName does that, and knows --address
 	}).ServeHTTP(w, r)
 }
 

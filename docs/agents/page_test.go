@@ -4,6 +4,7 @@
 package agents_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -15,6 +16,26 @@ import (
 	"unicode"
 )
 
+// TestMain builds the programs once, and has all find them.
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "agents")
+	if err != nil {
+		panic(err)
+	}
+	for _, program := range []string{"applockctl", "applock-mcp"} {
+		build := exec.CommandContext(context.Background(), "go", "-C", "../../cmd/"+program, "build", "-o", filepath.Join(folder, program), ".") //nolint:gosec // ours
+		if output, err := build.CombinedOutput(); err != nil {
+			panic(string(output))
+		}
+	}
+	if err := os.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
+}
+
 // house has the programs, a database, and one repository with a working tree for each of two agents.
 type house struct {
 	folder string
@@ -25,10 +46,6 @@ func newHouse(t *testing.T) house {
 	t.Helper()
 	h := house{folder: t.TempDir()}
 	h.dsn = "sqlite:" + h.path("locks.db")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", h.path("bin/applockctl"), "../../cmd/applockctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
 	h.must(t, h.folder, "applockctl migrate up")
 	return h
 }
@@ -38,7 +55,7 @@ func withRepository(t *testing.T) house {
 	t.Helper()
 	h := newHouse(t)
 	h.must(t, h.folder, "git init -q shop && mkdir -p shop/.agents shop/src && cp "+here(t)+"/applock_hook.py shop/.agents/")
-	h.must(t, h.path("shop"), `git config user.name x && git config user.email x@example.com && echo 1 >src/a.go && echo 1 >src/b.go &&
+	h.must(t, h.path("shop"), `git config user.name x && git config user.email x@example.com && echo 1 >src/a.go && echo other >src/b.go &&
 		git add -A && git commit -qm begin && cp "`+here(t)+`/pre-commit" .git/hooks/ && git worktree add -q ../shop2 -b other`)
 	return h
 }
@@ -60,7 +77,7 @@ func (h house) run(t *testing.T, folder, script, stdin string, settings ...strin
 	command := exec.CommandContext(t.Context(), "sh", "-c", script) //nolint:gosec // the test writes it
 	command.Dir = folder
 	command.Env = append([]string{
-		"PATH=" + h.path("bin") + ":" + os.Getenv("PATH"), "HOME=" + h.folder, "APPLOCK_DSN=" + h.dsn, "APPLOCK_REPOSITORY=shop", "LC_ALL=C.UTF-8",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + h.folder, "APPLOCK_DSN=" + h.dsn, "APPLOCK_REPOSITORY=shop", "LC_ALL=C.UTF-8",
 		"GIT_CONFIG_NOSYSTEM=1",
 	}, settings...)
 	command.Stdin = strings.NewReader(stdin)
@@ -243,10 +260,6 @@ func TestPage(t *testing.T) {
 		return found
 	}
 	h := newHouse(t)
-	build := exec.CommandContext(t.Context(), "go", "-C", "../../cmd/applock-mcp", "build", "-o", h.path("bin/applock-mcp"), ".")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
 	shell := blocks("sh")
 	if len(shell) != 2 {
 		t.Fatalf("the page has %d blocks of sh", len(shell))

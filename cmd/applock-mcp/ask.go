@@ -139,7 +139,7 @@ func (l locks) addInbox(server *mcp.Server) error {
 	return add(server, l, toolText{"lock_inbox", "Read what concerns you", "Read who asks for what you hold, how your own requests were answered, and which " +
 		"of your locks others have ended. Call it now and then while you hold locks. Where a policy says so, a holder who has seen a request " +
 		"and does not answer loses the lock: answer with lock_answer."},
-		nature{readOnly: true, idempotent: true}, l.inbox)
+		nature{idempotent: true}, l.inbox) // not read-only: a policy's time for an answer begins when a request is first read
 }
 
 func (l locks) inbox(ctx context.Context, in inboxInput) (inbox, string, error) {

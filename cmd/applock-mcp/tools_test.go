@@ -50,7 +50,7 @@ func checkTool(t *testing.T, tool *mcp.Tool) {
 		t.Errorf("%s says too little: %+v", tool.Name, is)
 		return
 	}
-	if reads := slices.Contains([]string{"lock_status", "lock_list", "lock_inbox"}, tool.Name); is.ReadOnlyHint != reads {
+	if reads := slices.Contains([]string{"lock_status", "lock_list"}, tool.Name); is.ReadOnlyHint != reads {
 		t.Errorf("%s is read-only: %t", tool.Name, is.ReadOnlyHint)
 	}
 	input, output := tool.InputSchema.(map[string]any), tool.OutputSchema.(map[string]any)

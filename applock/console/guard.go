@@ -15,11 +15,16 @@ func personOf(r *http.Request) string { return askerOf(r.Context()).person }
 
 // guarded lets nobody in whom the sign-in does not know, and no form of another site.
 func (c *console) guarded(next http.Handler) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return sameOrigin(c.signedIn(next), func(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, forbidden(c.texts["error.origin"]))
-	}))
-	inner := protection.Handler(c.signedIn(next))
+	})
+}
+
+// sameOrigin hands on what no page of another site has sent, with a limit for the body to arrive.
+func sameOrigin(next http.Handler, refuse http.HandlerFunc) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(refuse)
+	inner := protection.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
 		if r.ContentLength != 0 {
@@ -29,6 +34,15 @@ func (c *console) guarded(next http.Handler) http.Handler {
 		}
 		inner.ServeHTTP(w, r)
 	})
+}
+
+// identify returns who asks, by a name that the history can have.
+func identify(signIn SignIn, r *http.Request) (Person, error) {
+	person, err := signIn.Identify(r)
+	if err == nil && person.Name != "" {
+		person.Name, err = checkedPerson(person.Name)
+	}
+	return person, err
 }
 
 // signedIn serves the files of the pages to everybody, and the rest to those whom the sign-in knows.
@@ -48,10 +62,7 @@ func (c *console) signedIn(next http.Handler) http.Handler {
 			c.sendOn(w, r, pageOf(withoutToken(r.URL)), nil)
 			return
 		}
-		person, err := c.config.SignIn.Identify(r)
-		if err == nil && person.Name != "" {
-			person.Name, err = checkedPerson(person.Name)
-		}
+		person, err := identify(c.config.SignIn, r)
 		switch {
 		case err == nil:
 		case hasSessions:
@@ -168,32 +179,41 @@ func (c *console) tellOfSignIn(w http.ResponseWriter, r *http.Request, err error
 
 // refusal is what to tell of an error, and logs it.
 func (c *console) refusal(w http.ResponseWriter, r *http.Request, err error) *RefusedError {
+	return refusal(w, r, err, c.config.Logger, c.texts["error.sign-in"])
+}
+
+// refusal is what to tell of an error of a sign-in, broken if it is no refusal. It logs it.
+func refusal(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logger, broken string) *RefusedError {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
-		c.config.Logger.ErrorContext(r.Context(), "console: sign in", slog.String("error", err.Error()))
-		refused = &RefusedError{Status: http.StatusInternalServerError, Reason: c.texts["error.sign-in"]}
+		logger.ErrorContext(r.Context(), "console: sign in", slog.String("error", err.Error()))
+		refused = &RefusedError{Status: http.StatusInternalServerError, Reason: broken}
 	} else if refused.Status != http.StatusUnauthorized || r.Header.Get("Authorization") != "" { // a browser asks without a password first
-		c.logRefusal(r, refused.Status, refused.Person, refused.Reason)
+		logRefusal(logger, r, refused.Status, refused.Person, refused.Reason)
 	}
 	if refused.RetryAfter > 0 {
 		seconds := (refused.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	if refused.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", refused.Challenge)
 	}
 	return refused
 }
 
 func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refused := c.refusal(w, r, err)
-	if refused.Challenge != "" {
-		w.Header().Set("WWW-Authenticate", refused.Challenge)
-	}
 	c.render(w, r, view{template: "error", status: refused.Status}, shown{Title: c.texts["error.title"], Data: refused.Reason})
 }
 
 // logRefusal leaves a line about a request that is refused. It has nothing of the address but the page, and nothing of the form:
 // either may have a secret.
 func (c *console) logRefusal(r *http.Request, status int, person, reason string) {
-	c.config.Logger.WarnContext(r.Context(), "console: refused",
+	logRefusal(c.config.Logger, r, status, person, reason)
+}
+
+func logRefusal(logger *slog.Logger, r *http.Request, status int, person, reason string) {
+	logger.WarnContext(r.Context(), "console: refused",
 		slog.Int("status", status),
 		slog.String("reason", reason),
 		slog.String("person", person),

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +19,7 @@ import (
 	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/secret"
 )
 
 // consoleFlags are where the console is, and who may do what there.
@@ -186,7 +184,7 @@ func (a *app) consoleRoles(ctx context.Context, written []string) (roles []conso
 	}
 	for _, text := range written {
 		name, file, _ := strings.Cut(text, "=") // rolesOfMembers has looked at it
-		dsn, err := dsnOfFile(file)
+		dsn, err := secret.DSNOfFile(file)
 		if err != nil {
 			closeAll()
 			return nil, nil, &applock.InvalidError{Argument: "--role", Reason: name + ": " + err.Error()}
@@ -243,9 +241,9 @@ func (a *app) consoleLog() *slog.Logger {
 	}
 	redact := func(_ []string, attribute slog.Attr) slog.Attr {
 		if err, ok := attribute.Value.Any().(error); ok {
-			attribute.Value = slog.StringValue(redactText(err.Error()))
+			attribute.Value = slog.StringValue(secret.Redact(err.Error()))
 		} else if attribute.Value.Kind() == slog.KindString {
-			attribute.Value = slog.StringValue(redactText(attribute.Value.String()))
+			attribute.Value = slog.StringValue(secret.Redact(attribute.Value.String()))
 		}
 		return attribute
 	}
@@ -371,7 +369,7 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 		}
 		return console.TrustedHeader(f.header, f.rolesHeader, networks)
 	case f.passwords != "":
-		people, err := passwordsOf(f.passwords)
+		people, err := secret.Passwords(f.passwords)
 		if err != nil {
 			return nil, &applock.InvalidError{Argument: "--passwords", Reason: err.Error()}
 		}
@@ -396,51 +394,15 @@ func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 		Client: &http.Client{Timeout: issuerLimit},
 	}
 	if f.secretFile != "" {
-		secret, err := readPrivate(f.secretFile)
+		text, err := secret.Read(f.secretFile)
 		if err != nil {
 			return nil, &applock.InvalidError{Argument: "--oidc-secret-file", Reason: err.Error()}
 		}
-		config.ClientSecret = strings.TrimSpace(secret)
+		config.ClientSecret = strings.TrimSpace(text)
 	}
 	signIn, err := openid.New(ctx, config)
 	if err != nil {
 		return nil, err // not a SignIn that is nil
 	}
 	return signIn, nil
-}
-
-// readPrivate reads a file that nobody else may read.
-func readPrivate(path string) (text string, err error) {
-	file, err := os.Open(path) //nolint:gosec // the user names the file
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !private(info) {
-		return "", fmt.Errorf("has group or world access, make it yours alone: chmod 600 %s", quote(path))
-	}
-	content, err := io.ReadAll(file)
-	return string(content), err
-}
-
-// passwordsOf reads lines of a name and a password.
-func passwordsOf(path string) (people map[string]string, err error) {
-	text, err := readPrivate(path)
-	if err != nil {
-		return nil, err
-	}
-	people = map[string]string{}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for number := 1; lines.Scan(); number++ {
-		name, password, found := strings.Cut(lines.Text(), ":")
-		if !found || name == "" || password == "" {
-			return nil, fmt.Errorf("line %d is not NAME:PASSWORD", number)
-		}
-		people[name] = password
-	}
-	return people, lines.Err()
 }

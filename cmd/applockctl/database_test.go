@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/secret"
 )
 
 // Without the schema each command says how to create it, in words that can be pasted.
@@ -16,7 +17,7 @@ func TestNotInstalled(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
 		byEnvironment, other := userOf(dsn), s.newSchema(t, dsn)
-		shown := quote(redactDSN(dsn))
+		shown := secret.Quote(redactDSN(dsn))
 		for _, args := range []string{
 			"get customer:42 --operator jdoe", "release customer:42 --operator jdoe", "inquire customer:42", "list", "purge",
 			"transfer customer:42 --from jdoe --to asmith --by boss",

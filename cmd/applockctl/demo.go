@@ -18,6 +18,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/secret"
 )
 
 // cleanUpTimeout bounds one step of removing what the demo has made, unless --timeout is longer.
@@ -184,7 +185,7 @@ func (a *app) newFileStage() (stage, error) {
 		return stage{}, fmt.Errorf("demo: %w", err)
 	}
 	dsn := "sqlite:" + filepath.Join(directory, "applock.db")
-	a.note("The demo plays in a file of its own, and removes it at the end: %s=%s", dsnVariable, quote(dsn))
+	a.note("The demo plays in a file of its own, and removes it at the end: %s=%s", dsnVariable, secret.Quote(dsn))
 	return stage{
 		dsn: dsn,
 		clear: func(context.Context) error {
@@ -248,7 +249,7 @@ func (a *app) play(ctx context.Context, stage stage, number int, scene scene) er
 		shown = append(shown, "--schema", stage.schema)
 	}
 	for _, arg := range scene.args {
-		shown = append(shown, quote(arg))
+		shown = append(shown, secret.Quote(arg))
 	}
 	var answer, complaint bytes.Buffer
 	code := run(ctx, append(global, scene.args...), &answer, &complaint, a.getenv)

@@ -16,6 +16,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/secret"
 )
 
 // The exit codes, which scripts rely on.
@@ -60,7 +61,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !errors.As(err, &known) {
 		text = name + ": " + text // the errors of a body begin with the operation already
 	}
-	a.complain("%s: %s", program, oneLine(redactText(text)))
+	a.complain("%s: %s", program, oneLine(secret.Redact(text)))
 	var unknown *unknownCommandError
 	if errors.As(err, &unknown) && len(unknown.similar) > 0 {
 		a.complain("Did you mean this? %s", strings.Join(unknown.similar, ", "))
@@ -273,10 +274,10 @@ func explainFile(operation, dsn string, err error) error {
 func (a *app) commandLine(args ...string) string {
 	words := []string{program}
 	if a.dsnFlag.Changed {
-		words = append(words, "--dsn", quote(redactDSN(a.dsn)))
+		words = append(words, "--dsn", secret.Quote(redactDSN(a.dsn)))
 	}
 	if a.schema != "" {
-		words = append(words, "--schema", quote(a.schema))
+		words = append(words, "--schema", secret.Quote(a.schema))
 	}
 	return strings.Join(append(words, args...), " ")
 }

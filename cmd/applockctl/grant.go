@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/secret"
 )
 
 // grantAnswer is what was granted.
@@ -152,10 +153,10 @@ func (a *app) noteMissingGrants(ctx context.Context, s session) {
 		a.note("cannot tell who lacks a grant, and what the owners of procedures and views may do: this account may not read the database mysql; "+
 			"let an administrator run: %s", a.commandLine("verify"))
 	case err != nil:
-		a.complain("cannot tell whether all grants are complete: %s", oneLine(redactText(err.Error())))
+		a.complain("cannot tell whether all grants are complete: %s", oneLine(secret.Redact(err.Error())))
 	}
 	for _, missing := range result.Missing {
 		a.complain("%s, as %s, may not call %s; grant it with: %s", oneLine(missing.To), missing.Role, strings.Join(missing.Operations, ", "),
-			a.commandLine("grant", "--to", quote(missing.To), "--as", missing.Role))
+			a.commandLine("grant", "--to", secret.Quote(missing.To), "--as", missing.Role))
 	}
 }

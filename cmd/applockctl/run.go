@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/secret"
 )
 
 const (
@@ -225,7 +226,7 @@ func (a *app) letGo(ctx context.Context, operation string, lease applock.Lease, 
 		err = lease.Release(limited)
 	}
 	if err != nil {
-		a.complain("%s: %s: %s", program, operation, oneLine(redactText(err.Error())))
+		a.complain("%s: %s: %s", program, operation, oneLine(secret.Redact(err.Error())))
 	}
 	return errors.Is(err, applock.ErrLost)
 }

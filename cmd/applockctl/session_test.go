@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/applock/applock/internal/secret"
 )
 
 // sessions returns a morning's work: all answers of all operations.
@@ -64,7 +66,7 @@ func checkSession(t *testing.T, u user, output string) {
 	for _, args := range sessions() {
 		words := make([]string, len(args))
 		for i, arg := range args {
-			words[i] = quote(arg)
+			words[i] = secret.Quote(arg)
 		}
 		got := u.run(t, append([]string{"--output", output}, args...)...)
 		fmt.Fprintf(&text, "$ applockctl %s\n%s", strings.Join(words, " "), got.stdout)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/secret"
 )
 
 // defaultStale is twice what a purge leaves: who purges every month has nothing older.
@@ -138,7 +139,7 @@ func (v *verifier) checks() []check {
 }
 
 func (v *verifier) add(outcome applock.Outcome, name, text string) *verifyAnswer {
-	v.answers = append(v.answers, verifyAnswer{Outcome: outcome, Check: name, Text: oneLine(redactText(text))})
+	v.answers = append(v.answers, verifyAnswer{Outcome: outcome, Check: name, Text: oneLine(secret.Redact(text))})
 	return &v.answers[len(v.answers)-1]
 }
 
@@ -307,7 +308,7 @@ func (v *verifier) grants(context.Context) error {
 	}
 	for _, missing := range v.missing.Missing {
 		text := fmt.Sprintf("%s, as %s, may not call %s", missing.To, missing.Role, strings.Join(missing.Operations, ", "))
-		v.fail("grants", text).Repair = v.app.commandLine("grant", "--to", quote(missing.To), "--as", missing.Role)
+		v.fail("grants", text).Repair = v.app.commandLine("grant", "--to", secret.Quote(missing.To), "--as", missing.Role)
 	}
 	if len(v.missing.Missing) == 0 {
 		v.ok("grants", "nobody has a part of a role only")

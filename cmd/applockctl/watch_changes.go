@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/secret"
 )
 
 // The words for what is or has happened between two looks. They are API: docs/json.md.
@@ -55,7 +56,7 @@ func (a *app) watchChanges(ctx context.Context, flags watchFlags) error {
 			case known.held == nil, !passes(err):
 				return err
 			case !failing:
-				a.complain("%s: %s; looking on", program, oneLine(redactText(err.Error())))
+				a.complain("%s: %s; looking on", program, oneLine(secret.Redact(err.Error())))
 				failing = true
 			}
 			if readerHasLeft(a.stdout) {

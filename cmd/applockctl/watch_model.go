@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/secret"
 )
 
 // What the table of watch knows, and what an event makes of it. Nothing here waits, reads or prints: the desk does.
@@ -197,7 +198,7 @@ func (m model) again() (model, deed) {
 }
 
 // problem is the text of an error, for one line.
-func problem(err error) string { return oneLine(redactText(inFlags(err))) }
+func problem(err error) string { return oneLine(secret.Redact(inFlags(err))) }
 
 // outcome tells what has become of a change.
 func (m model) outcome(event changed) string {

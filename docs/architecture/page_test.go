@@ -21,7 +21,7 @@ const module = "github.com/applock/applock/"
 
 // ownModules are folders whose code is no part of this module.
 func ownModules() []string {
-	return []string{"applock/adapters", "applock/lease/etcdlock", "bench", "tools"}
+	return []string{"applock/adapters", "applock/lease/etcdlock", "bench", "cmd/applock-mcp", "tools"}
 }
 
 var quoted = regexp.MustCompile("`([^`]+)`")

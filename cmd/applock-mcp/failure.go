@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/secret"
+)
+
+// failure is an error as a model reads it. What the database's client says, which may name hosts and users, goes to the log alone.
+type failure struct{ text string }
+
+func (f *failure) Error() string { return f.text }
+
+// deadDatabase is the text where nothing could be asked.
+const deadDatabase = "the database cannot be reached; nothing is locked; do not write. " +
+	"This server keeps no locks of its own. What you held before may end meanwhile: call lock_status when the database is back."
+
+// explained turns an error of the façade into one that a model can act on. A refusal is none: the tools answer those.
+func (l locks) explained(ctx context.Context, tool string, err error) error {
+	var invalid *applock.InvalidError
+	if errors.As(err, &invalid) {
+		return &failure{text: argumentOf(invalid.Argument) + " " + invalid.Reason + ". Nothing has changed."}
+	}
+	l.logger.ErrorContext(ctx, "applock-mcp", slog.String("tool", tool), slog.String("error", secret.Redact(err.Error())))
+	for _, known := range []struct {
+		err  error
+		text string
+	}{
+		{applock.ErrOutcomeUnknown, "the database did not answer in time: it is not known whether this call took effect; do not write. " +
+			"Call lock_status to see what you hold, then repeat the call: repeating is safe."},
+		{applock.ErrUnreachable, deadDatabase},
+		{applock.ErrClosed, deadDatabase},
+		{applock.ErrReadOnly, "the database takes no changes: nothing is locked; do not write. A person has to point this server to the primary."},
+		{applock.ErrPrivilege, "this server's database user may not do that: nothing has changed. Do not try another way; tell a person."},
+		{applock.ErrSchema, "applock is not installed in this database, or too old: nothing is locked; do not write. A person has to run: applockctl migrate up"},
+		{applock.ErrBusy, "another transaction is changing this lock: nothing has changed; do not write. Call again in a few seconds."},
+		{applock.ErrContention, "many are changing this lock: nothing has changed; do not write. Call again in a few seconds."},
+		{applock.ErrRetry, "the call collided with another one: nothing has changed; do not write. Call again."},
+		{applock.ErrInvalid, "an argument was refused: nothing has changed."},
+		{context.DeadlineExceeded, deadDatabase},
+	} {
+		if errors.Is(err, known.err) {
+			return &failure{text: known.text}
+		}
+	}
+	return &failure{text: "the database refused the call: nothing is known to be locked; do not write. This server's log says why; tell a person."}
+}
+
+// argumentOf is a field of a request by the name that the tool's argument has.
+func argumentOf(field string) string {
+	for argument, fields := range map[string]string{
+		"object": "Object Object.Type Object.ID ObjectType", "ttl_seconds": "TTL", "max_wait_seconds": "MaxWait", "fence": "Fence",
+		"expected_fence": "ExpectedFence", "note": "Note", "message": "Message", "reason": "Reason", "asker": "Asker", "answer": "Answer",
+		"prefix": "Prefix", "operator": "Operator", "after": "After", "limit": "PageSize", "position": "Position.After",
+		"the operator of this server": "Owner.Operator", "the department of this server": "Owner.Department",
+	} {
+		for name := range strings.FieldsSeq(fields) {
+			if name == field {
+				return argument
+			}
+		}
+	}
+	return field
+}

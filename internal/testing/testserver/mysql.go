@@ -71,7 +71,7 @@ func kindMySQL() mysqlKind {
 func newMariaDB(h host) product {
 	p := newMySQLProduct(h, kindMariaDB())
 	p.title = "MariaDB"
-	p.packages, p.user = mariadbPackages(), mysqldAccount
+	p.versions, p.user = mariadbVersions(), mysqldAccount
 	p.service = service{dsn: "mysql://root:applock@127.0.0.1:33068/applock", port: 33068}
 	p.fetch = func(ctx context.Context, p product) (installation, error) {
 		return p.installPackage(ctx, "mariadb-server-core", apt.installMariaDB)
@@ -82,6 +82,7 @@ func newMariaDB(h host) product {
 func newMySQL(h host) product {
 	p := newMySQLProduct(h, kindMySQL())
 	p.title = "MySQL"
+	p.versions, p.user = mysqlVersions(), mysqldAccount
 	p.service = service{dsn: "mysql://root:applock@127.0.0.1:33069/applock", port: 33069}
 	p.unpacking = unpacking{
 		name: "mysql-debian-unstable",

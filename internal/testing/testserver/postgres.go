@@ -40,7 +40,7 @@ func newPostgres(h host) product {
 		},
 		probe:        probePostgres,
 		startPrivate: startCluster,
-		packages:     postgresPackages(),
+		versions:     postgresVersions(),
 		user:         clusterAccount,
 	}
 }

@@ -27,6 +27,12 @@ const (
 	// draftInfix stands between the name of a root and what is random in the name of its draft.
 	draftInfix = ".draft-"
 
+	// realSuffix is what a program has behind its name where a script has taken its place.
+	realSuffix = ".real"
+
+	// experimental is the suite of Debian that has but what is newer than in unstable, and needs that one beside it.
+	experimental = "experimental"
+
 	// debianKeyring has the keys of all of Debian's suites. Where it is missing, apt-get trusts what it trusts anyway.
 	debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -43,6 +49,9 @@ type privateRoot struct {
 	suite    string // "" is the one that this machine has its packages from
 	packages []string
 	programs []string // paths in the root, of which the scripts in wrapperDir have the last part
+
+	// inPlace has each script stand where its program was, for programs that look for each other beside themselves.
+	inPlace bool
 }
 
 // unpacking says what of Debian is unpacked for a product.
@@ -201,8 +210,8 @@ func (r privateRoot) finish(ctx context.Context) error {
 	}
 	var versions strings.Builder
 	for _, program := range r.programs {
-		script := r.wrapper(path.Base(program))
-		if err := os.WriteFile(script, []byte(wrapperScript(loader, program)), 0o755); err != nil {
+		script, err := r.wrap(loader, program)
+		if err != nil {
 			return err
 		}
 		version, err := r.host.output(ctx, script, "--version")
@@ -214,8 +223,24 @@ func (r privateRoot) finish(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(r.dir, completeFile), []byte(versions.String()), 0o644)
 }
 
+// wrap writes the script of a program and returns its path.
+func (r privateRoot) wrap(loader, program string) (string, error) {
+	if !r.inPlace {
+		script := r.wrapper(path.Base(program))
+		return script, os.WriteFile(script, []byte(wrapperScript(loader, program)), 0o755)
+	}
+	script := filepath.Join(r.dir, program)
+	if err := os.Rename(script, script+realSuffix); err != nil {
+		return "", err
+	}
+	return script, os.WriteFile(script, []byte(inPlaceScript(loader, program)), 0o755)
+}
+
 // wrapMissing writes the scripts that a root lacks which was made for fewer programs, and has them all the same.
 func (r privateRoot) wrapMissing() error {
+	if r.inPlace {
+		return nil
+	}
 	for _, program := range r.programs {
 		script := r.wrapper(path.Base(program))
 		if isFile(script) {
@@ -256,6 +281,16 @@ func wrapperScript(loader, program string) string {
 		`exec "$root/` + loader + `" --library-path "$root/usr/` + dir + `:$root/` + dir + `" "$root/` + program + `" "$@"` + "\n"
 }
 
+// inPlaceScript does the same from where the program was. The program is told the script's path as its own, and finds the others
+// beside it.
+func inPlaceScript(loader, program string) string {
+	dir := strings.TrimPrefix(path.Dir(loader), "usr/")
+	return "#!/bin/sh\n" +
+		"root=${0%/*}" + strings.Repeat("/..", strings.Count(program, "/")) + "\n" +
+		`exec "$root/` + loader + `" --library-path "$root/usr/` + dir + `:$root/` + dir + `" --argv0 "$0" "$root/` + program +
+		realSuffix + `" "$@"` + "\n"
+}
+
 // lockFile waits until it has the lock of a file, which it makes. The file stays: to delete it would let two have it.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
@@ -282,6 +317,23 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 type debianSuite struct {
 	archive string // the address of that
 	name    string
+}
+
+// sources are the lines for apt-get.
+func (s debianSuite) sources(signedBy string) string {
+	line := "deb " + signedBy + s.archive + " " + s.name + " main\n"
+	if s.name == experimental {
+		line += "deb " + signedBy + s.archive + " unstable main\n"
+	}
+	return line
+}
+
+// preferences have of the experimental suite what is built from the source of that name, and nothing else.
+func (s debianSuite) preferences(source string) string {
+	if s.name != experimental {
+		return ""
+	}
+	return "Package: src:" + source + "\nPin: release a=" + experimental + "\nPin-Priority: 990\n"
 }
 
 // ownSuite returns the suite of Debian that this machine has its packages from. It lets apt-get read its own
@@ -331,7 +383,8 @@ func (s aptSandbox) download(ctx context.Context, from debianSuite, packages []s
 		signedBy = "[signed-by=" + debianKeyring + "] "
 	}
 	for name, content := range map[string]string{
-		"sources.list": "deb " + signedBy + from.archive + " " + from.name + " main\n",
+		"sources.list": from.sources(signedBy),
+		"preferences":  from.preferences(packages[0]),
 		"status":       "",
 	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o644); err != nil {
@@ -356,7 +409,7 @@ func (s aptSandbox) get(ctx context.Context, args ...string) error {
 		"Dir::Cache=" + filepath.Join(s.dir, "cache"),
 		"Dir::Etc::sourcelist=" + filepath.Join(s.dir, "sources.list"),
 		"Dir::Etc::sourceparts=/dev/null",
-		"Dir::Etc::preferences=/dev/null",
+		"Dir::Etc::preferences=" + filepath.Join(s.dir, "preferences"),
 		"Dir::Etc::preferencesparts=/dev/null",
 		"APT::Default-Release=",
 		// Root's apt-get would download as another user, who cannot get here.

@@ -49,9 +49,8 @@ type product struct {
 	// startPrivate starts a private server.
 	startPrivate func(ctx context.Context, programs installation) (*server, error)
 
-	// packages are the versions that can be asked for, and user the operating system user that the server runs as if we
-	// are root.
-	packages map[string]mavenPackage
+	// versions are those that can be asked for, and user the operating system user that the server runs as if we are root.
+	versions map[string]versionSource
 	user     string
 
 	// base is the server that a private one stands on; nil for most.

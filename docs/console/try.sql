@@ -6,4 +6,4 @@ CALL applock.get_appl_lock('order', '88121', 'bjones', 'billing', 259200);
 CALL applock.get_appl_lock('invoice', '2024-0917', 'bjones', 'billing', 2700);
 CALL applock.get_appl_lock('contract', 'K-331', 'cwu', 'legal', 2592000);
 CALL applock.note_appl_lock('customer', '42', 'jdoe', p_note => 'waits for documents until Friday');
-CALL applock.ask_appl_lock('customer', '42', 'asmith', 'service', p_message => 'the customer is on the phone');
+CALL applock.ask_appl_lock('customer', '42', 'asmith', 'service', p_client_id => 'try', p_message => 'the customer is on the phone');

@@ -30,7 +30,7 @@ ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapt
 TEST_ADAPTERS := for module in $(ADAPTERS); do \
 	go -C $$module run github.com/applock/applock/internal/testing/report -shuffle=on -count=1 -parallel=8 -timeout=10m -- ./...; done
 # Where a file is compared with its source, or a page with what it describes, and no server is asked.
-COMPARED := ./clients ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./docs/...
+COMPARED := ./clients ./internal/build/... ./internal/db ./internal/db/db2 ./internal/testing/hsqldb ./internal/testing/readme ./internal/testing/release ./docs/...
 
 .DEFAULT_GOAL := help
 
@@ -169,6 +169,32 @@ test-agents: ## Have the protocol's inspector and its conformance suite use appl
 	npm install --prefix bin/agents --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $(AGENT_TOOLS) \
 		$$(node -e 'process.exit(parseInt(process.versions.node) < 22)' || echo $(AGENT_NODE))
 	APPLOCK_TEST_AGENT_TOOLS=$(CURDIR)/bin/agents/node_modules go -C cmd/applock-mcp test -count=1 -v -timeout=15m -run='^Test(Inspector|Conformance)$$' .
+
+##@ Release
+
+# What goreleaser gets: without --snapshot it wants a clean checkout of a tag.
+RELEASE_ARGUMENTS := --snapshot
+
+.PHONY: release
+release: ## Build archives, packages, SBOMs, scripts, an image and checksums for all systems into bin/release; make packages before it adds the libraries.
+	tools/release/build $(RELEASE_ARGUMENTS)
+
+.PHONY: release-twice
+release-twice: ## Build a release in two clones of this commit, and compare every file; --single-target is for this system only.
+	RELEASE_ARGUMENTS="$(RELEASE_ARGUMENTS)" tools/release/test twice
+
+.PHONY: test-release
+test-release: ## Test a release: checksums, SBOM, lintian, a Debian that installs and removes it, the image, two equal builds. Needs root.
+	@for tool in lintian diffoscope minisign debootstrap rpm cpio; do command -v $$tool >/dev/null || missing=1; done; test -z "$$missing" || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends lintian diffoscope-minimal minisign debootstrap rpm cpio; }
+	go -C tools/release test -count=1 ./...
+	$(MAKE) release
+	tools/release/test
+	$(MAKE) release-twice
+
+.PHONY: freeze
+freeze: ## Record the names that a release promises, of procedures, views, Go packages and commands; what is recorded never changes.
+	APPLOCK_RELEASE=1 go test -count=1 -run '^TestReleased(ContractStays|APIStays|CommandsStay)$$' ./internal/db ./internal/testing/release ./cmd/applockctl
 
 ##@ Test for long
 
@@ -386,11 +412,12 @@ golden: ## Rewrite the golden files and the generated documentation; review the 
 all: demo diff lint test ## What to run before a change is handed in; CI also runs what the table in CONTRIBUTING.md says.
 
 .PHONY: nightly
-nightly: ## What is too long for CI: other versions, all languages, the console's pictures, clusters, half an hour of faults, large tables, soak. Five hours.
+nightly: ## What is too long for CI: other versions, all languages, the console's pictures, a release, clusters, half an hour of faults, large tables, soak. Five hours.
 	$(MAKE) test-versions
 	$(MAKE) test-clients
 	$(MAKE) test-console
 	$(MAKE) test-agents
+	$(MAKE) test-release
 	$(MAKE) test-clusters
 	$(MAKE) test-faults FAULT_MINUTES=30
 	$(MAKE) test-schedules

@@ -74,8 +74,8 @@ func release(contract []db.Operation, views []db.View) string {
 	return text.String()
 }
 
-// Goal: an operation never changes after its release. Method: the contract against testdata/released_contract.txt, which
-// is empty until the first release; APPLOCK_RELEASE=1 releases what the contract has now.
+// Goal: an operation never changes after its release. Method: the contract against testdata/released_contract.txt; APPLOCK_RELEASE=1
+// (make freeze) adds what the contract has now. Before the first release the file may be emptied and recorded again.
 func TestReleasedContractStays(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/released_contract.txt"
@@ -85,7 +85,7 @@ func TestReleasedContractStays(t *testing.T) {
 	}
 	broken := brokenPromises(string(released), db.Contract(), db.Views())
 	for _, promise := range broken {
-		t.Errorf("%s\nput it back, and give the new operation another name: docs/evolution.md", promise)
+		t.Errorf("%s\nput it back, and give the new operation another name: docs/evolution.md; before the first release, empty %s and run make freeze", promise, file)
 	}
 	if os.Getenv("APPLOCK_RELEASE") != "" && broken == nil {
 		if err := os.WriteFile(file, []byte(release(db.Contract(), db.Views())), 0o644); err != nil {

@@ -1,0 +1,9 @@
+#!/bin/sh
+# The user as whom the units run. No unit is enabled or started: who wants the purge writes a DSN and enables its timer.
+set -e
+if ! getent group applock >/dev/null; then groupadd --system applock; fi
+if ! getent passwd applock >/dev/null; then
+    useradd --system --gid applock --home-dir /var/lib/applock --no-create-home --shell /usr/sbin/nologin applock
+fi
+chgrp applock /etc/applock
+if [ -e /etc/applock/janitor.dsn.example ]; then chgrp applock /etc/applock/janitor.dsn.example; fi

@@ -50,9 +50,7 @@ func reference() string {
 				fmt.Fprintf(&out, "| `%s` | %s | %s |\n", column.Name, column.Type, column.Meaning)
 			}
 		}
-		if len(operation.Answers) > 0 {
-			fmt.Fprintf(&out, "\nAnswers: %s.\n", strings.Join(answers(operation), "; "))
-		}
+		writeAnswers(&out, operation)
 		if columns := operation.RowParameters(); operation.Parameters != nil && !operation.ResultSet() {
 			names := make([]string, len(columns))
 			for i, column := range columns {
@@ -74,14 +72,19 @@ func reference() string {
 	return out.String()
 }
 
-func answers(operation db.Operation) []string {
-	var texts []string
+// writeAnswers writes the outcomes and their meanings as a table, and below it what has no outcome.
+func writeAnswers(out *strings.Builder, operation db.Operation) {
+	var remarks []string
+	heading := "\n| answer | meaning |\n|---|---|\n"
 	for _, answer := range operation.Answers {
-		text := answer.Meaning
-		if answer.Outcome != "" {
-			text = "`" + operation.Words(answer) + "`: " + text
+		if answer.Outcome == "" {
+			remarks = append(remarks, answer.Meaning)
+			continue
 		}
-		texts = append(texts, text)
+		fmt.Fprintf(out, "%s| `%s` | %s |\n", heading, operation.Words(answer), answer.Meaning)
+		heading = ""
 	}
-	return texts
+	if len(remarks) > 0 {
+		fmt.Fprintf(out, "\nIt answers: %s.\n", strings.Join(remarks, "; "))
+	}
 }

@@ -86,7 +86,8 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	mustQuery(t, conn, `INSERT INTO appl_lock_ask
+	mustQuery(t, conn, `INSERT INTO appl_lock_ask (object_type, object_id, operator_id, department_id, client_id, message, since_ts, until_ts, expires_ts,
+			holder_id, fence, shown_ts, answer, answer_reason, answered_ts)
 		SELECT 'customer', LPAD(s.slot, 5, '0'), CONCAT('B', s.slot MOD 20), '', 'p', '', UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR,
 			CONCAT('H', s.slot MOD 20), 1, NULL, 'LATER', '', UTC_TIMESTAMP(6)
 		FROM appl_lock_serialize AS s WHERE s.slot < ?`, plannedRows)

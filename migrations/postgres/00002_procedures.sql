@@ -715,6 +715,9 @@ CREATE OR REPLACE FUNCTION answer_appl_lock_row(
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
+-- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_object_type text := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
@@ -763,7 +766,7 @@ BEGIN
     FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
-        AND a.operator_id = v_asker_id
+        AND a.operator_id || '' = v_asker_id
         AND a.client_id = coalesce(v_client_id, a.client_id)
         AND a.expires_ts > clock_timestamp()
     ORDER BY a.client_id
@@ -796,7 +799,7 @@ BEGIN
                 FROM appl_lock_ask AS s
                 WHERE s.object_type = v_object_type
                     AND s.object_id = v_object_id
-                    AND s.operator_id = v_asker_id
+                    AND s.operator_id || '' = v_asker_id
                 FOR UPDATE SKIP LOCKED
             ));
         RETURN;
@@ -811,7 +814,7 @@ BEGIN
         answered_ts = clock_timestamp()
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
-        AND a.operator_id = v_asker_id
+        AND a.operator_id || '' = v_asker_id
         AND a.client_id = coalesce(v_client_id, a.client_id);
     p_ok_fl := 'Y';
     p_outcome := 'TOLD';
@@ -1082,6 +1085,9 @@ CREATE OR REPLACE FUNCTION ask_appl_lock_row(
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
+-- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_object_type text := appl_lock_text('ask_appl_lock', 'p_object_type', p_object_type, 64, true);
@@ -1203,7 +1209,7 @@ BEGIN
                         FROM appl_lock_ask AS s
                         WHERE s.object_type = v_object_type
                             AND s.object_id = v_object_id
-                            AND s.operator_id = v_operator_id
+                            AND s.operator_id || '' = v_operator_id
                         FOR UPDATE SKIP LOCKED
                     ));
             END IF;
@@ -1215,7 +1221,7 @@ BEGIN
     DELETE FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
-        AND a.operator_id = v_operator_id
+        AND a.operator_id || '' = v_operator_id
         AND a.client_id = v_client_id;
     IF v_wait_seconds = 0 THEN
         p_ok_fl := 'Y';
@@ -1594,7 +1600,7 @@ BEGIN
             v_longest_ttl_seconds
         );
 
-        -- S3: the compare and set.
+        -- S3: the compare and set. The place alone is no version: older servers do not compare it again after a wait.
         IF v_old_fence IS NOT NULL THEN
             UPDATE appl_lock AS l
             SET operator_id = p_operator_id,
@@ -3380,7 +3386,8 @@ BEGIN
                 FROM appl_lock_ask AS s
                 WHERE s.object_type = v_object_type
                     AND s.object_id = v_object_id
-                    AND s.holder_id = v_operator_id
+                    -- Without the index of the holders.
+                    AND s.holder_id || '' = v_operator_id
                     AND s.shown_ts IS NOT NULL
                 FOR NO KEY UPDATE SKIP LOCKED
             ));

@@ -27,6 +27,9 @@ CREATE OR REPLACE FUNCTION answer_appl_lock_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
+-- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_object_type text := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
@@ -75,7 +78,7 @@ BEGIN
     FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
-        AND a.operator_id = v_asker_id
+        AND a.operator_id || '' = v_asker_id
         AND a.client_id = coalesce(v_client_id, a.client_id)
         AND a.expires_ts > clock_timestamp()
     ORDER BY a.client_id
@@ -108,7 +111,7 @@ BEGIN
                 FROM appl_lock_ask AS s
                 WHERE s.object_type = v_object_type
                     AND s.object_id = v_object_id
-                    AND s.operator_id = v_asker_id
+                    AND s.operator_id || '' = v_asker_id
                 FOR UPDATE SKIP LOCKED
             ));
         RETURN;
@@ -123,7 +126,7 @@ BEGIN
         answered_ts = clock_timestamp()
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
-        AND a.operator_id = v_asker_id
+        AND a.operator_id || '' = v_asker_id
         AND a.client_id = coalesce(v_client_id, a.client_id);
     p_ok_fl := 'Y';
     p_outcome := 'TOLD';

@@ -26,6 +26,9 @@ CREATE OR REPLACE FUNCTION ask_appl_lock_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
+-- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+SET enable_seqscan = 'off'
+SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
     v_object_type text := appl_lock_text('ask_appl_lock', 'p_object_type', p_object_type, 64, true);
@@ -147,7 +150,7 @@ BEGIN
                         FROM appl_lock_ask AS s
                         WHERE s.object_type = v_object_type
                             AND s.object_id = v_object_id
-                            AND s.operator_id = v_operator_id
+                            AND s.operator_id || '' = v_operator_id
                         FOR UPDATE SKIP LOCKED
                     ));
             END IF;
@@ -159,7 +162,7 @@ BEGIN
     DELETE FROM appl_lock_ask AS a
     WHERE a.object_type = v_object_type
         AND a.object_id = v_object_id
-        AND a.operator_id = v_operator_id
+        AND a.operator_id || '' = v_operator_id
         AND a.client_id = v_client_id;
     IF v_wait_seconds = 0 THEN
         p_ok_fl := 'Y';

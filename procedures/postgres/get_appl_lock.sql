@@ -121,7 +121,7 @@ BEGIN
             v_longest_ttl_seconds
         );
 
-        -- S3: the compare and set.
+        -- S3: the compare and set. The place alone is no version: older servers do not compare it again after a wait.
         IF v_old_fence IS NOT NULL THEN
             UPDATE appl_lock AS l
             SET operator_id = p_operator_id,

@@ -89,7 +89,8 @@ BEGIN
                 FROM appl_lock_ask AS s
                 WHERE s.object_type = v_object_type
                     AND s.object_id = v_object_id
-                    AND s.holder_id = v_operator_id
+                    -- Without the index of the holders.
+                    AND s.holder_id || '' = v_operator_id
                     AND s.shown_ts IS NOT NULL
                 FOR NO KEY UPDATE SKIP LOCKED
             ));

@@ -246,7 +246,8 @@ const (
 	stemInquire  = "inquire_appl_lock"
 	stemMove     = "appl_lock_move"
 
-	sameRow = "                AND l.fence = v_old_fence\n                AND l.lock_ts = v_lock_ts\n" +
+	samePlace = "l.ctid = v_version\n                AND "
+	sameRow   = "                AND l.fence = v_old_fence\n                AND l.lock_ts = v_lock_ts\n" +
 		"                AND l.released_ts IS NOT DISTINCT FROM v_released_ts\n"
 	sameGrant  = "            AND l.fence = v_fence\n            AND l.lock_ts = v_lock_ts\n            AND l.expires_ts = p_expires_ts\n"
 	fenceRule  = "appl_lock_next_fence(l.fence, v_now)"
@@ -289,10 +290,10 @@ func brokenGets() []variant {
 		{"the transaction's start is the time", []edit{{stemGet, "clock_timestamp()", "now()"}}, inOldTransaction},
 		{"the client's clock is the time", []edit{{stemGet, "clock_timestamp()", "(clock_timestamp() - interval '1 day')"}}, twice},
 		{"granted 2 ms too early", []edit{{stemGet, liveThen, liveThen + " + interval '2 milliseconds'"}}, atTheEnd},
-		{"select, then update", []edit{{stemGet, sameRow, ""}}, waitsForGet},
+		{"select, then update", []edit{{stemGet, samePlace, ""}, {stemGet, sameRow, ""}}, waitsForGet},
 		{"the fence is from before the wait", []edit{
 			{stemGet, "v_round integer;", "v_round integer; v_early bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;"},
-			{stemGet, sameRow, "AND (l.released_ts IS NOT NULL OR l.expires_ts <= clock_timestamp())\n"},
+			{stemGet, samePlace, ""}, {stemGet, sameRow, "AND (l.released_ts IS NOT NULL OR l.expires_ts <= clock_timestamp())\n"},
 			{stemGet, fenceRule, "v_early"}, notRaised(),
 		}, waitsInLine},
 		{"the fence counts what a purge resets", []edit{

@@ -5,8 +5,9 @@
 --            it stays listed, since its first call; once it is not listed any more, a call begins anew. Without a state the
 --            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself;
 --            ASKER, each request of another operator, and VIEWER, each program of another operator that is listed, both oldest
---            first. It locks and promises nothing, and nothing of it is in the history. Where the type's policy has presence N, it
---            records nothing, and answers with the holder and who asks.
+--            first. It locks and promises nothing, and nothing of it is in the history. EDITING by the holder begins its time to
+--            answer anew (ask_appl_lock). Where the type's policy has presence N, it records nothing, and answers with the holder and
+--            who asks.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
 --            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
@@ -14,13 +15,15 @@
 --            since_ts (start of the grant, HOLDER; since when it asks or looks); seconds_left (until the lock ends; until that one is
 --            not listed any more); message (empty unless ASKER).
 -- Raises     LK001 invalid argument. LK003 when the row came and went thirty times during the call. -911 and -913 as get_appl_lock.
--- Locks      S2 or S3 the operator's own row, S3b the requests that ask the operator for the object, S4 rows of
---            the object that have been dead for ten minutes; to the end of the caller's
---            transaction. The rest is read as it is committed, without waiting (cur_commit, the default), by the primary key.
+-- Locks      S2 or S3 the operator's own row, S3b the requests that ask the operator for the object, S4 rows of the object that have
+--            been dead for ten minutes; to the end of the caller's transaction. The rest is read as it is committed, without
+--            waiting (cur_commit, the default), by the primary key.
 -- Race-free  Two calls for one row: the primary key lets one insert; the other waits, gets 23505, and its next round finds the row.
---            S4 judges a row again once it is locked: a viewer that has come back stays.
+--            S4 judges a row again once it is locked: a viewer that has come back stays. An ask that is under way is not waited for:
+--            the next heartbeat begins its time anew.
 -- Differs    Whether a DELETE may skip locked rows is not documented for LUW. So only what has been dead for ten minutes goes, which
---            hardly anybody brings back; a call that does so meanwhile is waited for, up to 1 s.
+--            hardly anybody brings back; a call that does so meanwhile is waited for, up to 1 s. S3a passes over a row that is
+--            locked; in the moment between it and S3b a wait of up to 1 s is possible.
 
 --#SET TERMINATOR @
 

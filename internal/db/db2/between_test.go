@@ -104,6 +104,9 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 		{yielding, change("lock_ts = LOCALTIMESTAMP"), ask, "Y ASKED JDOE"},
 		{yielding, change("fence = 6"), ask, "Y ASKED JDOE"},
 		{yielding, change("expires_ts = " + anHourAgo), ask, "Y ASKED JDOE"},
+		{yielding, change(released), ask, "Y ASKED JDOE"},
+		{yielding, "UPDATE applock.appl_lock_ask SET edited_ts = LOCALTIMESTAMP", ask, "Y ASKED JDOE"},
+		{yielding, "UPDATE applock.appl_lock_ask SET answered_ts = LOCALTIMESTAMP", ask, "Y ASKED JDOE"},
 	} {
 		if got, _ := b.call(t, 1, test.before, test.meanwhile, test.call); got != test.want {
 			t.Errorf("%s, meanwhile %s: %s, want %s", test.call, test.meanwhile, got, test.want)

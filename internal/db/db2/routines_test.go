@@ -266,6 +266,46 @@ func inboxMarksWhatItShows(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
+// Goal: EDITING counts for the requests that the holder's inbox has shown, of the object, and for no others. Method: twins, one of them
+// not shown; the states of two operators, with presence and without; the rows that are marked.
+func editingIsForWhoAsks(t *testing.T, bridge *hsqldb.Bridge) {
+	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
+	insertYield(t, place.SQL, "a")
+	insertRequests(t, place.SQL, inAnHour)
+	change := func(statement string) {
+		t.Helper()
+		if _, err := place.SQL.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ presence, operator, state, want string }{
+		{"Y", "JDOE", "'VIEWING'", ""},
+		{"Y", "JDOE", "'IDLE'", ""},
+		{"Y", "JDOE", "NULL", ""},
+		{"Y", "KIM", "'EDITING'", ""},
+		{"N", "JDOE", "'EDITING'", ""},
+		{"Y", "JDOE", "'EDITING'", "a1/BROWN/p a1/KIM/p"},
+	} {
+		change("UPDATE applock.appl_lock_ask SET edited_ts = NULL, shown_ts = CASE WHEN client_id = 'p' THEN TIMESTAMP '2026-01-01 00:00:00' END")
+		change("UPDATE applock.appl_lock_policy SET presence_fl = '" + test.presence + "'")
+		if _, err := query(t.Context(), place.SQL, "CALL applock.see_appl_lock('a', '1', '"+test.operator+"', '', 'tab', "+test.state+", NULL)"); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := query(t.Context(), place.SQL, "SELECT object_type || object_id || '/' || operator_id || '/' || client_id AS request "+
+			"FROM applock.appl_lock_ask WHERE edited_ts IS NOT NULL ORDER BY request")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var requests []string
+		for _, row := range rows {
+			requests = append(requests, fmt.Sprint(row["request"]))
+		}
+		if got := strings.Join(requests, " "); got != test.want {
+			t.Errorf("%v marked %q, want %q", test, got, test.want)
+		}
+	}
+}
+
 // Goal: a lock goes to who asks when its holder has been silent for as long as the policy says, and not before. Method: one of the times
 // from which the silence counts is later, or one of the conditions does not hold.
 func silenceYieldsTheLock(t *testing.T, bridge *hsqldb.Bridge) {

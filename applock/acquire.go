@@ -108,7 +108,7 @@ func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, er
 // older than a second then, it waits up to a second more for one.
 //
 // The error is a *HeldError (ErrHeld) only if a holder was seen. It is ErrBusy if a transaction was changing the lock all the time, and
-// ErrUnreachable if the server did not answer: so a job that skips work which another node does is not skipped in an outage.
+// ErrUnreachable if the server did not answer. So a job that skips work of another node does not skip it in an outage.
 func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // announce says that owner waits for the object, or still waits; both are trimmed already. Zero wait is without limit;
-// any other one is told in whole seconds, rounded up.
+// any other one is sent in whole seconds, rounded up.
 func (o operations) announce(ctx context.Context, object Object, owner Owner, clientID string, wait time.Duration) error {
 	params := db.AnnounceApplLockWaiterParams{
 		ObjectType:   object.Type,
@@ -30,7 +30,7 @@ func (o operations) announce(ctx context.Context, object Object, owner Owner, cl
 	return nil
 }
 
-// waitSeconds returns zero for a wait without limit, or one that is longer than the database can be told.
+// waitSeconds returns zero for a wait without limit, and for one that is too long for the database.
 func waitSeconds(wait time.Duration) int64 {
 	if wait == 0 || wait > MaxTTL {
 		return 0

@@ -53,7 +53,7 @@ type Event struct {
 	Actor   string
 	User    string
 	Program string
-	// From is who held the object, by the grant FromFence; To who holds it since, by ToFence: nobody and zero after a release.
+	// From held the object by the grant FromFence. To holds it since by ToFence; both are empty and zero after a release.
 	From      Owner
 	FromFence Fence
 	To        Owner

@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// The sizes of a page of List and of a batch of Purge.
+// The sizes of List's page and of Purge's batch.
 const (
 	DefaultPageSize = 1000
 	MaxPageSize     = 10000
@@ -52,7 +52,7 @@ const (
 	ByTimeLeft ListOrder = "ends_soonest"
 	// ByAge has the oldest grant first.
 	ByAge ListOrder = "oldest"
-	// ByWaiters has the lock first for which an operator has waited longest, and no lock for which nobody waits.
+	// ByWaiters begins with the lock that an operator has waited for longest. It leaves out locks without a waiter.
 	ByWaiters ListOrder = "waited_for"
 )
 
@@ -114,7 +114,7 @@ func (r ListRequest) params() (db.ApplLockLiveParams, keyRange, error) {
 	return params, keys, err
 }
 
-// order checks the order. What is a part of the order of objects cannot be had in another one.
+// order checks the order. A request for a part of the order of objects excludes another order.
 func (r ListRequest) order() (db.LiveOrder, error) {
 	switch r.Order {
 	case ByObject:

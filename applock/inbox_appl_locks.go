@@ -14,7 +14,7 @@ import (
 // NoticeKind is the kind of a notice.
 type NoticeKind string
 
-// The kinds of notices. The first five are events of the history, which are told once; the others are how it is now, and are told by
+// The kinds of notices. The first five are events of the history, which appear once; the others show the present state, and appear in
 // each call.
 const (
 	// NoticeTaken is a lock that another operator has taken from this one, or has handed on: Other has it now.
@@ -23,7 +23,7 @@ const (
 	NoticeHanded NoticeKind = "HANDED"
 	// NoticeReleased is a lock of this operator that Other has ended.
 	NoticeReleased NoticeKind = "RELEASED"
-	// NoticeGiven is a lock of this operator that went to Other, who had asked for it, whoever made the call.
+	// NoticeGiven is a lock of this operator that went to Other, who had asked for it. Any operator may have made the call.
 	NoticeGiven NoticeKind = "GIVEN"
 	// NoticeYielded is a lock of this operator that went to Other, whose request was unanswered for the time of the type's Policy.
 	NoticeYielded NoticeKind = "YIELDED"
@@ -72,8 +72,8 @@ type InboxRequest struct {
 	PageSize int
 }
 
-// Inbox returns what concerns an operator: first what others have done with its locks since the Position, in that order; then who waits or
-// asks for what it holds, and the answers to its own requests, oldest first. Call it in each heartbeat. The operator's own deeds are not
+// Inbox returns the notices for an operator. First come the actions of others on its locks since the Position, in that order. Then come waiters
+// and askers for its locks, and the answers to its own requests, oldest first. Call it in each heartbeat. The operator's own actions are not
 // included. Use List with ExpiresWithin for locks that end soon. If the Policy of the type lets a lock yield to an asker, the time for an
 // answer begins with the first Inbox that shows the request.
 //
@@ -105,14 +105,14 @@ func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
 		return db.InboxApplLocksParams{}, &InvalidError{Argument: "Position.After", Reason: "must not be negative"}
 	}
 	rows, err := checkRows("PageSize", r.PageSize)
-	// What has been told takes a place in the answer.
+	// An event that was shown before takes a place in the answer.
 	rows = min(rows+int64(len(r.Position.Told)), MaxPageSize)
 	return db.InboxApplLocksParams{OperatorID: operator, AfterEventID: r.Position.After, MaxRows: rows}, err
 }
 
 func pageSize(rows int) int { return cmp.Or(rows, DefaultPageSize) }
 
-// told leaves out what has been told, and all behind the first most notices.
+// told leaves out events that were shown before, and all behind the first most notices.
 func (p InboxPosition) told(rows []db.Notice, most int) (notices []Notice, next InboxPosition) {
 	next = p
 	var events []int64
@@ -134,7 +134,7 @@ func (p InboxPosition) told(rows []db.Notice, most int) (notices []Notice, next 
 		return notices, next
 	}
 	next.After = max(p.After, rows[0].SafeEventID)
-	if cut { // an event that is left out is told by the next call
+	if cut { // the next call returns an event that is left out
 		next.After = max(p.After, min(next.After, slices.Max(events)))
 	}
 	next.Told = slices.DeleteFunc(append(slices.Clone(p.Told), events...), func(event int64) bool { return event <= next.After })

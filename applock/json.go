@@ -243,7 +243,7 @@ func (w *Waiter) jsonKeys() []jsonKey {
 	}
 }
 
-// MarshalJSON returns what applockctl list --waiting prints, without what is not told of the lock.
+// MarshalJSON returns what applockctl list --waiting prints, without the undisclosed fields of the lock.
 func (w Waiter) MarshalJSON() ([]byte, error) { return marshalKeys(w.jsonKeys()) }
 
 // UnmarshalJSON reads what MarshalJSON returns.
@@ -357,7 +357,7 @@ func (a *Asker) jsonKeys() []jsonKey {
 	}
 }
 
-// MarshalJSON returns what applockctl asking prints, without what is not told of the lock.
+// MarshalJSON returns what applockctl asking prints, without the undisclosed fields of the lock.
 func (a Asker) MarshalJSON() ([]byte, error) { return marshalKeys(a.jsonKeys()) }
 
 // UnmarshalJSON reads what MarshalJSON returns.

@@ -34,7 +34,7 @@ func (l leased) GetAllAnew(
 }
 
 // ReleaseGrant is a release by fence. It need not wait for the disk: a crash of the server before it is written leaves a lock that
-// ends by itself, and whoever takes the object later has the release written, too, or has nothing.
+// ends by itself. A later grant of the object is written after the release, so a crash never keeps that grant and loses the release.
 func (l leased) ReleaseGrant(ctx context.Context, grant Grant) error {
 	ended := releaseParams(grant)
 	ended.Unflushed = true
@@ -77,7 +77,7 @@ func (l leased) RenewGrants(
 	return err
 }
 
-// TransferGrant asserts the grant first, in the same transaction: a transfer itself cannot be told the fence.
+// TransferGrant asserts the grant first, in the same transaction: a transfer itself has no argument for the fence.
 func (l leased) TransferGrant(ctx context.Context, grant Grant, to Owner, ttl time.Duration) (Grant, error) {
 	operator := grant.Owner.Operator
 	var handed Grant
@@ -130,7 +130,7 @@ func (l leased) Retract(ctx context.Context, waiters []db.RetractApplLockWaiterP
 // Listen listens to the messages of releases, where the database has some; db.ErrNoListen is where it has none.
 func (l leased) Listen(ctx context.Context) (db.Listener, error) { return l.driver.Listen(ctx) }
 
-// take begins a new grant also for the operator that has the object: a get would renew that one's grant. So it is released and
+// take begins a new grant also for the operator that has the object: a get would renew the existing one. So it is released and
 // taken again in one transaction, in which nobody else gets the object. It is no transfer, which is not an operator's right.
 func (o operations) take(ctx context.Context, object Object, owner Owner, ttl time.Duration) (Grant, error) {
 	params := getParams(object, owner, ttl)

@@ -19,10 +19,10 @@ type ReleaseRequest struct {
 	Reason string
 }
 
-// Release ends the operator's grant: OutcomeReleased. That nobody holds the object is no error, so that repeating a release is safe: OutcomeFree.
+// Release ends the operator's grant: OutcomeReleased. If the object is free it returns OutcomeFree and nil, so repeating a release is safe.
 //
-// It returns a *HeldError (ErrHeld) when another operator, or another grant than the key's, holds the object; that of the same
-// operator is told with its fence, but for a call in a transaction of the caller's.
+// It returns a *HeldError (ErrHeld) when another operator, or another grant than the key's, holds the object. The error has the fence of
+// a grant of the same operator, except for a call in the caller's transaction.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
 func (c *Client) Release(ctx context.Context, request ReleaseRequest) (Outcome, error) {
 	params, err := request.params()

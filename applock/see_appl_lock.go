@@ -38,7 +38,7 @@ const (
 const (
 	// DefaultPresenceTTL is how long a viewer is listed after a call: three heartbeats of 15 s.
 	DefaultPresenceTTL = 45 * time.Second
-	// MaxPresenceTTL is how long it can be told to be listed.
+	// MaxPresenceTTL is the longest time for which a viewer can be listed after a call.
 	MaxPresenceTTL = 60 * time.Second
 )
 
@@ -69,12 +69,12 @@ type SeeRequest struct {
 	TTL time.Duration
 }
 
-// See says that an operator looks at an object, or with StateLeft that it does so no more, and returns who else is there: the holder
-// first, then the other operators that ask and those that look, oldest first; at most 200 of them. None means that the object is free
-// and nobody else is there. It is for one call in each heartbeat of a support tool, such as every 15 s.
+// See records that an operator looks at an object, or with StateLeft that it has stopped. It returns the others there, at most 200: the holder
+// first, then the other askers and viewers, oldest first. An empty answer means that the object is free
+// and without other askers and viewers. It is for one call in each heartbeat of a support tool, such as every 15 s.
 //
-// It locks nothing, and the history is not told. Where the policy of the type has no presence, nothing is recorded, and only the
-// holder and who asks are returned. On PostgreSQL it needs the primary. A call that was cancelled or broke off may have been recorded: the next one
+// It locks nothing, and writes no event. Where the policy of the type has no presence, nothing is recorded, and only the
+// holder and the askers are returned. On PostgreSQL it needs the primary. A call that was cancelled or broke off may have been recorded: the next one
 // says it again.
 func (c *Client) See(ctx context.Context, request SeeRequest) ([]Presence, error) {
 	present, err := c.operations.seeApplLock(ctx, request)

@@ -44,7 +44,7 @@ const (
 	// said to be of HistoryAll.
 	HistoryChanges HistoryLevel = "CHANGES"
 	// HistoryAll tells it each grant, renewal, refusal and release, too. Each costs a row: a lease renews three times in its TTL. A
-	// lock that is held already is told of from the next Get of its holder on.
+	// lock that is held already is included from its holder's next Get on.
 	HistoryAll HistoryLevel = "ALL"
 )
 
@@ -57,8 +57,8 @@ type SetPolicyRequest struct {
 	Reason string
 }
 
-// SetPolicy sets the policy of a type. Each get, renewal and transfer of an object of the type follows it from the next call on, also in
-// programs that know nothing of policies: a TTL that is too long is cut, and the answer says when the lock ends. An existing grant keeps
+// SetPolicy sets the policy of a type. Each get, renewal and transfer of an object of the type follows it from the next call on, in all
+// programs. A TTL that is too long is cut, and the answer says when the lock ends. An existing grant keeps
 // its end until then.
 //
 // It needs the role administrator, and writes an event. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.

@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// TakeRequest takes a held object from whoever holds it.
+// TakeRequest takes a held object from its holder.
 type TakeRequest struct {
 	Object Object
 	// Owner is who takes it.
@@ -23,7 +23,7 @@ type TakeRequest struct {
 	TTL time.Duration
 }
 
-// Take ends the grant of whoever holds the object and begins one of Owner, with a greater fence. It needs the role supervisor and is for
+// Take ends the holder's grant and begins one of Owner, with a greater fence. It needs the role supervisor and is for
 // emergencies: the history keeps the reason, and the displaced operator finds it in its Inbox. An object that Owner holds itself gets a new
 // grant, too.
 //

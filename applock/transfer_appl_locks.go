@@ -134,8 +134,8 @@ func checkPages(limit, size int) (int64, error) {
 	return checkRows("PageSize", size)
 }
 
-// changeAll returns the rows of page after page. The call is told the last row of the page before, none for the first page, and how many
-// rows it may change.
+// changeAll returns the rows of page after page. The call gets the last row of the page before, none for the first page, and the number of
+// rows that it may change.
 func (o operations) changeAll(
 	ctx context.Context, operation string, pages changedPages, page func(after db.ChangedLock, rows int) ([]db.ChangedLock, error),
 ) ([]LockChange, error) {

@@ -28,7 +28,7 @@ type LocalSignIn struct {
 // the console ends.
 //
 // It refuses what came from another host or through a proxy that says so, and what was asked by another name than localhost or a
-// loopback address, as a page of somebody else does that has its name lead here.
+// loopback address, as a hostile page does by DNS rebinding.
 func Local(person string) *LocalSignIn {
 	return &LocalSignIn{person: person, cookie: "applock-" + rand.Text()[:8], session: rand.Text(), token: rand.Text()}
 }

@@ -66,7 +66,7 @@ func (l *Leases) Acquire(ctx context.Context, request applock.AcquireRequest) (a
 	return lease, nil
 }
 
-// wait takes a pointer, as acquire does: with copies of the request the stack of each of thousands who wait would be twice as large.
+// wait takes a pointer, as acquire does: copies of the request would double each waiter's stack, and there may be thousands.
 func (l *Leases) wait(ctx context.Context, request *applock.AcquireRequest) (*handle, error) {
 	lease, err := l.acquire(ctx, request, cmp.Or(request.MaxWait, forever))
 	if err != nil {
@@ -211,7 +211,7 @@ type answer struct {
 // take makes a call that takes what is claimed, and makes leases of it. When ctx ends first the call is not broken off,
 // which would leave its outcome unknown, but abandoned: what it takes is given back in the background.
 func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context.Context) ([]applock.Grant, error)) ([]*handle, error) {
-	l.background.begin() // Close lets it end, while the backend is still there to be told
+	l.background.begin() // Close lets it end while the backend is still open
 	defer l.background.done()
 	if l.afterRenewals(ctx); ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing has been sent
@@ -312,8 +312,8 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Gr
 	return nil, applock.ErrClosed
 }
 
-// isSpent says whether the name of an attempt that ended so must not be used again. What an attempt without an answer may have taken is
-// given back by its name alone, and such a release may arrive late: it must not find a later grant under that name.
+// isSpent says whether the name of an attempt that ended so must not be used again. An attempt without an answer may have taken
+// something. A release by the name alone gives it back, and may arrive late: it must not find a later grant under that name.
 func isSpent(attempt claim, ended error) bool {
 	return ended != nil && !errors.Is(ended, applock.ErrHeld) && !isBusy(ended) && attempt.unique
 }

@@ -218,7 +218,7 @@ func (l *Leases) takeAll(ctx context.Context, wanted []claim, turn applock.Objec
 
 // heldHere returns the conflicts that the database does not see, because the operator is the same. Objects for which others
 // of the same operator could be asking are reserved until the call has ended: two at a time would take over from each other.
-// The object whose turn it is needs nothing. Who waits leaves alone what is left to other programs at the moment.
+// The object whose turn it is needs no new attempt. A waiter does not try objects that this program leaves to others at the moment.
 func (l *Leases) heldHere(claims []claim, turn applock.Object) (known map[applock.Object]*applock.HeldError, reserved []claim, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

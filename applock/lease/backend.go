@@ -66,7 +66,7 @@ type Announcer interface {
 	// Announce lists the owner as a waiter for the object for the time wait, zero for no limit. A repeated call changes only that time.
 	Announce(ctx context.Context, object applock.Object, owner applock.Owner, wait time.Duration) error
 
-	// Retract removes a waiter from the list. It returns no error if the waiter is not listed.
+	// Retract removes a waiter from the list. A waiter that is not listed is no error.
 	Retract(ctx context.Context, object applock.Object, operator string) error
 }
 

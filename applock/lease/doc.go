@@ -17,8 +17,8 @@
 //	    v                      v Close               v Deadline passed, Close
 //	 refused               gave up                 lost
 //
-// Renewals. Leases with similar TTLs are renewed together, every third of the TTL, spread over that time. PostgreSQL has one or two
-// connections beside the pool for it. MySQL and MariaDB keep one of the pool's connections for it if the pool's limit is two or more. The
+// Renewals. Leases with similar TTLs are renewed together, every third of the TTL, spread over that time. On PostgreSQL one or two
+// connections outside the pool do that. MySQL and MariaDB keep one of the pool's connections for it if the pool's limit is two or more. The
 // program may use the rest of the pool. These connections are closed a minute after the last renewal.
 //
 // Trust. The backend keeps a grant until its own clock passes the end that the last call set. The program may trust the lease until
@@ -55,8 +55,8 @@
 //
 // Failures:
 //
-//   - The caller's context ends during a get: the caller returns at once, and the call goes on. What it takes is released. Until then, for at most
-//     5 s, no other waiter has its turn. If the release fails for so long, it is repeated as after a get without an answer, provided that
+//   - The caller's context ends during a get: the caller returns at once, and the call goes on. Its grant is released. Until then, for at most
+//     5 s, no other waiter has its turn. If the release still fails after 5 s, it is repeated as after a get without an answer, provided that
 //     nobody else has the operator.
 //   - A get has no answer ([applock.ErrOutcomeUnknown]): it may still arrive at the backend, also after its release. If nobody else has the
 //     operator, the object is released at once, and again after 1, 5 and 15 s, whatever the former release found. So a get that arrives within 15 s is
@@ -69,7 +69,7 @@
 //     TTL or 1 s after its beginning, with more time from the third attempt on or if answers are known to be slow. The lease is lost at the
 //     deadline.
 //   - A renewal or a release does not find the grant: the lease is lost, with a [*applock.LostError] as its cause. That is [applock.ErrLost] and
-//     never [applock.ErrHeld], whoever has the object now.
+//     never [applock.ErrHeld], even if another operator has the object now.
 //   - A pass has no answer: the former grant is released; a pass that arrives after that finds nothing. Then the waiter's grant is released
 //     as after a get without an answer, and the waiter asks under a new name.
 //   - The waiter has given up when the object is passed on to it: the next waiter gets it, or it is released.
@@ -85,6 +85,6 @@
 //   - The time is up: [applock.ErrHeld] if a holder was seen, in this process or in an answer; otherwise the last answer; without any answer
 //     [applock.ErrUnreachable]. The cause of an ended context is joined. An outage is never ErrHeld.
 //   - [Leases.Close]: waiters get [applock.ErrClosed]; leases are lost with that cause and released. A lock whose release has no answer within 5 s
-//     stays until it expires, and the error of Close says so. What a get without an answer may have taken is released again until the
-//     backend has answered, for those 5 s. If that get arrives after Close, its lock stays until it expires, and no error says so.
+//     stays until it expires, and the error of Close says so. For those 5 s the object of a get without an answer is
+//     released again until the backend has answered. If that get arrives after Close, its lock stays until it expires, and no error says so.
 package lease

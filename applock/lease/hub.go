@@ -17,10 +17,10 @@ import (
 
 // hub wakes the waiters of one Leases when their objects could be free. There is one poller for all of them, which
 // asks for all objects in one call, and, where the backend has one, one listener for messages. All of that is hints:
-// whoever is woken asks for itself.
+// a waiter that is woken asks for itself.
 //
 // Without a listener the poller asks every 5 ms at first where a poll takes 0.2 ms, every 10 ms where it takes 0.4 ms or more,
-// and ever more rarely the longer nothing happens: a waiter is late by a thousandth of its wait, and by 250 ms at the most. With a listener it asks to be on the safe side: soon
+// and ever more rarely the longer nothing happens. So a waiter is late by a thousandth of its wait, and by 250 ms at the most. With a listener it asks to be on the safe side: soon
 // after each newcomer, because a release may not have seen it waiting, and then ever more rarely, up to 5 s. In any
 // case it asks when the next lock expires, and spends no more than a twenty-fifth of the time on asking, unless polls take
 // longer than 40 ms: then it asks once a second.
@@ -50,7 +50,7 @@ const (
 	pollFast     = 10 * time.Millisecond
 	pollSlowest  = 250 * time.Millisecond
 	pollSafe     = 5 * time.Second // with a listener
-	pollSlowdown = 1000            // the time without any event is so many intervals long
+	pollSlowdown = 1000            // the time without any event, in intervals
 	pollSafeSlow = 2               // with a listener
 
 	// maxPollShare is a poll's share of the time: the pause after it is at least its cost divided by this. The first
@@ -110,11 +110,11 @@ func (h *hub) isWatched(object applock.Object) bool {
 	return h.objects[object] > 0
 }
 
-// wakePoller has the poller ask soon.
+// wakePoller makes the poller ask soon.
 func (h *hub) wakePoller() {
 	select {
 	case h.newcomer <- struct{}{}:
-	default: // the poller has been told
+	default: // the poller will ask anyway
 	}
 }
 
@@ -190,7 +190,7 @@ func (h *hub) note(free []applock.Object) {
 	}
 }
 
-// failed has the waiters find out for themselves, and tell their callers, when polls have failed for long.
+// failed wakes the waiters when polls have failed for long: each tries for itself, and reports the failure to its caller.
 func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	if ctx.Err() != nil {
 		return
@@ -227,7 +227,7 @@ func (h *hub) outage() outage {
 	return h.failing
 }
 
-// nudgeAll has all who wait ask for themselves.
+// nudgeAll wakes all waiters, and each asks for itself.
 func (h *hub) nudgeAll(asked time.Time) {
 	for object := range h.waited() {
 		h.leases.nudge(object, asked)
@@ -335,7 +335,7 @@ func (h *hub) hear(ctx context.Context, source Listener) error {
 	}
 }
 
-// hears counts the listeners, and has the poller ask at once: messages may have been lost in between.
+// hears counts the listeners, and makes the poller ask at once: messages may have been lost in between.
 func (h *hub) hears(change int) {
 	h.mutex.Lock()
 	h.hearing += change

@@ -161,8 +161,8 @@ func together(some []lateTake, call func(take lateTake) error) []error {
 	return failures
 }
 
-// releaseOne releases a take, and puts it back unless this was the last time. It returns why there was no answer. Who waits here may have
-// been refused by what was released, now or by the former release, if that had no answer.
+// releaseOne releases a take, and puts it back unless this was the last time. It returns why there was no answer. The take may have
+// refused waiters of this program until this release, or until the former one if that had no answer.
 func (l *lateTakes) releaseOne(take lateTake) error {
 	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
 	isAnswered := err == nil || isGone(err)

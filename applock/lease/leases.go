@@ -66,14 +66,14 @@ type Leases struct {
 	closeErr error
 }
 
-// Config is what a backend needs beside itself.
+// Config has the settings of a backend's leases.
 type Config struct {
 	// CheckInterval, if set, is how often leases are checked, also those without a TTL, for backends that lose grants
 	// before they expire.
 	CheckInterval time.Duration
 	// Logger gets what goes wrong in the background; nil logs nothing.
 	Logger *slog.Logger
-	// Hooks are told of the leases.
+	// Hooks observe the leases.
 	Hooks Hooks
 }
 
@@ -114,7 +114,7 @@ const (
 	clockGap   = 100 * time.Millisecond
 )
 
-// sleepBy has a clock tell how long the machine has slept.
+// sleepBy sets the clock that measures how long the machine has slept.
 func (l *Leases) sleepBy(clock func() time.Duration) { l.sleepClock, l.awake = clock, clock() }
 
 // slept is how long the machine has slept since the leases were made.
@@ -151,8 +151,8 @@ func (l *Leases) watchClocks() {
 // Close ends all leases: it releases them, and their contexts end with ErrLost and ErrClosed. Waiters and later calls get ErrClosed. Close
 // returns when no goroutine is left; it cancels calls to a silent backend after 5 s.
 //
-// The error names the objects that could not be released, which stay locked until they expire, and an error of closing the backend. What a
-// call without an answer may have taken is released again, in the same time. If the call arrives after Close, its lock stays until it
+// The error names the objects that could not be released, which stay locked until they expire, and an error of closing the backend. A call
+// without an answer may have taken something: that is released again, in the same time. If the call arrives after Close, its lock stays until it
 // expires, and no error says so. Further calls wait for the first one and return the same.
 func (l *Leases) Close() error {
 	open, first := l.markClosed()

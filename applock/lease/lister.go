@@ -89,7 +89,7 @@ func (l *lister) remove(found *listing) {
 	}
 }
 
-// again lists names once more that the backend does not have, although it was told to before asked.
+// again lists names once more that the backend does not have, although it was asked to list them before asked.
 func (l *lister) again(objects []applock.Object, asked time.Time) {
 	lost := make(map[applock.Object]bool, len(objects))
 	for _, object := range objects {
@@ -105,7 +105,7 @@ func (l *lister) again(objects []applock.Object, asked time.Time) {
 	}
 }
 
-// update has a worker see to a listing; the mutex is held.
+// update gives a listing to a worker; the mutex is held.
 func (l *lister) update(found *listing) {
 	if found.pending {
 		found.changed = true
@@ -210,7 +210,7 @@ func (l *lister) rest(found *listing) {
 	}
 }
 
-// done notes the answer to a call. What fails is repeated: polls would keep the name listed.
+// done notes the answer to a call. A failed call is repeated: polls would keep the name listed.
 func (l *lister) done(found *listing, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

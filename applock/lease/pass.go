@@ -45,8 +45,8 @@ func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error
 	return l.release(ctx, grant)
 }
 
-// successor returns the waiter to whom a hold that has ended is passed on, and what it wants, nil where there is none: then the object
-// is released, and whoever asks first has it. Nobody else here asks for the object until the waiter is told what has become of it.
+// successor returns the waiter that gets a hold that has ended, and its claim. It returns nil if there is none: then the object is
+// released, and the first caller gets it. No other waiter here asks for the object until the waiter knows the result.
 func (l *Leases) successor(h *hold) (*waiter, claim) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -64,13 +64,13 @@ type waiter struct {
 	came    time.Time
 
 	claim claim
-	// heeds is true while the waiter can be passed the object: it sleeps, and wakes when it is told to. gone is true when it has left.
+	// heeds is true while the waiter sleeps and can get the object from another one's release. gone is true when it has left.
 	heeds, gone bool
 	// passed is what was passed on to it, until it takes it.
 	passed *passed
 }
 
-// rename has a waiter ask by another name after an attempt that has ended so, if its own is spent; the mutex is held.
+// rename gives a waiter a new name if the attempt that has ended so has spent its own; the mutex is held.
 func (w *waiter) rename(ended error) {
 	if isSpent(w.claim, ended) {
 		w.claim.owner.Operator = uniqueName()
@@ -142,8 +142,8 @@ func (l *Leases) advance(object applock.Object, state *objectState) {
 	}
 }
 
-// forget forgets an object that nobody is concerned with, after a moment if this program has just had its turns: whoever comes
-// meanwhile goes on with them. The mutex is held.
+// forget forgets an object without holder and waiters. If this program has just had its turns it waits for a moment: a waiter
+// that comes meanwhile continues them. The mutex is held.
 func (l *Leases) forget(object applock.Object, state *objectState) {
 	isUnused := state.holder == nil && state.unsettled == 0 && state.first() == nil
 	switch {
@@ -164,7 +164,7 @@ func (l *Leases) forget(object applock.Object, state *objectState) {
 func (w *waiter) nudge() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it has been told
+	default: // a wake is pending
 	}
 }
 
@@ -230,7 +230,7 @@ func (l *Leases) enqueue(asker context.Context, claim claim) (*waiter, error) {
 	return self, nil
 }
 
-// dequeue has a waiter leave. What was passed on to it meanwhile goes to the next one.
+// dequeue removes a waiter. A hold that was passed on to it meanwhile goes to the next one.
 func (l *Leases) dequeue(self *waiter) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -269,8 +269,8 @@ func (l *Leases) endAsking(self *waiter, ended error) {
 	self.rename(ended)
 }
 
-// failureOf returns why the waiter's own last attempt came to nothing, nil if that was because somebody holds the object. Only then
-// does it heed whoever wakes it.
+// failureOf returns why the waiter's own last attempt failed, or nil if the object was held. Only after nil does the waiter heed a
+// wake.
 func (l *Leases) failureOf(self *waiter) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

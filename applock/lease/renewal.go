@@ -23,8 +23,8 @@ const (
 	retryAfter = time.Second
 	// quiet is the share of an attempt that ran out of time for which the next call waits.
 	quiet = 8
-	// phases is over how many moments of an interval the renewals of many leases are spread. What is due within one of them is
-	// renewed together.
+	// phases is the number of moments of an interval over which the renewals of many leases are spread. Renewals that are due
+	// within one of them go together.
 	phases = 8
 	// firstCall is how many grants are renewed by one call at first: as many as fit into the time of an attempt.
 	firstCall = 500
@@ -90,8 +90,8 @@ type preparer interface {
 	prepareToRenew(ctx context.Context) error
 }
 
-// prepare has the backend make a connection for renewals while there is time, on a slow way or beside a busy pool. It is kept for
-// preparedFor without being used; the mutex is held.
+// prepare makes the backend open a connection for renewals while there is time: the network may be slow, or the pool busy. The
+// connection stays open for preparedFor without being used; the mutex is held.
 func (l *Leases) prepare(h *hold) {
 	backend, ok := l.backend.(preparer)
 	if !ok || h.ttl == 0 || h.interval >= preparedFor || time.Since(l.prepared) < preparedFor {
@@ -108,7 +108,7 @@ func (l *Leases) prepare(h *hold) {
 	})
 }
 
-// nudge has the pace look what is due.
+// nudge makes the pace look for renewals that are due.
 func (p *pace) nudge() {
 	select {
 	case p.wake <- struct{}{}:
@@ -301,8 +301,8 @@ func (l *Leases) rest(ctx context.Context, moment time.Duration) {
 }
 
 // fit makes calls smaller that nearly took the time of an attempt, and those greater that took little of it. It makes them
-// greater, too, where at their pace a round of all holds would last too long: a busy server is slow to answer however little it
-// is asked, and smaller calls would then renew fewer in the same time.
+// greater, too, where a round of all holds would last too long at their pace. A busy server is slow to answer even small calls,
+// and these would then renew fewer grants in the same time.
 func (p *pace) fit(batch batch, took time.Duration, answered bool) {
 	p.leases.mutex.Lock()
 	defer p.leases.mutex.Unlock()
@@ -331,7 +331,7 @@ func (l *Leases) putOff(moment time.Duration) {
 	l.putOffUntil = time.Now().Add(moment)
 }
 
-// afterRenewals waits for the moment of putOff, once: whoever takes something is delayed, and not kept from it.
+// afterRenewals waits for the moment of putOff, once: a new acquisition is delayed, but never refused.
 func (l *Leases) afterRenewals(ctx context.Context) {
 	l.mutex.Lock()
 	moment := time.Until(l.putOffUntil)

@@ -13,12 +13,13 @@ type turns struct {
 	// ended is when the last row ended, and length how long it was.
 	ended  time.Time
 	length time.Duration
-	// pause is until when the object is left to others, outsiders when one of them was seen to hold it, other which program that
-	// was, and rivals when it was another one than the last time.
-	pause     time.Time
+	// Until pause this program leaves the object to others.
+	pause time.Time
+	// outsiders is when another program was last seen to hold the object, and other is that program.
 	outsiders time.Time
 	other     string
-	rivals    time.Time
+	// rivals is when other last changed from one program to another.
+	rivals time.Time
 }
 
 const (
@@ -29,15 +30,15 @@ const (
 	mostTurns = 10_000
 	// rowGap is how long nobody here may have it within a row.
 	rowGap = 100 * time.Millisecond
-	// othersPause is how long the object is left alone: some polls of those who have waited for less than a minute. courtesy
-	// is by how much a program asks later whose last row has just ended.
+	// othersPause is how long this program leaves the object alone: some polls of a waiter that has waited for less than a minute.
 	othersPause = 50 * time.Millisecond
-	courtesy    = 4 * othersPause
+	// courtesy is the delay of a program whose last row has just ended.
+	courtesy = 4 * othersPause
 	// remembered is for how long others are known.
 	remembered = time.Minute
 )
 
-// taken notes that a waiter of this program has the object, while so many others of it wait.
+// taken notes that a waiter of this program has the object, while waiting others of it wait.
 func (t *turns) taken(waiting int) {
 	if t.began.IsZero() {
 		t.began, t.quota, t.handed = time.Now(), max(1, waiting), 0
@@ -64,9 +65,9 @@ func (t *turns) end() {
 	}
 }
 
-// delay is how much later than others this program is to ask for an object that is free: the less, the more lengths of its last
-// row have passed since. (Its own rounds would be no measure: who had to wait for long would be the more patient for it.) Where
-// others are not known to wait beside it, nobody is to gain by that.
+// delay is how long this program waits before it asks for a free object. It shrinks with the time since its last row, measured in
+// lengths of that row. (Its own rounds would be no measure: a long wait would make the program wait even longer.) Where
+// no other program is known to wait, the delay would help nobody, and is zero.
 func (t *turns) delay() time.Duration {
 	if t.length <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
 		return 0

@@ -37,7 +37,7 @@ type wait struct {
 // object could be free. A maxWait of zero asks once.
 //
 // While there is time, "somebody holds it", "others are changing it" and "the backend cannot be reached" all mean: not yet.
-// In the end they are told apart. Only who was seen to hold the object makes a *HeldError.
+// In the end the error distinguishes them. Only who was seen to hold the object makes a *HeldError.
 //
 // A caller that wants nothing but this object may have it passed on: then queue returns the lease.
 func (l *Leases) queue(
@@ -152,7 +152,7 @@ func (w *wait) timeToAnswer(ctx, limited context.Context) (context.Context, cont
 // latest is when the last answer is to be there.
 func (w *wait) latest() time.Time { return w.self.came.Add(w.maxWait + lastAnswer) }
 
-// errNoAnswer ends an attempt that has taken too long. What is known of why goes with it.
+// errNoAnswer ends an attempt that has taken too long. The known reason goes with it.
 var errNoAnswer = fmt.Errorf("no answer within %s", outagePatience)
 
 // noAnswerError is ErrUnreachable in other words: the server may well run.
@@ -178,11 +178,11 @@ func (w *wait) endOf(ctx context.Context, verdict error) error {
 	return fmt.Errorf("%w (%w)", context.Cause(ctx), verdict)
 }
 
-// errGivenUp is what is known of an attempt that was abandoned. What it takes is given back when its answer comes, but that may get lost.
+// errGivenUp is the error of an attempt that was abandoned. A grant is given back when the answer comes, but the answer may get lost.
 var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOutcomeUnknown)
 
-// ask makes an attempt, and abandons it when a backend is too silent. Who asks for a given operator is told in the end of what that may have
-// left; by a name of its own it is released in any case.
+// ask makes an attempt, and abandons it when a backend is too silent. For a given operator the final error reports that a lock may
+// remain; a lock under a name of the lease's own is released in any case.
 func (w *wait) ask(limited context.Context) error {
 	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
 	defer cancel()
@@ -265,8 +265,8 @@ func endedBy(limited context.Context, err error) bool {
 	return limited.Err() != nil && errors.Is(err, context.Cause(limited)) && !errors.Is(err, applock.ErrOutcomeUnknown)
 }
 
-// list has the object looked after until the end of the wait: from the first refusal on, or after a moment. Whoever is served
-// by then by a holder of the same program costs the backend nothing.
+// list makes the hub watch the object and lists the waiter, until the end of the wait: from the first refusal on, or after a moment. A waiter that gets the object from
+// a holder of the same program before then costs the backend nothing.
 func (w *wait) list(limited context.Context) {
 	if w.watched || limited.Err() != nil || !w.refused && w.unlistedFor() > 0 {
 		return
@@ -332,9 +332,9 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 	return fmt.Errorf("no answer within the %s of max_wait: %w", w.maxWait, why)
 }
 
-// pause waits until the waiter is to try again, or limited ends. After an attempt that came to nothing it asks again soon,
-// because nobody else may know that it could, but not at once, whoever wakes it. Where nobody answered it heeds no wake at all:
-// the first one is that of its own attempt, which has been undone.
+// pause waits until the waiter is to retry, or limited ends. After a failed attempt it retries soon, because perhaps nobody else
+// knows that the object is free, but not at once, even if it is woken. After an attempt without an answer it ignores wakes: the
+// first one is that of its own attempt, which has been undone.
 func (w *wait) pause(limited context.Context) error {
 	failure := w.leases.failureOf(w.self)
 	if failure == nil {

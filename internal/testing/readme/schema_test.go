@@ -164,11 +164,13 @@ text { fill: #1f2328; } .table { fill: none; stroke: #57606a; } .head { fill: #d
 
 const schemaBegins = `# The tables
 
-Made from ` + "`testdata/schema`" + `, which tests compare with the catalogues of PostgreSQL, MariaDB, MySQL and SQLite, and for Db2 from
-its migration; ` + "`make golden`" + ` makes it anew. The tables are nobody's interface: no caller has a right on them, and they change through the
-procedures only ([evolution.md](evolution.md)). What may be read for good is a [view](../procedures/README.md#read).
+For DBAs and developers who look into the tables. Afterwards you know what each column means, and its type on each product. The tables are no interface: no caller has a right on
+them, and only the procedures change them ([evolution.md](evolution.md)). Programs and reports read the [views](../procedures/README.md#read).
 
-![The tables side by side, with their columns and the types of MySQL; all of it is told below](schema.svg)
+This page is made from ` + "`testdata/schema`" + ` by ` + "`make golden`" + `. Tests compare that with the catalogues of PostgreSQL, MariaDB, MySQL and SQLite, and for Db2 with
+its migration.
+
+![The tables side by side, with their columns and the types of MySQL, as listed below](schema.svg)
 
 `
 

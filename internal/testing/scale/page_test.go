@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	page        = "../../../docs/scale.md"
-	performance = "../../../docs/performance.md"
-	measured    = "../../../docs/scale/run.json"
+	page     = "../../../docs/scale.md"
+	results  = "../../../bench/results.md"
+	measured = "../../../docs/scale/run.json"
 
-	// modelLong is how long is simulated, and modelFlush the time of a flush: performance.md has some 2,000 commits a second, one after
+	// modelLong is how long is simulated, and modelFlush the time of a flush: results.md has some 2,000 commits a second, one after
 	// the other.
 	modelLong  = time.Minute
 	modelFlush = 500 * time.Microsecond
@@ -113,7 +113,7 @@ func TestPagesAgree(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	medians := map[string][]string{}
-	for line := range strings.Lines(read(t, performance)) {
+	for line := range strings.Lines(read(t, results)) {
 		if cells := cellsOf(line); len(cells) > 3 {
 			key := cells[0] + " on " + cells[1]
 			medians[key] = append(medians[key], cells[2])
@@ -127,7 +127,7 @@ func TestPagesAgree(t *testing.T) {
 		}
 		rows++
 		if has := medians[cells[0]+" on "+cells[1]]; !slices.Contains(has, cells[2]) {
-			t.Errorf("%s on %s: scale.md has %q, performance.md %q", cells[0], cells[1], cells[2], has)
+			t.Errorf("%s on %s: scale.md has %q, results.md %q", cells[0], cells[1], cells[2], has)
 		}
 	}
 	if rows < 10 {

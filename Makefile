@@ -172,7 +172,7 @@ test-agents: ## Have the protocol's inspector and its conformance suite use appl
 
 ##@ Release
 
-# What goreleaser gets: without --snapshot it wants a clean checkout of a tag.
+# Without --snapshot it wants a clean checkout of a tag.
 RELEASE_ARGUMENTS := --snapshot
 
 .PHONY: release

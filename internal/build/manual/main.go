@@ -1,5 +1,6 @@
-// Command manual writes the man pages and the completions of applockctl for its packages: MANUAL PROGRAM FOLDER. It asks the program
-// itself, so that a page says what --help says. The pages go to FOLDER/man, the completions to FOLDER/completions.
+// Command manual writes the man pages and the completions of a program for its packages: manual PROGRAM FOLDER SUMMARY. It asks the program
+// itself, so that a page says what --help says. The pages go to FOLDER/man, the completions to FOLDER/completions. A program without commands has
+// one page and no completions.
 package main
 
 import (
@@ -25,15 +26,19 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	if len(arguments) != 2 {
-		return errors.New("usage: manual PROGRAM FOLDER")
+	if len(arguments) != 3 {
+		return errors.New("usage: manual PROGRAM FOLDER SUMMARY")
 	}
 	asked, folder := cli{ctx: ctx, path: arguments[0]}, arguments[1]
 	version, err := asked.output("--version")
 	if err != nil {
 		return err
 	}
-	if err := asked.writePages(filepath.Join(folder, "man"), strings.TrimSpace(version), nil, ""); err != nil {
+	if err := asked.writePages(filepath.Join(folder, "man"), strings.TrimSpace(version), nil, arguments[2]); err != nil {
+		return err
+	}
+	commands, err := asked.subcommands(nil)
+	if err != nil || len(commands) == 0 {
 		return err
 	}
 	return asked.writeCompletions(filepath.Join(folder, "completions"))
@@ -79,14 +84,11 @@ func (c cli) writePages(folder, version string, command []string, short string) 
 	if err != nil {
 		return err
 	}
-	help, err := c.output(append([]string{"help"}, command...)...)
+	help, err := c.output(append(command[:len(command):len(command)], "--help")...)
 	if err != nil {
 		return err
 	}
-	name := strings.Join(append([]string{"applockctl"}, command...), "-")
-	if short == "" {
-		short = "application locks that a database keeps"
-	}
+	name := strings.Join(append([]string{filepath.Base(c.path)}, command...), "-")
 	if err := writeCompressed(filepath.Join(folder, name+".1.gz"), page(name, version, short, help, below)); err != nil {
 		return err
 	}

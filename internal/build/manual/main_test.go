@@ -16,7 +16,7 @@ case "$*" in
 "__complete help ") printf 'help\tHelp\nmigrate\tInstall\n:4\n' ;;
 "__complete help migrate ") printf 'up\tApply all - pending\n:4\n' ;;
 "__complete help migrate up ") printf ':4\n' ;;
-help*) printf 'Applies\nall.\n  indented \\n\n\n.dot\n\nUsage:\n  applockctl %s\n\nExamples:\n  applockctl up --x\n\nFlags:\n  -h, --help        help\n      --dsn string   the database; two  blanks\n' "$*" ;;
+*--help) printf 'Applies\nall.\n  indented \\n\n\n.dot\n\nUsage:\n  applockctl %s\n\nExamples:\n  applockctl up --x\n\nFlags:\n  -h, --help        help\n      --dsn string   the database; two  blanks\n' "$*" ;;
 completion*) echo "# $2" ;;
 *) exit 2 ;;
 esac
@@ -27,17 +27,17 @@ esac
 func TestWritesPagesAndCompletions(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	path := filepath.Join(folder, "program")
+	path := filepath.Join(folder, "applockctl")
 	if err := os.WriteFile(path, []byte(program), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
-	if err := run(t.Context(), []string{path, folder}); err != nil {
+	if err := run(t.Context(), []string{path, folder, "locks"}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
 		"applockctl":            ".BR applockctl\\-migrate (1)\n",
 		"applockctl-migrate":    ".BR applockctl\\-migrate\\-up (1)\n",
-		"applockctl-migrate-up": "applockctl\\-migrate\\-up \\- apply all \\- pending\n.SH SYNOPSIS\n.nf\napplockctl help migrate up\n.fi\n",
+		"applockctl-migrate-up": "applockctl\\-migrate\\-up \\- apply all \\- pending\n.SH SYNOPSIS\n.nf\napplockctl migrate up \\-\\-help\n.fi\n",
 	}
 	found, _ := filepath.Glob(filepath.Join(folder, "man", "*"))
 	if len(found) != len(want) {
@@ -62,6 +62,27 @@ func TestWritesPagesAndCompletions(t *testing.T) {
 	}
 }
 
+// Goal: a program without commands has one page, which says what it is for, and no completions. Method: a script that knows only its own help.
+func TestWritesOnePage(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "one-thing")
+	const script = "#!/bin/sh\ncase \"$*\" in --version|--help) echo 'Does one thing.' ;; __complete*) echo :4 ;; *) exit 2 ;; esac\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{path, folder, "Locks for agents"}); err != nil {
+		t.Fatal(err)
+	}
+	text := decompressed(t, filepath.Join(folder, "man", "one-thing.1.gz"))
+	if !strings.Contains(text, ".SH NAME\none\\-thing \\- locks for agents\n") || !strings.Contains(text, "Does one thing.") {
+		t.Errorf("the page says:\n%s", text)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "completions")); !os.IsNotExist(err) {
+		t.Errorf("there are completions: %v", err)
+	}
+}
+
 func decompressed(t *testing.T, file string) string {
 	t.Helper()
 	opened, err := os.Open(file) //nolint:gosec // of this test
@@ -83,7 +104,7 @@ func decompressed(t *testing.T, file string) string {
 // Goal: a program that cannot be asked is told of, and no page is made up. Method: one that is not there, and one that knows no help.
 func TestTellsWhatItCannotAsk(t *testing.T) {
 	t.Parallel()
-	for _, arguments := range [][]string{nil, {"/nowhere", t.TempDir()}, {"false", t.TempDir()}} {
+	for _, arguments := range [][]string{nil, {"/nowhere", t.TempDir(), "locks"}, {"false", t.TempDir(), "locks"}} {
 		if err := run(t.Context(), arguments); err == nil {
 			t.Errorf("%q is no error", arguments)
 		}

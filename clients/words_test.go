@@ -56,7 +56,7 @@ func allOutcomes() []string {
 	var words []string
 	for _, operation := range operations() {
 		for _, answer := range operation.Outcomes() {
-			words = append(words, string(answer.Outcome))
+			words = append(words, answer.Outcome)
 		}
 	}
 	slices.Sort(words)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -73,6 +74,31 @@ func (c *console) signedIn(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askerKey{}, c.asking(person))))
+	})
+}
+
+// ByItsName puts a check before a handler whose sign-in believes a proxy of this host, so that no page of another site that has its name lead
+// here (DNS rebinding) can send what the proxy sends: on a connection to a loopback address the host of a request must be localhost, a
+// loopback address, or that of address, which is the server's URL as browsers see it; empty for none. Ports do not matter. All other requests
+// get 403 and the reason as plain text. The logger, nil for none, has a line for each. The handler is safe for concurrent use.
+func ByItsName(address string, logger *slog.Logger, next http.Handler) http.Handler {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	own := ""
+	if parsed, err := url.Parse(address); err == nil {
+		own = parsed.Hostname()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if local == nil || !isLoopbackName(local.String()) || isLoopbackName(r.Host) || own != "" && strings.EqualFold(hostOf(r.Host), own) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		const reason = "This server does not know the host name of the request. Start it with --address and the URL that browsers use, " +
+			"or have the proxy send the host name localhost."
+		logRefusal(logger, r, http.StatusForbidden, "", reason)
+		http.Error(w, reason, http.StatusForbidden)
 	})
 }
 

@@ -23,11 +23,13 @@ import (
 func BenchmarkFirstPage(b *testing.B) {
 	for product, open := range map[string]func(b *testing.B) desk{
 		"sqlite": func(b *testing.B) desk {
+			b.Helper()
 			d := newDesk(b, supervisor())
 			fill(b, d, 20000)
 			return d
 		},
 		"postgres": func(b *testing.B) desk {
+			b.Helper()
 			client, _ := countedPostgres(b, 20000)
 			return deskOn(client, supervisor())
 		},

@@ -81,7 +81,8 @@ func remoteAddress(r *http.Request) (netip.Addr, error) {
 // TrustedHeader takes the name of who asks from a header that a proxy sets, such as X-Forwarded-User, after it has
 // signed the person in, and the person's roles from another one, such as X-Forwarded-Groups, where commas separate them;
 // empty for none. Only requests from the networks of the proxy are let in. The proxy must remove both headers
-// from what it gets itself. It returns *applock.InvalidError (ErrInvalid) without a header or a network.
+// from what it gets itself. Where the proxy is on this host, put [ByItsName] before the handler. It returns *applock.InvalidError
+// (ErrInvalid) without a header or a network.
 func TrustedHeader(header, roles string, networks []netip.Prefix) (SignIn, error) {
 	if strings.TrimSpace(header) == "" {
 		return nil, &applock.InvalidError{Argument: "header", Reason: "must not be empty"}

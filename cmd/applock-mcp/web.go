@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -85,39 +83,13 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 // handler is all that the server answers to by HTTP.
 func (f webFlags) handler(signIn console.SignIn, l locks) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", f.byItsName(console.Protect(signIn, l.logger, http.HandlerFunc(l.serveMCP))))
+	mux.Handle("/mcp", console.ByItsName(f.address, l.logger, console.Protect(signIn, l.logger, http.HandlerFunc(l.serveMCP))))
 	if f.issuer != "" {
 		mux.Handle(metadataPath, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 			Resource: f.address, AuthorizationServers: []string{f.issuer}, BearerMethodsSupported: []string{"header"}, ResourceName: "applock",
 		}))
 	}
 	return mux
-}
-
-// byItsName refuses, on a loopback address, what was asked by a name that is not the server's: a page whose name somebody has lead there could
-// send what a proxy of this host sends.
-func (f webFlags) byItsName(next http.Handler) http.Handler {
-	own := ""
-	if address, err := url.Parse(f.address); err == nil {
-		own = address.Host
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		if local != nil && isLoopback(local.String()) && !isLoopback(r.Host) && (own == "" || r.Host != own) {
-			http.Error(w, "this server is not called so: have the proxy send its own name, or start the server with --address", http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// isLoopback reports whether a host, with or without a port, is this one by its name.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
 }
 
 // serveMCP answers one request, as the person that the sign-in knows. The server is of this request alone: nothing of it is kept.
@@ -136,7 +108,7 @@ func (l locks) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}
 	mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 1 << 20,
-		DisableLocalhostProtection: true, // byItsName does that, and knows --address
+		DisableLocalhostProtection: true, // console.ByItsName does that, and knows --address
 	}).ServeHTTP(w, r)
 }
 

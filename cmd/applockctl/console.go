@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ Without a sign-in the printed address has a token that lets in one browser of th
 person of --by; stderr then shows the next address. --listen must be a loopback address. There are three
 kinds of sign-in:
   - a proxy signs people in and names them in the header of --user-header; only the networks of --proxy are
-    believed
+    believed. A proxy of this host that passes the host name on needs --address
   - people sign in at an OpenID Connect issuer; the console then runs behind TLS, at --address, and the
     issuer must know its page "signed-in"
   - a file with a line NAME:PASSWORD for each person, for trials: passwords are sent unencrypted`,
@@ -103,9 +104,9 @@ kinds of sign-in:
 	command.Flags().StringSliceVar(&flags.scopes, "oidc-scope", nil, "more scopes to ask the issuer for, such as groups or offline_access")
 	command.Flags().StringArrayVar(&flags.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
 	command.Flags().StringSliceVar(&flags.members, "member", nil, "who has a role: PERSON=ROLE")
-	command.Flags().StringVar(&flags.address, "address", "", "the console's address as browsers see it, for --oidc-issuer")
+	command.Flags().StringVar(&flags.address, "address", "", "the console's address as browsers see it: for --oidc-issuer, and for a proxy of this host")
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
-	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client", "address")
+	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client")
 	command.MarkFlagsRequiredTogether("user-header", "proxy")
 	for _, file := range []string{"passwords", "oidc-secret-file"} {
 		_ = command.RegisterFlagCompletionFunc(file, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
@@ -143,7 +144,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
 		server := &http.Server{
-			Handler: console.Handler(s.Client, console.Config{
+			Handler: flags.byItsName(a.consoleLog(), console.Handler(s.Client, console.Config{
 				SignIn:    signIn,
 				MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
 				Roles:     roles,
@@ -151,7 +152,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 				Checks:    healthOf(s.Client),
 				Timeout:   time.Duration(a.timeout),
 				Logger:    a.consoleLog(),
-			}),
+			})),
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       2 * time.Minute,
 			ErrorLog:          slog.NewLogLogger(a.consoleLog().Handler(), slog.LevelWarn),
@@ -353,8 +354,35 @@ func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 	}
 }
 
+// byItsName keeps pages of other sites from sending what a proxy of this host sends.
+func (f consoleFlags) byItsName(logger *slog.Logger, pages http.Handler) http.Handler {
+	if f.header == "" {
+		return pages
+	}
+	return console.ByItsName(f.address, logger, pages)
+}
+
+// checkAddress refuses an address that nothing uses, or that a sign-in needs and has not.
+func (f consoleFlags) checkAddress() error {
+	address, err := url.Parse(f.address)
+	switch {
+	case f.address == "" && f.issuer != "":
+		return &applock.InvalidError{Argument: "--address", Reason: "is missing: the issuer has to send browsers back to the console"}
+	case f.address == "":
+		return nil
+	case f.issuer == "" && f.header == "":
+		return &applock.InvalidError{Argument: "--address", Reason: "is for --user-header and --oidc-issuer"}
+	case err != nil || address.Hostname() == "":
+		return &applock.InvalidError{Argument: "--address", Reason: "is written as https://locks.example.com/"}
+	}
+	return nil
+}
+
 // signIn returns how people are known. Without any sign-in nobody may come from another host.
 func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
+	if err := f.checkAddress(); err != nil {
+		return nil, err
+	}
 	switch {
 	case f.issuer != "":
 		return f.openID(ctx)

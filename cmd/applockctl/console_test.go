@@ -136,6 +136,36 @@ func TestConsoleTellsHealth(t *testing.T) {
 	})
 }
 
+// Goal: a page whose name leads to this host cannot send the header that a proxy of this host sends, and the console knows the name of
+// --address. Method: requests by several names, with the header, to consoles with and without --address.
+func TestConsoleChecksTheHost(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	for _, c := range []struct {
+		address []string
+		hosts   map[string]int
+	}{
+		{nil, map[string]int{"localhost": http.StatusOK, "locks.example.com": http.StatusForbidden}},
+		{[]string{"--address", "https://locks.example.com/"}, map[string]int{"locks.example.com": http.StatusOK, "evil.example.com:8420": http.StatusForbidden}},
+	} {
+		s := serveConsole(t, u, append(c.address, "--user-header", "X-User", "--proxy", "127.0.0.0/8")...)
+		for host, want := range c.hosts {
+			status, text := s.fetch(t, "locks", func(r *http.Request) {
+				r.Host = host
+				r.Header.Set("X-User", "mlee")
+			})
+			if status != want || want == http.StatusForbidden && !strings.Contains(text, "--address") {
+				t.Errorf("%v, host %s: status %d: %s", c.address, host, status, text)
+			}
+		}
+		s.stop()
+	}
+	u.run(t, "console", "--address", "https://locks.example.com/").check(t, exitUsage, "--address is for --user-header and --oidc-issuer")
+	proxied := []string{"console", "--user-header", "X-User", "--proxy", "127.0.0.0/8", "--address", "locks.example.com"}
+	u.run(t, proxied...).check(t, exitUsage, "--address is written as https://locks.example.com/")
+	u.run(t, "console", "--oidc-issuer", "https://127.0.0.1:1/", "--oidc-client", "locks").check(t, exitUsage, "--address is missing")
+}
+
 // Goal: by the role that the docs prescribe the page on health is well, and says what it could not look at, which is not green. Method: an
 // account with the supervisor's rights.
 func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {

@@ -72,7 +72,7 @@ func TestReleasedCommandsStay(t *testing.T) {
 	}
 	if os.Getenv("APPLOCK_RELEASE") != "" && broken == nil {
 		text := strings.Join(append(promisedLines(newTree()), required(newTree())...), "\n") + "\n"
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // it is source code
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

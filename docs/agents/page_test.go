@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	for _, program := range []string{"applockctl", "applock-mcp"} {
-		build := exec.CommandContext(context.Background(), "go", "-C", "../../cmd/"+program, "build", "-o", filepath.Join(folder, program), ".") //nolint:gosec // ours
+		build := exec.CommandContext(context.Background(), "go", "-C", "../../cmd/"+program, "build", "-o", filepath.Join(folder, program), ".")
 		if output, err := build.CombinedOutput(); err != nil {
 			panic(string(output))
 		}
@@ -74,7 +74,7 @@ func (h house) path(name string) string { return filepath.Join(h.folder, name) }
 // run runs a script of a shell in a folder. The settings are NAME=VALUE.
 func (h house) run(t *testing.T, folder, script, stdin string, settings ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "sh", "-c", script) //nolint:gosec // the test writes it
+	command := exec.CommandContext(t.Context(), "sh", "-c", script)
 	command.Dir = folder
 	command.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + h.folder, "APPLOCK_DSN=" + h.dsn, "APPLOCK_REPOSITORY=shop", "LC_ALL=C.UTF-8",

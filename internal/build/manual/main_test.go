@@ -28,7 +28,7 @@ func TestWritesPagesAndCompletions(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "applockctl")
-	if err := os.WriteFile(path, []byte(program), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(path, []byte(program), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(t.Context(), []string{path, folder, "locks"}); err != nil {
@@ -68,7 +68,7 @@ func TestWritesOnePage(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "one-thing")
 	const script = "#!/bin/sh\ncase \"$*\" in --version|--help) echo 'Does one thing.' ;; __complete*) echo :4 ;; *) exit 2 ;; esac\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(t.Context(), []string{path, folder, "Locks for agents"}); err != nil {
@@ -85,7 +85,7 @@ func TestWritesOnePage(t *testing.T) {
 
 func decompressed(t *testing.T, file string) string {
 	t.Helper()
-	opened, err := os.Open(file) //nolint:gosec // of this test
+	opened, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

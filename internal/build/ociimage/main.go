@@ -23,7 +23,7 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) < 4 {
-		return errors.New("usage: ociimage TAR NAME:TAG SECONDS ARCHITECTURE=PROGRAM...")
+		return errors.New("usage: ociimage TAR NAME:TAG SECONDS ARCHITECTURE=PROGRAM [ARCHITECTURE=PROGRAM]")
 	}
 	seconds, err := strconv.ParseInt(arguments[2], 10, 64)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		images[i], err = os.ReadFile(file) //nolint:gosec // of this test
+		images[i], err = os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

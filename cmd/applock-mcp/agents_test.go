@@ -31,7 +31,7 @@ func script(t *testing.T, name string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), node, append([]string{file}, args...)...)
-	command.Dir = t.TempDir()                                                             // where the suite leaves its results
+	command.Dir = t.TempDir() // where the suite leaves its results
 	output, err := command.CombinedOutput()
 	return string(output), err
 }

@@ -61,7 +61,7 @@ Answers of the protocol go to stdout, everything else to stderr.`
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, around surroundings) int {
-	command := newCommand(around) //nolint:contextcheck // cobra hands the context to RunE
+	command := newCommand(around)                //nolint:contextcheck // cobra hands the context to RunE
 	command.SetArgs(append([]string{}, args...)) // never nil, for which cobra takes those of the process
 	err := command.ExecuteContext(ctx)
 	if err == nil || ctx.Err() != nil {

@@ -207,5 +207,5 @@ func TestFirstPageLeadsOn(t *testing.T) {
 	p.opens(t, d, "")
 	p.has(t, "mlee released case:300879-00012345678", "Nobody waits.")
 	p.follows(t, ".person a")
-	p.has(t, "Desk of mlee", "released")
+	p.has(t, "Your desk, mlee", "released")
 }

@@ -259,7 +259,7 @@ func everyWatchedLine(t *testing.T, u user) []shownAnswer {
 func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		changePresent, changeAcquired, changeRenewed, changeNoted, changeTransferred, changeReleased, changeExpired, changeWaiterCame, changeWaiterLeft,
+		changePresent, changeAcquired, changeRenewed, changeNoted, changeTransferred, changeReleased, changeExpired, changeWaiterCame, changeWaiterLeft, changeAskerCame, changeAnswered, changeAskerLeft,
 	}
 	var told []string
 	for _, cells := range tableUnder(t, jsonPage(t), "Changes") {

@@ -43,7 +43,7 @@ that may see appl_lock_stats is told how many locks there are. They are counted 
 rows; more are counted once a minute, and the number is "about" then. When the database does not answer, the
 line below the table says so, and the table goes on when it does.
 
-With --output json no terminal is needed: a line for each lock and each waiter that is there, and then
+With --output json no terminal is needed: a line for each lock, waiter and request that is there, and then
 one for each change between two looks.`,
 		Example: `  applockctl watch
   applockctl watch --type customer --department sales --sort left

@@ -20,10 +20,12 @@ const (
 	changeExpired     = "expired"
 	changeWaiterCame  = "waiter_came"
 	changeWaiterLeft  = "waiter_left"
+	changeAskerCame   = "asker_came"
+	changeAnswered    = "answered"
+	changeAskerLeft   = "asker_left"
 )
 
-// watchedChange is a line of watch --output json: a lock as in a list, or a waiter as in a list of waiters, and what has
-// become of it.
+// watchedChange is a line of watch --output json: a lock, a waiter or a request as in its list, and the change.
 type watchedChange struct {
 	lockAnswer
 	Change        string    `json:"change"`
@@ -32,6 +34,14 @@ type watchedChange struct {
 	SinceTS       timestamp `json:"since_ts"`
 	UntilTS       timestamp `json:"until_ts"`
 	WaitedSeconds int64     `json:"waited_seconds"`
+	requestAnswer
+}
+
+// requestAnswer is a request's text, and the holder's answer to it.
+type requestAnswer struct {
+	Message      string            `json:"message"`
+	Answer       applock.AskAnswer `json:"answer"`
+	AnswerReason string            `json:"answer_reason"`
 }
 
 // fields are none: watch shows people another table.
@@ -91,22 +101,33 @@ func keyOf(waiter applock.Waiter) waiterKey {
 	return waiterKey{object: waiter.Object, operator: waiter.Owner.Operator, client: waiter.Client}
 }
 
+func askerKey(asker applock.Asker) waiterKey {
+	return waiterKey{object: asker.Object, operator: asker.Owner.Operator, client: asker.Client}
+}
+
 // view is what was known at one time. The zero value is that before the first look.
 type view struct {
 	sight
 	held    map[applock.Object]applock.Lock
 	waiting map[waiterKey]bool
+	asking  map[waiterKey]requestAnswer
 	// began and ended are around the answers, by the clock of this host, which measures nothing but how long ago.
 	began, ended time.Time
 }
 
 func viewOf(found sight, began, ended time.Time) view {
-	v := view{sight: found, held: map[applock.Object]applock.Lock{}, waiting: map[waiterKey]bool{}, began: began, ended: ended}
+	v := view{
+		sight: found, held: map[applock.Object]applock.Lock{}, waiting: map[waiterKey]bool{}, asking: map[waiterKey]requestAnswer{},
+		began: began, ended: ended,
+	}
 	for _, lock := range found.locks {
 		v.held[lock.Object] = lock
 	}
 	for _, waiter := range found.waiters {
 		v.waiting[keyOf(waiter)] = true
+	}
+	for _, asker := range found.askers {
+		v.asking[askerKey(asker)] = requestOf(asker)
 	}
 	return v
 }
@@ -142,6 +163,28 @@ func (v view) changes(later view) []watchedChange {
 	for _, waiter := range v.waiters {
 		if !later.waiting[keyOf(waiter)] {
 			all = append(all, changeOfWaiter(changeWaiterLeft, waiter))
+		}
+	}
+	return append(all, v.requestChanges(later)...)
+}
+
+// requestChanges returns the requests that are new, have another text or answer, or are gone in a later view.
+func (v view) requestChanges(later view) []watchedChange {
+	var all []watchedChange
+	for _, asker := range later.askers {
+		known, asked := v.asking[askerKey(asker)]
+		switch now := requestOf(asker); {
+		case v.held == nil:
+			all = append(all, changeOfAsker(changePresent, asker))
+		case !asked, known.Message != now.Message:
+			all = append(all, changeOfAsker(changeAskerCame, asker))
+		case known != now:
+			all = append(all, changeOfAsker(changeAnswered, asker))
+		}
+	}
+	for _, asker := range v.askers {
+		if _, asks := later.asking[askerKey(asker)]; !asks {
+			all = append(all, changeOfAsker(changeAskerLeft, asker))
 		}
 	}
 	return all
@@ -190,4 +233,18 @@ func changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
 	line.ClientID, line.WaitedSeconds = waiter.Client, wholeSeconds(waiter.Waited)
 	line.SinceTS, line.UntilTS = timestamp(waiter.Since), timestamp(waiter.Until)
 	return line
+}
+
+// changeOfAsker tells a request, and who holds the object.
+func changeOfAsker(change string, asker applock.Asker) watchedChange {
+	line := watchedChange{lockAnswer: newAnswer(asker.Object, asker.Owner), Change: change, requestAnswer: requestOf(asker)}
+	line.Outcome = outcomeAsking
+	line.wantedFrom(asker.Holder)
+	line.ClientID, line.WaitedSeconds = asker.Client, wholeSeconds(asker.Waited)
+	line.SinceTS, line.UntilTS = timestamp(asker.Since), timestamp(asker.Until)
+	return line
+}
+
+func requestOf(asker applock.Asker) requestAnswer {
+	return requestAnswer{Message: asker.Message, Answer: asker.Answer, AnswerReason: asker.AnswerReason}
 }

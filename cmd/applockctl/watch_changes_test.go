@@ -95,6 +95,10 @@ func TestWatchTellsChanges(t *testing.T) {
 		w.expect(t, "transferred 42 HELD asmith<jdoe")
 		announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "mlee"})
 		w.expect(t, "waiter_came 42 WAITING asmith< mlee")
+		u.must(t, "ask", "customer:42", "--operator", "brown", "--message", "the customer is here")
+		w.expect(t, "asker_came 42 ASKING asmith< brown")
+		u.must(t, "ask", "customer:42", "--operator", "brown", "--withdraw")
+		w.expect(t, "asker_left 42 ASKING asmith< brown")
 		u.must(t, "release", "customer:42", "--operator", "asmith")
 		w.expect(t, "released 42 FREE <asmith")
 		u.must(t, "get", "customer:43", "--operator", "jdoe", "--ttl", "2s")
@@ -109,6 +113,11 @@ func TestWatchTellsChanges(t *testing.T) {
 // at makes the view of a moment, of locks and waiters.
 func at(moment time.Time, locks []applock.Lock, waiters ...applock.Waiter) view {
 	return viewOf(sight{locks: locks, waiters: waiters}, moment, moment)
+}
+
+// asked makes the view of a moment with requests.
+func asked(moment time.Time, askers ...applock.Asker) view {
+	return viewOf(sight{askers: askers}, moment, moment)
 }
 
 func lockOf(id, operator string, fence applock.Fence, left time.Duration) applock.Lock {
@@ -132,6 +141,9 @@ func TestChanges(t *testing.T) {
 		Holder: applock.Holder{Owner: applock.Owner{Operator: "jdoe"}}}
 	other, unheld := waiting, waiting
 	other.Client, unheld.Holder = "p2", applock.Holder{}
+	asking := applock.Asker{Object: waiting.Object, Owner: waiting.Owner, Client: "p1", Message: "the customer is here", Holder: waiting.Holder}
+	answered, urgent, leaving, later := asking, asking, asking, asking
+	answered.Answer, urgent.Message, leaving.Owner.Operator, later.Owner.Operator = applock.AnswerLater, "now", "mlee", "brown"
 	one := func(lock applock.Lock) []applock.Lock { return []applock.Lock{lock} }
 	began := time.Now()
 	for _, test := range []struct {
@@ -164,6 +176,12 @@ func TestChanges(t *testing.T) {
 			"waiters", at(began, one(lockOf("1", "jdoe", 1, time.Hour)), waiting), at(began, one(lockOf("1", "jdoe", 1, time.Hour)), other),
 			[]string{"waiter_came 1 WAITING jdoe< asmith", "waiter_left 1 WAITING jdoe< asmith"},
 		},
+		{
+			"requests", asked(began, asking, leaving), asked(began, answered, later),
+			[]string{"answered 1 ASKING jdoe< asmith", "asker_came 1 ASKING jdoe< brown", "asker_left 1 ASKING jdoe< mlee"},
+		},
+		{"another message", asked(began, asking), asked(began, urgent), []string{"asker_came 1 ASKING jdoe< asmith"}},
+		{"the same request", asked(began, asking), asked(began, asking), nil},
 		{"one for whom nobody has made way", at(began, nil, unheld), at(began, nil), []string{"waiter_left 1 WAITING < asmith"}},
 	} {
 		test.after.ended = began.Add(10 * time.Second)

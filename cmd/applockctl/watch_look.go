@@ -175,7 +175,7 @@ func (l look) readOthers(ctx context.Context, s session, found *sight) error {
 	request := applock.WaitersRequest{ObjectType: l.request.ObjectType, After: found.after}
 	var err error
 	found.waiters, err = readOf(others, s.Waiters(ctx, request), func(waiter applock.Waiter) applock.Object { return waiter.Object })
-	if err != nil || l.rows == 0 {
+	if err != nil {
 		return err
 	}
 	found.askers, err = readOf(others, s.Asking(ctx, applock.AskingRequest(request)), func(asker applock.Asker) applock.Object { return asker.Object })

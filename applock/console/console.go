@@ -37,26 +37,26 @@ const bodyLimit = 20 * time.Second
 // DefaultInterval is how often a page that is open asks whether anything has changed.
 const DefaultInterval = 2 * time.Second
 
-// Config is who may do what. With its zero value nobody gets in.
+// Config says who may do what. With its zero value nobody gets in.
 type Config struct {
-	// SignIn tells who asks. Nil is nobody. [Local] is for the browsers of this host.
+	// SignIn identifies the person of a request. Nil lets nobody in. [Local] is for the browsers of this host.
 	SignIn SignIn
-	// MayChange says whether a person without a role may hand over, take over, release and note. Nil is nobody. The name becomes
-	// the actor of the history. What the database user has no right to is not offered, and the database refuses it.
+	// MayChange says whether a person without a role may hand over, take, release and note. Nil is nobody. The history keeps the name as
+	// the actor. The console offers only deeds that the database user has the right to; the database refuses the others.
 	MayChange func(person string) bool
-	// Roles are clients for people with roles: what they see and may do are the rights of that client's database user, whatever
-	// MayChange says. Who has several is here in the first of them; who has none uses the client of the Handler.
+	// Roles are clients for people with roles: such a person sees and may do what that client's database user may, whatever MayChange says.
+	// A person with several roles has the first one; a person without a role uses the client of the Handler.
 	Roles []Role
-	// RolesOf returns the roles of a person, beside those that the sign-in tells of; nil is none.
+	// RolesOf returns more roles of a person than the sign-in names; nil is none.
 	RolesOf func(person string) []string
-	// Checks are lines of the page on health, beside those that every client can answer.
+	// Checks are more lines of the page on health than every client can answer.
 	Checks []Check
 	// Timeout bounds the calls to the database of one page; zero is DefaultTimeout.
 	Timeout time.Duration
-	// Interval is how often a page asks whether it still shows what the database has; zero is DefaultInterval. All who look at the
-	// same page by the same client share the reads: at most two in an interval, fewer where they take long, none while nobody looks.
+	// Interval is how often a page asks whether it still shows the database's state; zero is DefaultInterval. Pages with the same address
+	// and client share the reads: at most two in an interval, fewer if they take long, none if no page is open.
 	Interval time.Duration
-	// Logger gets errors of the database, which pages tell only in general, and what was changed by whom; nil logs nothing.
+	// Logger gets errors of the database, which pages show only in general, and each change with its person; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -64,12 +64,12 @@ type Config struct {
 type Check struct {
 	// Name says what is checked.
 	Name string
-	// Run returns what there is to say, and an error where not all is well: ErrNotChecked where it could not look, which is
-	// neither well nor bad. Where it says nothing, the error is told in general words, as on every page.
+	// Run returns the line's text, and an error if something is wrong: ErrNotChecked if it could not look, which is neither good nor bad.
+	// Without a text the page shows the error in general words.
 	Run func(ctx context.Context) (string, error)
 }
 
-// ErrNotChecked is what [Check.Run] returns where the product, or the rights of the database user, do not let it look.
+// ErrNotChecked is what [Check.Run] returns if the product, or the rights of the database user, do not let it look.
 var ErrNotChecked = errors.New("not checked")
 
 // console is a mounted handler.

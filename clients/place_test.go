@@ -143,7 +143,7 @@ func (p place) tables() []table {
 	tables := []table{
 		{"appl_lock", []string{"acquired_ts", "lock_ts", "expires_ts", "released_ts"}},
 		{"appl_lock_waiter", []string{"since_ts", "until_ts", "expires_ts"}},
-		{"appl_lock_ask", []string{"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts"}},
+		{"appl_lock_ask", []string{"since_ts", "until_ts", "expires_ts", "shown_ts", "answered_ts", "edited_ts"}},
 		{"appl_lock_viewer", []string{"since_ts", "seen_ts", "expires_ts"}},
 		{"appl_lock_event", []string{"event_ts"}},
 		{"appl_lock_policy", nil},

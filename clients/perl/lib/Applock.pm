@@ -385,7 +385,7 @@ sub _postgres_rows {
     local $dbh->{pg_enable_utf8} = -1;
     my $place = 0;
     $statement =~ s/\?/'$' . ++$place/ge;
-    $$sth = $dbh->prepare("SELECT row_to_json(answer) FROM ($statement) AS answer");
+    $$sth = $dbh->prepare("SELECT row_to_json(r) FROM ($statement) AS r");
     $$sth->execute(@values);
     return map { _row(JSON::PP->new->decode($_->[0])) } @{ $$sth->fetchall_arrayref };
 }

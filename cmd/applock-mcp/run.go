@@ -163,7 +163,7 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	l := locks{
 		client: client, owner: applock.Owner{Operator: f.operator, Department: f.department},
 		ttl: f.ttl, longestTTL: f.longestTTL, timeout: f.timeout, mayTake: f.mayTake,
-		logger: slog.New(slog.NewTextHandler(around.stderr, nil)), version: version(),
+		logger: secret.Logger(around.stderr, slog.LevelInfo), version: version(),
 	}
 	if f.web.listen != "" {
 		return serveWeb(ctx, f.web, l)

@@ -240,15 +240,7 @@ func (a *app) consoleLog() *slog.Logger {
 	if a.quiet {
 		level = slog.LevelError
 	}
-	redact := func(_ []string, attribute slog.Attr) slog.Attr {
-		if err, ok := attribute.Value.Any().(error); ok {
-			attribute.Value = slog.StringValue(secret.Redact(err.Error()))
-		} else if attribute.Value.Kind() == slog.KindString {
-			attribute.Value = slog.StringValue(secret.Redact(attribute.Value.String()))
-		}
-		return attribute
-	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: redact}))
+	return secret.Logger(a.stderr, level)
 }
 
 // closingLimit is how long pages that are under way have to end.

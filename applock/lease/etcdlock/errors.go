@@ -27,7 +27,7 @@ func unanswered(err error) error {
 // not come, or that says that the members did not agree in time, tells nothing.
 func changeFailed(err error) error {
 	switch {
-	case errors.Is(err, rpctypes.ErrNoLeader): // refused before it was proposed
+	case errors.Is(err, rpctypes.ErrNoLeader), errors.Is(err, rpctypes.ErrNotCapable): // refused before it was proposed
 		return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 	case errors.Is(err, rpctypes.ErrLeaseNotFound): // the call has taken longer than the lease
 		return fmt.Errorf("%w: %w", applock.ErrBusy, err)
@@ -37,8 +37,12 @@ func changeFailed(err error) error {
 	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
 }
 
-// isRefusal reports whether a member has answered that it will not do what was asked, whoever leads.
+// isRefusal reports whether a member has answered that it will not do what was asked, whoever leads. A member that has just started and
+// does not know its cluster's version yet refuses with the same code as others do for good.
 func isRefusal(err error) bool {
+	if errors.Is(err, rpctypes.ErrNotCapable) {
+		return false
+	}
 	switch codeOf(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition,
 		codes.ResourceExhausted, codes.OutOfRange, codes.Unimplemented:

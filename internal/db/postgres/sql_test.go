@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -88,14 +89,20 @@ func TestWaiterBySQL(t *testing.T) {
 	if _, err := clients.Driver(client).Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 		t.Errorf("listen: %v, want ErrNoListen", err)
 	}
+	other := bySQL(t, openSQL(t, dsn))
+	t.Cleanup(func() { _ = other.Close() })
+	handOver(t, client, other)
+}
+
+// handOver wants a lease that one client releases to go to the other, which waits for it.
+func handOver(t *testing.T, client, other *applock.Client) {
+	t.Helper()
 	request := applock.AcquireRequest{Object: applock.Object{Type: "customer", ID: "1"}, MaxHold: time.Hour}
 	first, err := client.Acquire(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	granted := make(chan error, 1)
-	other := bySQL(t, openSQL(t, dsn))
-	t.Cleanup(func() { _ = other.Close() })
 	go func() {
 		second, err := other.Acquire(t.Context(), request)
 		if err == nil {
@@ -117,6 +124,26 @@ func TestWaiterBySQL(t *testing.T) {
 	if err := <-granted; err != nil {
 		t.Error(err)
 	}
+}
+
+// Goal: a program with a *sql.DB works behind a pooler that gives a session for one transaction at a time. Method: the mode that the doc of
+// New names; installed, a lock's whole story, and a lease that is handed over by two programs.
+func TestPgBouncerBySQL(t *testing.T) {
+	t.Parallel()
+	pooled, err := url.Parse(testdb.PgBouncer(t, testdb.Postgres(t)))
+	if err != nil {
+		t.Fatal("the DSN of PgBouncer is no URL")
+	}
+	query := pooled.Query()
+	query.Set("default_query_exec_mode", "exec")
+	pooled.RawQuery = query.Encode()
+	client, other := bySQL(t, openSQL(t, pooled.String())), bySQL(t, openSQL(t, pooled.String()))
+	t.Cleanup(func() { _ = errors.Join(client.Close(), other.Close()) })
+	if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) == 0 {
+		t.Fatalf("%v, %v, want steps", done, err)
+	}
+	lockStory(t, client, applock.Object{Type: "customer", ID: "2"})
+	handOver(t, client, other)
 }
 
 // Goal: renewals do not queue behind a program that uses its whole pool. Method: a pool of four of which one has renewed; the others are taken,

@@ -39,9 +39,10 @@ type Config struct {
 // New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
 // schema that cannot be.
 //
-// Behind a pooler that shares sessions between transactions, such as PgBouncer in transaction mode, the pool must not
-// prepare statements: write default_query_exec_mode=exec in its DSN, or set ConnConfig.DefaultQueryExecMode to
-// [pgx.QueryExecModeExec]. Otherwise calls fail with SQLSTATE 42P05 or 26000, and nothing has happened.
+// Behind a pooler that shares sessions between transactions and does not keep prepared statements apart, such as PgBouncer in
+// transaction mode with max_prepared_statements = 0 (the default before 1.24), the pool must not prepare statements: write
+// default_query_exec_mode=exec in its DSN, or set ConnConfig.DefaultQueryExecMode to [pgx.QueryExecModeExec]. Otherwise calls fail with
+// SQLSTATE 42P05 or 26000, and nothing has happened.
 func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})

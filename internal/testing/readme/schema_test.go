@@ -184,6 +184,8 @@ running when an event was numbered). No foreign key: who waits for an object may
 ` + "`appl_lock_serialize`" + ` is on MySQL, MariaDB and Db2 only, for ` + "`serialize_appl_lock`" + `: its rows are only locked.
 On PostgreSQL ` + "`appl_lock_viewer`" + ` is unlogged: a crash empties it, and a standby does not have it.
 ` + "`appl_lock_goose`" + ` notes the steps that were applied.
+
+With short names 100,000 rows of ` + "`appl_lock`" + ` take 20 MB on PostgreSQL with the index. An event takes some 350 bytes.
 `
 
 // Goal: the page of the tables and its drawing are the catalogues. Method: made from the files that other tests compare with the catalogues;

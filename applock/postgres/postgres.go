@@ -39,10 +39,10 @@ type Config struct {
 // New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
 // schema that cannot be.
 //
-// Behind a pooler that shares sessions between transactions and does not keep prepared statements apart, such as PgBouncer in
-// transaction mode with max_prepared_statements = 0 (the default before 1.24), the pool must not prepare statements: write
-// default_query_exec_mode=exec in its DSN, or set ConnConfig.DefaultQueryExecMode to [pgx.QueryExecModeExec]. Otherwise calls fail with
-// SQLSTATE 42P05 or 26000, and nothing has happened.
+// Behind a pooler that shares sessions between transactions, the pool must not prepare statements unless the pooler keeps track of them.
+// PgBouncer in transaction mode does so from 1.24 on, and from 1.21 on with max_prepared_statements. Elsewhere write
+// default_query_exec_mode=exec in the DSN, or set ConnConfig.DefaultQueryExecMode to [pgx.QueryExecModeExec]. Without it calls fail
+// with SQLSTATE 42P05 or 26000, and nothing has happened.
 func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})
@@ -54,8 +54,7 @@ func New(pool *pgxpool.Pool, config Config) (*applock.Client, error) {
 // NewSQL is New for programs that have a *sql.DB, also by way of ent or gorm: of github.com/jackc/pgx/v5/stdlib, or of another driver for
 // PostgreSQL whose errors have a method SQLState, as those of lib/pq.
 //
-// All operations and leases are the same. What database/sql has not is missing: who waits for a lock is not told of its release and asks
-// in turns, as on the other databases. If the pool has a limit, up to two of its connections, and at most half, are kept for renewals.
+// All operations and leases are the same. database/sql has no LISTEN, so a waiter asks for the lock in turns, as on the other databases. If the pool has a limit, up to two of its connections, and at most half, are kept for renewals.
 // Transactions are those of [applock.Client.InSQLTx] and [applock.Client.WithSQLTx].
 //
 // Behind a pooler, what New says of pgx holds here, too.

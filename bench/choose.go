@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// question is a table of the page for readers who choose: applock beside what they would take instead.
+// question is a table of the page for readers who choose: applock compared with the alternatives.
 type question struct {
 	heading, intro string
 	products       []string
@@ -21,7 +21,7 @@ type question struct {
 type choice struct{ label, figure, baseline string }
 
 const choosePreface = "# Performance\n\n" +
-	"For developers and DBAs who choose a lock. Afterwards you know what applock does on a machine of two cores, beside what you could take instead.\n\n" +
+	"For developers and DBAs who choose a lock. Afterwards you know what applock does on a machine of two cores, compared with the alternatives.\n\n" +
 	"- Each alternative ran in turns with applock, in the same run, on the same servers. **Compare the ratios**, in brackets: applock's value divided by the\n" +
 	"  alternative's. The other values depend on the machine.\n" +
 	"- Each commit waits for the disk, unless the table says otherwise.\n" +
@@ -81,11 +81,11 @@ func questions() []question {
 				{"bsm/redislock", "cycles, 8 connections: redislock", "bsm/redislock"},
 				{"redsync", "cycles, 8 connections: redislock", "redsync"},
 			},
-			below: "These survive no restart of their server and show no holder. Take them for short work where that is enough.",
+			below: "A restart of their server ends these locks, and they do not show the holder. Take them for short work where that is enough.",
 		},
 		{
 			heading:  "What does a refusal cost?",
-			intro:    "Refused gets a second by 8 connections, beside the cheapest read there is.",
+			intro:    "Refused gets a second by 8 connections, compared with the cheapest read there is.",
 			products: databases(),
 			rows: []choice{
 				{"**applock**: a refused get", refusalRow, ""},

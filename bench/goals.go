@@ -163,64 +163,59 @@ func (g goal) key() string { return g.row + "/" + g.product + "/" + g.baseline }
 // statements in internal/db hold the counts.
 func reasons() map[string]string {
 	// 8 connections, in turns on one server, medians of seven rounds, the ratio to insert and delete in the same round.
-	least := "procedures that do nothing but one UPDATE by primary key each have a line of their own below, in the same run: no lock that " +
-		"procedures keep can be faster than that. A lock without procedures, by statements of its client, could be faster, and other languages " +
-		"could not call it. "
-	// Processor time of the session, one connection, Intel Xeon, commit 3340aa8, by leaving out one thing after the other: median of 21 rounds.
-	program := least + "Step by step, as processor time of the session for a get of what is free, MariaDB and MySQL: two procedures, one in the other, with one " +
-		"UPDATE, and the statement that frees the object again, 136 and 215 µs; the read before it, which refuses without a lock, 40 and 36 more; an " +
-		"answer of eight columns 13 and 10; all columns assigned 8 and 14; the row compared again as it is changed 4 and 13; the fence, the ttl and the checks of arguments 13 and 7; the limit of waiting and its handler 9 and " +
-		"19. The policy of the type is 24 with MySQL. It is not the work itself: of two SELECTs in a procedure the first takes 18 µs and the " +
-		"second 5 with MariaDB, 18 and 7 with MySQL, of two UPDATEs 24 and 8, 41 and 14: most likely each kind of statement in a call brings its code into the caches of the processor again, " +
-		"so that only a call of fewer kinds would cost less: without the read a refusal would wait for a lock"
-	oneSelect := "a procedure that does nothing but one SELECT by primary key has a line of its own below, in the same run. A refused get " +
-		"took 51 µs of the server's processor with MariaDB and 54 with MySQL before commit 712ce36, of these the read by which it refuses 26 and 41, and the answer of eight " +
-		"columns 11 and 13. That commit, by turns with 8 connections: 20,904 and 24,773 refusals a second with MariaDB, 20,094 and 21,507 with " +
-		"MySQL. Step by step, as processor time of the server, one connection, the least of nine rounds, MariaDB and MySQL: a select by primary key 76 and " +
-		"102 µs; a procedure that is one, with eight columns, 97 and 126; with the outer procedure, which keeps its name and its grants while the inner one is " +
-		"replaced, 98 and 138; with an answer that is a statement of its own, because the decision comes before it, 101 and 145; with the look at whether a " +
-		"transaction is open 107 and 150; with the decision 111 and 163; with the checks of arguments 114 and 166; a refused get 118 and 179. So what could " +
-		"be left out is 4 % and 7 %. A stored function, without the limits of waiting, took 10 % and 18 % less, and 12 % and 22 % less to renew; but it reads " +
-		"by the caller's snapshot, and where MySQL writes a binary log only an administrator may create it. The rest is the client's, which reads a result and an end for one row"
+	least := "A procedure that does nothing but one UPDATE by primary key has lines of its own below: no lock in procedures can be faster. A lock by " +
+		"statements of its client could be, but other languages could not call it. "
+	// Processor time of the session, one connection, Intel Xeon, by leaving out one thing after the other: median of 21 rounds.
+	program := least + "The steps of a get of a free object take this processor time, in µs with MariaDB and with MySQL. An outer and an inner procedure, one " +
+		"UPDATE, and the statement that frees the object again: 136 and 215. The read that refuses without a lock: 40 and 36. An answer of eight " +
+		"columns: 13 and 10. Assigning all columns: 8 and 14. Comparing the row again: 4 and 13. Fence, ttl and the checks of arguments: 13 and 7. The limit " +
+		"of waiting and its handler: 9 and 19. The type's policy, with MySQL: 24. A first SELECT in a procedure takes 18 µs and a second one 5 to 7. A " +
+		"first and a second UPDATE take 24 and 8 with MariaDB, 41 and 14 with MySQL. So each kind of statement has a price of its own, most likely because " +
+		"its code must enter the processor's caches. Only a call of fewer kinds would cost less, and without the read a refusal would wait for a lock"
+	// Processor time of the server, one connection, the least of nine rounds.
+	oneSelect := "A procedure that does nothing but one SELECT by primary key has a line of its own below. A refused get takes this processor time of the " +
+		"server as it gains one step after the other, in µs with MariaDB and with MySQL. A select by primary key: 76 and 102. The same in a procedure, with " +
+		"eight columns: 97 and 126. In a second, outer procedure, which keeps name and grants during an upgrade: 98 and 138. With the answer as a statement of " +
+		"its own, after the decision: 101 and 145. With the check for an open transaction: 107 and 150. With the decision: 111 and 163. With the checks of " +
+		"arguments: 114 and 166. All of it: 118 and 179. So leaving out steps could save 4 % and 7 %. A stored function took 10 % and 18 % less, and 12 % and " +
+		"22 % less to renew. But it reads by the caller's snapshot, and where MySQL writes a binary log only an administrator may create it. The client " +
+		"spends the rest: it reads a result and its end for one row"
 	// Counted by valgrind's callgrind on a server in single-user mode, PostgreSQL 15, of prepared statements, 40 calls against 140.
-	function := "a procedure of one SELECT has a line of its own below. Counted in instructions of the server: " +
-		"a select by primary key 57,000, a function with the parameters and the answer of get that does nothing 87,000, " +
-		"with a search_path and a lock_timeout of its own 102,000, a refused get 192,000: its one statement is 55,000 of them, and " +
-		"checks, trims and answer are the rest. All in one statement came to the same. Only a function in C, or one with neither setting, " +
-		"whose operators mean what the caller's search_path says, would cost less"
-	// 8 connections, durable, ten rounds by turns on one server, statements by pgx without the façade, commit 3340aa8.
-	twoFunctions := least + "Piece by piece, as the ratio to insert and delete in one run: the least 0.83; with the parameters, the fence and the answers " +
-		"of get and release 0.72; with the read that refuses 0.71; with the look whether anybody waits 0.69; with the policy of the type 0.68; with the checks " +
-		"of arguments 0.65; get and release themselves 0.65. Where no commit waits for the disk: 0.81, 0.61, 0.56, 0.54, 0.52, 0.50 and 0.49. Counted in " +
-		"instructions of the server: insert and delete 132,000, get and release 515,000, of which 205,000 are two functions " +
-		"that do nothing; they are four statements for two, and 187 bytes of log. Where the processor and not the disk is what there is too little of, " +
-		"that a lease's release does not wait for its flush saves nothing"
-	bare := "it sends bare statements of its own, and calls no procedure. What limits a lock in procedures: "
-	besideFunctions, besideProcedures := bare+twoFunctions, bare+program
-	opening := "a refused get is one statement with one probe of the primary key, as the select is, prepared once; what is left is to compute " +
-		"the time in it, twice, to bind three values for two, and to read four columns for one"
-	message := "beside two commits there is a message, which the server's own process passes on once the release is committed, and the get, " +
-		"which reads the row before it writes it: the line against NOTIFY is the same without a lock, by UPDATE and NOTIFY"
-	roundTrips := "a release with its message, the message, and a get are three ways through a socket, to a server that has other work, for one in " +
-		"the server's own queue, whose line is beside it"
-	polling := "a poll costs 0.37 ms of processor with MySQL 9.7, 0.26 ms of them in the server, and 0.09 ms with SQLite, " +
-		"counted over 3,000 of them: every 10 ms that is 3.7 % of a core, and every 5 ms 1.8 %. To ask more rarely is to be later; " +
-		"after 10 s polls become rare, and a minute's wait takes 1.7 % with MySQL. The commits of the release and the get come on top"
-	pages := "one probe of the primary key in each (the same number of pages but for the index's depth, which a test holds at 10^6 rows), but not " +
-		"the same pages: of a large table nearly each get is the first since the checkpoint to change its page, which PostgreSQL then writes to " +
-		"its log as a whole, 5,700 bytes for a get among 10^6 rows and 280 among 10^3, counted; and the table is larger than the buffers, so " +
-		"that pages are read from disk. An UPDATE by hand would do the same"
-	stacks := "a waiter has a goroutine, whose stack its first attempt has made 8 KB, and which the runtime makes smaller when less than a quarter " +
-		"is in use: at 5 KB each on average that is half of it, and 3.8 KB each is heap. The least would be waiters without goroutines, which is " +
-		"not what Acquire is"
-	commits := "each deposit waits for its own flush, since the next one needs it; a lease adds the commit of a get and that of a release, or one for " +
-		"both where a release passes the object on in one call. Serialize adds none"
-	flushes := "each deposit is a commit, and the disk of this machine makes some 1,900 of them a second, one after the other: beside that the lines below " +
-		"have 0.46 and 0.49. What else a deposit needs is an update of the wallet and one of the row that serializes"
-	oneCore := "the purge is one more connection at work, and its commits share the disk and the processor with those of the gets"
-	oneWriter := "a file has one writer: a get that meets a batch of the purge looks again after 1 ms, then 2, then 5, which is SQLite's own way of " +
-		"waiting, and such a batch of 50 rows takes some 2 ms. Batches of 25 did not change it (5.1 ms). For a purge of 20,000 rows, " +
-		"which has a line below, the gets hardly wait longer"
+	function := "A procedure of one SELECT has a line of its own below. Counted were the server's instructions. A select by primary key needs 57,000. A " +
+		"function with get's parameters and answer that does nothing needs 87,000, and with a search_path and a lock_timeout of its own 102,000. A refused " +
+		"get needs 192,000: 55,000 for its one statement, the rest for checks, trims and the answer. All in one statement cost as much. Only a function in C " +
+		"would cost less, or one without the two settings, whose operators would follow the caller's search_path"
+	// 8 connections, durable, ten rounds by turns on one server, statements by pgx without the façade.
+	twoFunctions := least + "The ratio to insert and delete falls with each step, in one run. One UPDATE each: 0.83. With the parameters, the fence and the answers " +
+		"of get and release: 0.72. With the read that refuses: 0.71. With the check for waiters: 0.69. With the type's policy: 0.68. With the checks of " +
+		"arguments: 0.65. Get and release themselves: 0.65. Where no commit waits for the disk, the seven ratios are 0.81, 0.61, 0.56, 0.54, 0.52, 0.50 and " +
+		"0.49. Insert and delete need 132,000 instructions of the server, get and release 515,000, of which two functions that do nothing are 205,000. Get " +
+		"and release run four statements instead of two, and write 187 bytes of log. A lease's release does not wait for its flush, which saves nothing " +
+		"where the processor is the bottleneck"
+	bare := "The other side sends bare statements of its own and calls no procedure. "
+	againstFunctions, againstProcedures := bare+twoFunctions, bare+program
+	opening := "A refused get is one prepared statement with one probe of the primary key, as the select is. In addition it computes the time twice, binds " +
+		"three values instead of two, and reads four columns instead of one"
+	message := "The hand-off has a message more than two commits, which the server's own process passes on once the release is committed. And its get reads " +
+		"the row before it writes it. The line against NOTIFY compares the same without a lock, by UPDATE and NOTIFY"
+	roundTrips := "A release with its message, the message, and a get are three trips through a socket to a server that has other work. A wait in the " +
+		"server's own queue needs one; its line is the next one"
+	polling := "A poll costs 0.37 ms of processor with MySQL 9.7, of which the server has 0.26 ms, and 0.09 ms with SQLite, counted over 3,000 polls. Every " +
+		"10 ms that is 3.7 % of a core, and every 5 ms 1.8 %. Rarer polls would answer later. After 10 s polls become rare, and a minute's wait takes 1.7 % " +
+		"with MySQL. The commits of the release and the get come on top"
+	pages := "Each get probes the primary key once, and a test at 10^6 rows counts as many pages but for the index's depth. Yet in a large table nearly each " +
+		"get is the first since the checkpoint to change its page. PostgreSQL then writes the whole page to its log: 5,700 bytes for a get among 10^6 rows and " +
+		"280 among 10^3. The table is also larger than the buffers, so that pages are read from disk. An UPDATE by hand would do the same"
+	stacks := "A waiter has a goroutine. Its first attempt grows the stack to 8 KB, and the runtime shrinks it when less than a quarter is in use: 5 KB each " +
+		"on average. Another 3.8 KB each is heap. Only waiters without goroutines would need less, and Acquire needs one"
+	commits := "Each deposit waits for its own flush, since the next one needs it. A lease adds the commits of a get and of a release, or one for both where " +
+		"a release passes the object on in one call. Serialize adds none"
+	flushes := "Each deposit is a commit, and the disk of this machine makes some 1,900 of them a second, one after the other. The lines below reach 0.46 and " +
+		"0.49 of that. A deposit also updates the wallet and the row that serializes"
+	oneCore := "The purge is one more connection at work, and its commits share the disk and the processor with those of the gets"
+	oneWriter := "A file has one writer. A get that meets a batch of the purge tries again after 1 ms, then 2, then 5, which is SQLite's own way of waiting. A " +
+		"batch of 50 rows takes some 2 ms, and batches of 25 did not change the result (5.1 ms). During a purge of 20,000 rows, which has a line below, the " +
+		"gets hardly wait longer"
 	all := map[string]string{
 		walletRow + "/" + productMariaDB + "/":                   flushes,
 		walletRow + "/" + productMySQL + "/":                     flushes,
@@ -230,13 +225,13 @@ func reasons() map[string]string {
 		leaseRow + "/" + productPostgres + "/insert and delete":  twoFunctions,
 		cyclesRow + "/" + productMariaDB + "/insert and delete":  program,
 		cyclesRow + "/" + productMySQL + "/insert and delete":    program,
-		cyclesRow + "/" + productPostgres + "/pglock":            besideFunctions,
-		cyclesRow + "/" + productPostgres + "/goose's locker":    besideFunctions,
-		cyclesRow + "/" + productMariaDB + "/goose's locker":     besideProcedures,
-		inJavaRow + "/" + productPostgres + "/ShedLock":          besideFunctions,
-		inJavaRow + "/" + productPostgres + "/JdbcLockRegistry":  besideFunctions,
-		inJavaRow + "/" + productMariaDB + "/ShedLock":           besideProcedures,
-		inJavaRow + "/" + productMariaDB + "/JdbcLockRegistry":   besideProcedures,
+		cyclesRow + "/" + productPostgres + "/pglock":            againstFunctions,
+		cyclesRow + "/" + productPostgres + "/goose's locker":    againstFunctions,
+		cyclesRow + "/" + productMariaDB + "/goose's locker":     againstProcedures,
+		inJavaRow + "/" + productPostgres + "/ShedLock":          againstFunctions,
+		inJavaRow + "/" + productPostgres + "/JdbcLockRegistry":  againstFunctions,
+		inJavaRow + "/" + productMariaDB + "/ShedLock":           againstProcedures,
+		inJavaRow + "/" + productMariaDB + "/JdbcLockRegistry":   againstProcedures,
 		refusalRow + "/" + productPostgres + "/" + lookUpName:    function,
 		refusalRow + "/" + productMariaDB + "/" + lookUpName:     oneSelect,
 		refusalRow + "/" + productMySQL + "/" + lookUpName:       oneSelect,

@@ -127,9 +127,14 @@ func (r *report) text() string {
 // writeCircumstances tells where and when it was measured, and how much.
 func (r *report) writeCircumstances(text *strings.Builder) {
 	m := r.Machine
-	fmt.Fprintf(text, "%s, commit %s, %d cores (%s), %s, %s, load %s before and %s after.\n\n",
-		m.Time.UTC().Format("2006-01-02 15:04 UTC"), m.Commit, m.Cores, m.CPU, m.System, m.Go, m.LoadBefore, m.LoadAfter)
-	fmt.Fprintf(text, "Scale: %s.\n\n", r.Scale)
+	writeTable(text, [][]string{
+		{"when", "commit", "cores", "system", "Go", "load before", "load after"},
+		{
+			m.Time.UTC().Format("2006-01-02 15:04 UTC"), m.Commit, fmt.Sprintf("%d (%s)", m.Cores, m.CPU), m.System, m.Go,
+			m.LoadBefore, m.LoadAfter,
+		},
+	})
+	fmt.Fprintf(text, "\nScale: %s.\n\n", r.Scale)
 }
 
 func (r *report) writeMissing(text *strings.Builder) {
@@ -174,7 +179,7 @@ func (r *report) missed() string {
 	}
 	var text strings.Builder
 	for _, why := range reasons {
-		fmt.Fprintf(&text, "\n- %s: %s.\n", strings.Join(cells[why], "; "), why)
+		fmt.Fprintf(&text, "\n- **%s.** %s.\n", strings.Join(cells[why], "; "), why)
 	}
 	if text.Len() == 0 {
 		return ""

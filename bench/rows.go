@@ -168,7 +168,7 @@ func (b *bench) purge(ctx context.Context, p *place) (err error) {
 		f.Name = "gets during a purge, p50"
 		b.report.compare(f, []float64{median(during)}, []float64{median(without)})
 	}
-	b.report.note(figure{Product: p.product, Name: "purge beside gets, rows", Unit: "/s"}, rates...)
+	b.report.note(figure{Product: p.product, Name: "purge during gets, rows", Unit: "/s"}, rates...)
 	return nil
 }
 

@@ -5,14 +5,14 @@ import "time"
 func askApplLock() Operation {
 	return Operation{
 		Name:    "ask_appl_lock",
-		Summary: "Ask whoever holds an object for it, with a message, or go on asking.",
+		Summary: "Ask an object's holder for it, with a message, or keep the request listed.",
 		Parameters: []Parameter{
 			objectType(), objectID(),
 			{"p_operator_id", In, Text, "who asks, 1 to 64 characters"},
 			{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
 			clientID(),
-			{"p_message", In, Text, "what the holder is to read, up to 255 characters; NULL = empty"},
-			{"p_wait_seconds", In, Number, "seconds until it gives up, 0 to 315360000; 0: it takes the request back; NULL = never"},
+			{"p_message", In, Text, "the message to the holder, up to 255 characters; NULL = empty"},
+			{"p_wait_seconds", In, Number, "seconds until it gives up, 0 to 315360000; 0 withdraws the request; NULL = never"},
 			okFL(), outcome(),
 			{"p_old_operator_id", Out, Text, "who holds it, when `ASKED`; who held it, when `GIVEN`; else empty"},
 			{"p_old_department_id", Out, Text, "that operator's department; else empty"},
@@ -22,11 +22,11 @@ func askApplLock() Operation {
 		},
 		Answers: []Answer{
 			granted("ASKED", "the request is listed for 60 s, or until it gives up; each call keeps it listed, since the first one"),
-			granted("GIVEN", "the holder had not answered for as long as the policy of the type says: p_operator_id holds it now, for 60 s, or until its next get and as long as that says"),
-			granted("WITHDRAWN", "p_wait_seconds was 0: it is not listed any more"),
+			granted("GIVEN", "the holder left the request unanswered for as long as the type's policy allows; p_operator_id holds it now, for 60 s; its next get renews it for its ttl"),
+			granted("WITHDRAWN", "p_wait_seconds was 0: the request is withdrawn"),
 			refused("FREE", "nobody holds it; get_appl_lock gets it"),
 			refused("OWN", "p_operator_id holds it itself"),
-			remark("a request is a courtesy: it holds nothing, and programs that wait do not wait for it"),
+			remark("a request is a courtesy: it reserves nothing, and waiting programs ignore it"),
 		},
 	}
 }

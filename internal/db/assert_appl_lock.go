@@ -8,7 +8,7 @@ func assertApplLock() Operation {
 			objectType(), objectID(), operatorID(),
 			{"p_fence", In, Number, "the grant, 1 or greater"},
 		},
-		Answers: []Answer{remark("none: it raises `LK002`, which names the holder, unless the grant is live")},
+		Answers: []Answer{remark("none: if the grant is not live, it raises `LK002`, which names the holder")},
 	}
 }
 

@@ -84,7 +84,11 @@ func writeAnswers(out *strings.Builder, operation db.Operation) {
 		fmt.Fprintf(out, "%s| `%s` | %s |\n", heading, operation.Words(answer), answer.Meaning)
 		heading = ""
 	}
-	if len(remarks) > 0 {
-		fmt.Fprintf(out, "\nIt answers: %s.\n", strings.Join(remarks, "; "))
+	switch len(remarks) {
+	case 0:
+	case 1:
+		fmt.Fprintf(out, "\nIt answers: %s.\n", remarks[0])
+	default:
+		fmt.Fprintf(out, "\nIt answers:\n\n- %s\n", strings.Join(remarks, "\n- "))
 	}
 }

@@ -3,7 +3,7 @@ package db
 func dropApplLockPolicy() Operation {
 	return Operation{
 		Name:       "drop_appl_lock_policy",
-		Summary:    "Take back the policy of a type.",
+		Summary:    "Remove the policy of a type.",
 		Parameters: []Parameter{objectType(), policyActorID(), policyReason(), okFL(), outcome()},
 		Answers: []Answer{
 			granted("DROPPED", "the type has no policy any more"),

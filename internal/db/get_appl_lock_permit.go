@@ -5,7 +5,7 @@ import "time"
 func getApplLockPermit() Operation {
 	return Operation{
 		Name:    "get_appl_lock_permit",
-		Summary: "Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.",
+		Summary: "Take or renew one of the N permits of an object for one operator until it expires.",
 		Parameters: []Parameter{
 			objectType(),
 			{"p_object_id", In, Text, "which object; with `#` and p_permits behind it, up to 255 characters"},

@@ -5,31 +5,31 @@ import "time"
 func inboxApplLocks() Operation {
 	return Operation{
 		Name:    "inbox_appl_locks",
-		Summary: "What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.",
+		Summary: "Report what others did with an operator's locks, who waits or asks for them, and how its requests were answered.",
 		Parameters: []Parameter{
 			operatorID(),
 			{"p_after_event_id", In, Number, "safe_event_id of its last call, 0 or greater; NULL = from the start"},
 			{"p_max_rows", In, Number, "rows at the most, 1 to 10000; NULL = 1000"},
 		},
 		Columns: []Parameter{
-			{"kind", Out, Text, "`TAKEN`, `HANDED`, `RELEASED`, `GIVEN` or `YIELDED`, which are events; `AWAITED`, `LATER` or `DECLINED`, which is how it is now"},
+			{"kind", Out, Text, "an event: `TAKEN`, `HANDED`, `RELEASED`, `GIVEN` or `YIELDED`; or a present state: `AWAITED`, `LATER` or `DECLINED`"},
 			{"event_id", Out, Number, "number of the event; 0 for none"},
 			rowType(), rowID(),
-			{"other_operator_id", Out, Text, "who has it now, `TAKEN`, `GIVEN` and `YIELDED`; who had it, `HANDED`; who ended the lock, `RELEASED`; who waits or asks, `AWAITED`; who answered, `LATER` and `DECLINED`"},
+			{"other_operator_id", Out, Text, "`TAKEN`, `GIVEN`, `YIELDED`: the new holder; `HANDED`: the former holder; `RELEASED`: the actor; `AWAITED`: the waiter or asker; `LATER`, `DECLINED`: the holder that answered"},
 			{"other_department_id", Out, Text, "that operator's department; empty when `RELEASED`, `LATER` or `DECLINED`"},
-			{"event_ts", Out, Timestamp, "when it happened; since when that one waits or asks, `AWAITED`"},
+			{"event_ts", Out, Timestamp, "when it happened; `AWAITED`: since when the other operator waits or asks"},
 			{"seconds_left", Out, Number, "whole seconds from now to the end of the operator's lock, rounded up; 0 unless `AWAITED`"},
 			{"reason", Out, Text, "why; empty for none"},
-			{"safe_event_id", Out, Number, "p_after_event_id of the next call: no event up to it is still to come; the same in each row"},
-			{"message", Out, Text, "what who asks has to say, `AWAITED`; else empty"},
-			{"client_id", Out, Text, "the program of who asks, for answer_appl_lock; empty unless it is a request"},
+			{"safe_event_id", Out, Number, "p_after_event_id of the next call: all later events have greater numbers; the same in each row"},
+			{"message", Out, Text, "the asker's message, `AWAITED`; else empty"},
+			{"client_id", Out, Text, "the asker's program, for answer_appl_lock; empty unless it is a request"},
 			{"fence", Out, Number, "the operator's grant that is asked for, for answer_appl_lock; 0 unless it is a request"},
 		},
 		Answers: []Answer{
-			remark("`TAKEN`: another operator took it, or handed it on; `HANDED`: another operator handed it over to this one; `RELEASED`: another operator ended its lock"),
-			remark("`GIVEN` and `YIELDED`: its lock went to who had asked for it, whoever made the call; `LATER` and `DECLINED`: who holds what it asks for has answered"),
-			remark("`AWAITED`: another operator waits or asks for what this one holds; a request that was answered `NO` is not shown again"),
-			remark("events in their order, then who waits longest first; p_max_rows rows may not be all; an event may come twice"),
+			remark("`TAKEN`: another operator took the lock or handed it on; `HANDED`: another operator transferred it to this one; `RELEASED`: another operator ended it"),
+			remark("`GIVEN` and `YIELDED`: the lock went to an asker, also if this operator was the actor; `LATER` and `DECLINED`: a holder answered this operator's request"),
+			remark("`AWAITED`: another operator waits or asks for this one's lock; the answer `NO` removes a request from the holder's inbox"),
+			remark("events come in their order, then the longest waits first; after p_max_rows rows there may be more; an event may come twice"),
 		},
 	}
 }

@@ -3,7 +3,7 @@ package db
 func inquireApplLock() Operation {
 	return Operation{
 		Name:    "inquire_appl_lock",
-		Summary: "Who holds an object, since when and until when.",
+		Summary: "Show who holds an object, since when and until when.",
 		Parameters: []Parameter{
 			objectType(), objectID(),
 			okFL(),

@@ -3,11 +3,11 @@ package db
 func noteApplLock() Operation {
 	return Operation{
 		Name:    "note_appl_lock",
-		Summary: "Say why an operator holds an object, for whoever asks.",
+		Summary: "Leave a note on why an operator holds an object, for everybody to read.",
 		Parameters: []Parameter{
 			objectType(), objectID(), operatorID(),
-			{"p_fence", In, Number, "the grant to note it on, 1 or greater; NULL = whichever grant"},
-			{"p_note", In, Text, "the note, up to 255 characters; NULL = empty, which takes it back"},
+			{"p_fence", In, Number, "the grant to note it on, 1 or greater; NULL = any grant"},
+			{"p_note", In, Text, "the note, up to 255 characters; NULL = empty, which removes it"},
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
 		},
 		Answers: []Answer{

@@ -3,7 +3,7 @@ package db
 func pollApplLocks() Operation {
 	return Operation{
 		Name:    "poll_appl_locks",
-		Summary: "Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.",
+		Summary: "Show which objects that a program waits for are free or will be next, and keep its waiters listed.",
 		Parameters: []Parameter{
 			clientID(),
 			{"p_max_rows", In, Number, "rows at the most, 1 to 10000; NULL = 1000"},

@@ -5,11 +5,11 @@ func purgeApplLocks() Operation {
 		Name:    "purge_appl_locks",
 		Summary: "Remove the rows of objects that have been free for long.",
 		Parameters: []Parameter{
-			{"p_older_than_seconds", In, Number, "free for at least so long, 1 to 315360000; NULL = 2592000 (30 days)"},
+			{"p_older_than_seconds", In, Number, "minimum seconds since the object became free, 1 to 315360000; NULL = 2592000 (30 days)"},
 			{"p_max_rows", In, Number, "rows to remove at the most, 1 to 10000; NULL = 1000"},
 			{"p_purged", Out, Number, "rows removed; fewer than p_max_rows mean that none is left"},
 		},
-		Answers: []Answer{remark("the number; waiters and viewers that have not been listed for so long go as well, and are not counted")},
+		Answers: []Answer{remark("the number; waiters, requests and viewers that have been dead for as long go as well, and are not counted")},
 	}
 }
 

@@ -8,7 +8,7 @@ func releaseApplLock() Operation {
 		Summary: "End the grant that an operator holds on an object.",
 		Parameters: []Parameter{
 			objectType(), objectID(), operatorID(),
-			{"p_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
+			{"p_fence", In, Number, "the grant to end, 1 or greater; NULL = any grant"},
 			{"p_actor_id", In, Text, "who releases it, 1 to 64 characters; NULL = p_operator_id"},
 			reason(),
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),

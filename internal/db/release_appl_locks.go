@@ -17,7 +17,7 @@ func releaseApplLocks() Operation {
 			rowSecondsLeft(),
 		},
 		Answers: []Answer{
-			remark("a row for each lock of the page, fewer than p_max_rows are the last page"),
+			remark("a row for each lock of the page; a page with fewer than p_max_rows rows is the last"),
 			granted("RELEASED", "it is free now"),
 			refused("BUSY", "another transaction has locked it, and it is left as it was; not on Db2"),
 			refused("HELD", "another operator holds it since the page was read, and it is left as it was"),

@@ -21,7 +21,7 @@ func renewApplLocks() Operation {
 			granted("RENEWED", "this grant is live, and lasts for its ttl from now, or as long as it did if that is longer"),
 			refused("HELD", "another operator or another grant holds the object"),
 			refused("FREE", "nobody holds it; the grant has ended"),
-			remark("no row: another transaction is changing or asserting the lock; ask again"),
+			remark("no row: another transaction is changing or asserting the lock; call again"),
 		},
 	}
 }

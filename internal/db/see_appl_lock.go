@@ -5,7 +5,7 @@ import "time"
 func seeApplLock() Operation {
 	return Operation{
 		Name:    "see_appl_lock",
-		Summary: "Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.",
+		Summary: "List an operator as a viewer of an object, and show its holder, askers and other viewers.",
 		Parameters: []Parameter{
 			objectType(), objectID(), operatorID(),
 			{"p_department_id", In, Text, "the operator's department, 0 to 64 characters; NULL = empty"},
@@ -19,15 +19,15 @@ func seeApplLock() Operation {
 			rowDepartmentID(),
 			{"client_id", Out, Text, "the browser tab or program; empty for `HOLDER`"},
 			{"state", Out, Text, "`VIEWING`, `EDITING` or `IDLE`; empty unless `VIEWER`"},
-			{"since_ts", Out, Timestamp, "start of the grant, `HOLDER`; since when it asks or looks"},
-			{"seconds_left", Out, Number, "whole seconds from now to the end of the lock, `HOLDER`; until that one is not listed any more; rounded up"},
-			{"message", Out, Text, "what who asks has to say; empty unless `ASKER`"},
+			{"since_ts", Out, Timestamp, "start of the grant, the request or the listing"},
+			{"seconds_left", Out, Number, "whole seconds from now to the end of the lock or the listing, rounded up"},
+			{"message", Out, Text, "the asker's message; empty unless `ASKER`"},
 		},
 		Answers: []Answer{
-			remark("`HOLDER`: who holds it, also where that is the operator itself; `ASKER`: a request of another operator; `VIEWER`: another operator that looks at it, once for each program"),
-			remark("the holder first, then who asks, then who looks, both oldest first; at most 200 rows; none: it is free, and nobody else is there"),
-			remark("listed since its first call, until it leaves or stops calling; nothing of it is in the history"),
-			remark("the type's policy may say presence N: then no call is recorded, and only the holder and who asks are shown"),
+			remark("`HOLDER`: the holder, even if it is the operator itself; `ASKER`: a request of another operator; `VIEWER`: another operator that looks at it, once for each program"),
+			remark("the holder comes first, then askers, then viewers, each oldest first; at most 200 rows; no row: it is free, and nobody else is there"),
+			remark("the operator is listed from its first call until it leaves or stops calling; the history does not record it"),
+			remark("under presence N in the type's policy the call records nothing and shows only holder and askers"),
 		},
 	}
 }

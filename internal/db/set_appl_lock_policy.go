@@ -3,19 +3,19 @@ package db
 func setApplLockPolicy() Operation {
 	return Operation{
 		Name:    "set_appl_lock_policy",
-		Summary: "Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.",
+		Summary: "Set a type's policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom.",
 		Parameters: []Parameter{
 			objectType(),
-			{"p_default_ttl_seconds", In, Number, "ttl of a new grant for which none is given, 1 to 315360000; NULL = 604800 (7 days)"},
-			{"p_longest_ttl_seconds", In, Number, "greatest ttl, 1 to 315360000, to which greater ones are cut; NULL = 315360000 (10 years)"},
-			{"p_take_reason_fl", In, Text, "`Y`: who takes a lock away from another must say why; `N`: need not; NULL = `Y`"},
+			{"p_default_ttl_seconds", In, Number, "ttl of a new grant whose caller names none, 1 to 315360000; NULL = 604800 (7 days)"},
+			{"p_longest_ttl_seconds", In, Number, "limit of every ttl, 1 to 315360000; NULL = 315360000 (10 years)"},
+			{"p_take_reason_fl", In, Text, "`Y`: taking a lock from another operator needs a reason; `N`: it does not; NULL = `Y`"},
 			policyActorID(), policyReason(),
-			{"p_history_level", In, Text, "what the history is told: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too; NULL = `CHANGES`"},
+			{"p_history_level", In, Text, "what the history records: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too; NULL = `CHANGES`"},
 			{"p_presence_fl", In, Text, "`Y`: see_appl_lock records and shows who looks at an object; `N`: it does not; NULL = `Y`"},
 			{"p_yield_after_seconds", In, Number, "how long a holder may leave a request unanswered, 60 to 315360000; NULL = for ever"},
 			okFL(), outcome(),
 		},
-		Answers: []Answer{granted("SET", "the policy of the type is this one, from the next call on; a grant keeps its end until it is renewed or transferred")},
+		Answers: []Answer{granted("SET", "this policy replaces the type's former one; a grant keeps its end until it is renewed or transferred")},
 	}
 }
 

@@ -5,13 +5,13 @@ import "time"
 func takeApplLock() Operation {
 	return Operation{
 		Name:    "take_appl_lock",
-		Summary: "Take a held object from whoever holds it, for a reason.",
+		Summary: "Take a held object from its holder, for a reason.",
 		Parameters: []Parameter{
 			objectType(), objectID(),
 			{"p_operator_id", In, Text, "who takes it, 1 to 64 characters"},
 			{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
-			{"p_reason", In, Text, "why, for the history and for who holds it, 1 to 255 characters; may be empty where the policy of the type says so"},
-			{"p_expected_fence", In, Number, "the grant to end, 1 or greater; NULL = whichever grant"},
+			{"p_reason", In, Text, "why, for the history and the former holder, 1 to 255 characters; may be empty if the type's policy allows it"},
+			{"p_expected_fence", In, Number, "the grant to end, 1 or greater; NULL = any grant"},
 			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
 			okFL(), outcome(),
 			{"p_old_operator_id", Out, Text, "who held it, when `TAKEN` from another operator; who holds it, when `HELD`; else empty"},
@@ -21,7 +21,7 @@ func takeApplLock() Operation {
 			secondsLeft(),
 		},
 		Answers: []Answer{
-			granted("TAKEN", "it was held, and p_operator_id holds it; a new grant, also of what p_operator_id held itself"),
+			granted("TAKEN", "p_operator_id holds it now; a new grant, even if p_operator_id held it before"),
 			refused("HELD", "another grant than p_expected_fence holds it"),
 			refused("FREE", "nobody holds it; get_appl_lock gets it"),
 		},

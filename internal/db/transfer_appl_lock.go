@@ -12,7 +12,7 @@ func transferApplLock() Operation {
 			{"p_to_operator_id", In, Text, "who shall hold it, 1 to 64 characters"},
 			{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
 			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
-			{"p_actor_id", In, Text, "who hands it over, 1 to 64 characters; NULL = unknown, and whoever loses it is told"},
+			{"p_actor_id", In, Text, "who hands it over, 1 to 64 characters; NULL = unknown: the former holder's inbox shows it in any case"},
 			reason(),
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
 			{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TRANSFERRED`"},
@@ -21,7 +21,7 @@ func transferApplLock() Operation {
 		},
 		Answers: []Answer{
 			granted("TRANSFERRED", "the new operator holds it; a new grant"),
-			refused("HELD", "somebody else than p_from_operator_id holds it"),
+			refused("HELD", "another operator than p_from_operator_id holds it"),
 			refused("FREE", "nobody holds it"),
 		},
 	}

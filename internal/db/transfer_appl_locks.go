@@ -12,7 +12,7 @@ func transferApplLocks() Operation {
 			{"p_to_operator_id", In, Text, "who shall hold them, 1 to 64 characters"},
 			{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
 			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of each grant that it ends"},
-			{"p_actor_id", In, Text, "who hands them over, 1 to 64 characters; NULL = unknown, and whoever loses it is told"},
+			{"p_actor_id", In, Text, "who hands them over, 1 to 64 characters; NULL = unknown: the former holder's inbox shows it in any case"},
 			reason(), afterType(), afterID(), maxRows(), dryRun(),
 		},
 		Columns: []Parameter{
@@ -22,7 +22,7 @@ func transferApplLocks() Operation {
 			rowSecondsLeft(),
 		},
 		Answers: []Answer{
-			remark("a row for each lock of the page, fewer than p_max_rows are the last page"),
+			remark("a row for each lock of the page; a page with fewer than p_max_rows rows is the last"),
 			granted("TRANSFERRED", "the new operator holds it; a new grant"),
 			refused("BUSY", "another transaction has locked it, and it is left as it was; not on Db2"),
 			refused("HELD", "another operator holds it since the page was read, and it is left as it was"),

@@ -77,12 +77,12 @@ func askingView() View {
 			column("operator_id", Text, "who asks"),
 			column("department_id", Text, "that operator's department; may be empty"),
 			column("client_id", Text, "the program that asks"),
-			column("message", Text, "what the holder is to read; may be empty"),
+			column("message", Text, "the message to the holder; may be empty"),
 			column("since_ts", Timestamp, "since when it asks"),
 			column("until_ts", Timestamp, "when it gives up; NULL = never"),
 			column("waited_seconds", Number, "whole seconds since since_ts, rounded down; 0 after the clock was set back"),
-			column("answer", Text, "what the holder answered, `LATER` or `NO`; empty for nothing"),
-			column("answer_reason", Text, "what the holder said to that; may be empty"),
+			column("answer", Text, "the holder's answer, `LATER` or `NO`; empty for none"),
+			column("answer_reason", Text, "the reason that the holder gave; may be empty"),
 			column("holder_id", Text, "who holds the object; empty when it is free"),
 			column("holder_department_id", Text, "the holder's department; empty when it is free"),
 			column("seconds_left", Number, "whole seconds from now to the end of the holder's lock, rounded up; 0 when it is free"),
@@ -94,7 +94,7 @@ func viewersView() View {
 	const key = 5
 	return View{
 		Name:    "appl_lock_viewers",
-		Summary: "A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.",
+		Summary: "A row for each operator that looks at an object, in each program, as see_appl_lock lists it. On PostgreSQL only the primary has it.",
 		Key:     key,
 		Columns: append(objectColumns(),
 			column("operator_id", Text, "who looks"),
@@ -102,7 +102,7 @@ func viewersView() View {
 			column("client_id", Text, "the browser tab or program"),
 			column("state", Text, "what it does there: `VIEWING`, `EDITING` or `IDLE`"),
 			column("since_ts", Timestamp, "since when it looks"),
-			column("seconds_left", Number, "whole seconds until it is not listed any more, unless it calls again; rounded up"),
+			column("seconds_left", Number, "whole seconds until its listing ends unless it calls again; rounded up"),
 		),
 	}
 }
@@ -127,7 +127,7 @@ func historyView() View {
 			column("to_department_id", Text, "that operator's department"),
 			column("from_fence", Number, "fencing token of the grant before; 0 for none"),
 			column("to_fence", Number, "fencing token of the grant now; 0 for none"),
-			column("reason", Text, "why; for `PURGED` and `HISTORY_PURGED` the number of rows, for `POLICY` first what it says now"),
+			column("reason", Text, "why; for `PURGED` and `HISTORY_PURGED` the number of rows, for `POLICY` the new values, then the reason"),
 		},
 	}
 }
@@ -139,8 +139,8 @@ func policiesView() View {
 		Key:     1,
 		Columns: []Parameter{
 			column("object_type", Text, "kind of object"),
-			column("default_ttl_seconds", Number, "ttl of a new grant for which none is given; NULL = 604800 (7 days)"),
-			column("longest_ttl_seconds", Number, "greatest ttl, to which greater ones are cut; NULL = 315360000 (10 years)"),
+			column("default_ttl_seconds", Number, "ttl of a new grant whose caller names none; NULL = 604800 (7 days)"),
+			column("longest_ttl_seconds", Number, "limit of every ttl; NULL = 315360000 (10 years)"),
 			column("take_reason_fl", Text, "whether taking a lock from another needs a reason, `Y` or `N`"),
 			column("history_level", Text, "what the history records: `CHANGES`, or `ALL`: each get, renewal, refusal and release, too"),
 			column("presence_fl", Text, "whether see_appl_lock records and shows who looks at an object, `Y` or `N`"),
@@ -157,13 +157,13 @@ func statsView() View {
 		Key:     key,
 		Columns: []Parameter{
 			column("object_type", Text, "kind of object"),
-			column("department_id", Text, "the department of those who hold or wait; empty for none, and for what is free"),
+			column("department_id", Text, "the department of holders and waiters; empty for none, and for free objects"),
 			column("live", Number, "live locks"),
 			column("expired", Number, "rows of objects that are free again and have not been purged; with live, all rows"),
 			column("oldest_seconds", Number, "whole seconds since the start of the oldest live grant, rounded down; 0 for none"),
 			column("next_expiry_seconds", Number, "whole seconds until the next live lock ends, rounded up; 0 for none"),
 			column("waiters", Number, "operators that wait"),
-			column("longest_wait_seconds", Number, "whole seconds since the first of them began to wait, rounded down; 0 for none"),
+			column("longest_wait_seconds", Number, "whole seconds since the longest waiter began to wait, rounded down; 0 for none"),
 		},
 	}
 }

@@ -1,12 +1,12 @@
--- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer,
--- who looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence
--- that was purged; appl_lock_serialize, which Db2 needs for serialize_appl_lock.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, its waiters; appl_lock_ask, the requests for it;
+-- appl_lock_viewer, viewers of an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the
+-- greatest fence that was purged; appl_lock_serialize, which Db2 needs for serialize_appl_lock.
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
--- space whose pages have 8 KB or more (SQL0614N says that they have not).
+-- space whose pages have 8 KB or more (else SQL0614N).
 -- TIMESTAMP in UTC: local time jumps when daylight saving begins and ends.
--- VOLATILE: always by the primary key, whatever the statistics say of a table that was small once.
+-- VOLATILE: the optimizer always takes the primary key, even if old statistics call the table small.
 -- No second index: a renewal or a release changes the one row of the primary key and nothing else.
 -- +goose StatementBegin
 CREATE TABLE appl_lock (
@@ -49,7 +49,7 @@ COMMENT ON COLUMN appl_lock.object_id IS 'Which object of that kind.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock: a person, a service or a process.'
+COMMENT ON COLUMN appl_lock.operator_id IS 'The present or last holder: a person, a service or a process.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -69,7 +69,7 @@ COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer, UTC. Grea
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock.ttl_seconds IS 'What the last get, renewal or transfer asked for, after the policy.'
+COMMENT ON COLUMN appl_lock.ttl_seconds IS 'Seconds that the last get, renewal or transfer asked for, within the policy''s longest.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -77,7 +77,7 @@ COMMENT ON COLUMN appl_lock.expires_ts IS 'End of the lock, UTC. Releasing leave
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.'
+COMMENT ON COLUMN appl_lock.history_fl IS 'Y or N: the history also records each get, renewal, refusal and release; from the policy at the last get.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -123,8 +123,8 @@ COMMENT ON TABLE appl_lock_serialize IS 'Where serialize_appl_lock takes turns. 
 
 -- The columns are those of appl_lock, with as many bytes. The primary key may have 1788 bytes: on pages of 8 KB an
 -- index key has room for 2048.
--- VOLATILE: always by an index, whatever the statistics say of a table that was small once.
--- No index has expires_ts: what keeps a row alive changes none.
+-- VOLATILE: the optimizer always takes an index, even if old statistics call the table small.
+-- No index has expires_ts, so keeping a row listed changes no index.
 -- +goose StatementBegin
 CREATE TABLE appl_lock_waiter (
     object_type VARCHAR(256) NOT NULL,
@@ -157,7 +157,7 @@ ALTER TABLE appl_lock_waiter VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_waiter IS 'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.'
+COMMENT ON TABLE appl_lock_waiter IS 'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -169,7 +169,7 @@ COMMENT ON COLUMN appl_lock_waiter.object_id IS 'Which object of that kind.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_waiter.operator_id IS 'Who waits for the lock: a person, a service or a process.'
+COMMENT ON COLUMN appl_lock_waiter.operator_id IS 'The operator that waits: a person, a service or a process.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -177,7 +177,7 @@ COMMENT ON COLUMN appl_lock_waiter.department_id IS 'The department of the opera
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_waiter.client_id IS 'The waiting program, by a name that it has made up for itself.'
+COMMENT ON COLUMN appl_lock_waiter.client_id IS 'The waiting program, under a name that no other program has.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -189,11 +189,11 @@ COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up, UTC; NULL = ne
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits, UTC.'
+COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, UTC, unless the program keeps it listed.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the lock when the program last looked; empty for nobody.'
+COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'The holder when the program last announced or polled; empty for nobody. The inbox verifies it.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -231,7 +231,7 @@ ALTER TABLE appl_lock_ask VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_ask IS 'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.'
+COMMENT ON TABLE appl_lock_ask IS 'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -243,7 +243,7 @@ COMMENT ON COLUMN appl_lock_ask.object_id IS 'Which object of that kind.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.operator_id IS 'Who asks for the lock.'
+COMMENT ON COLUMN appl_lock_ask.operator_id IS 'The operator that asks for the lock.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -251,11 +251,11 @@ COMMENT ON COLUMN appl_lock_ask.department_id IS 'The department of the operator
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.client_id IS 'The program that asks, by a name that it has made up for itself.'
+COMMENT ON COLUMN appl_lock_ask.client_id IS 'The program that asks, under a name that no other program has.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.message IS 'What the holder is to read; may be empty.'
+COMMENT ON COLUMN appl_lock_ask.message IS 'The message to the holder; may be empty.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -267,27 +267,27 @@ COMMENT ON COLUMN appl_lock_ask.until_ts IS 'When it gives up; NULL = never.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.expires_ts IS 'When the row is dead, unless the program goes on asking.'
+COMMENT ON COLUMN appl_lock_ask.expires_ts IS 'When the row is dead, unless the program keeps it listed.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.holder_id IS 'Who held the object at the last call: the inbox of this one shows the request.'
+COMMENT ON COLUMN appl_lock_ask.holder_id IS 'The holder at the last call, whose inbox shows the request.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.fence IS 'The grant that was met at the last call.'
+COMMENT ON COLUMN appl_lock_ask.fence IS 'The holder''s grant at the last call.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the inbox of the holder first showed the request, where the policy of the type has a yield; NULL = not yet.'
+COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the holder''s inbox first showed the request, if the type''s policy has a yield; NULL = not yet.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.answer IS 'What the holder answered, LATER or NO; empty for nothing.'
+COMMENT ON COLUMN appl_lock_ask.answer IS 'The holder''s answer, LATER or NO; empty for none.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; may be empty.'
+COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'The reason of that answer; may be empty.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -295,7 +295,7 @@ COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL =
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_ask.edited_ts IS 'When the holder last said, since the request was shown, that it edits the object; NULL = not since then.'
+COMMENT ON COLUMN appl_lock_ask.edited_ts IS 'When the holder last reported EDITING since the request was shown; NULL = not since then.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -322,7 +322,7 @@ ALTER TABLE appl_lock_viewer VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_viewer IS 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.'
+COMMENT ON TABLE appl_lock_viewer IS 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -334,7 +334,7 @@ COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.'
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'The operator that looks at the object: a person, a service or a process.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -342,11 +342,11 @@ COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the opera
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.'
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, under a name that no other program has.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.'
+COMMENT ON COLUMN appl_lock_viewer.state IS 'The operator''s state: VIEWING, EDITING or IDLE.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -354,15 +354,15 @@ COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks, UTC.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so, UTC.'
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last reported its state, UTC.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks, UTC.'
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, UTC, unless the program keeps it listed.'
 -- +goose StatementEnd
 
--- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
--- sort; what an operator did, lost and got in indexes.
+-- No foreign key: an event outlives its object. Each index ends in event_id, so that a search
+-- needs no sort: by object, by actor, by former holder and by new holder.
 -- +goose StatementBegin
 CREATE TABLE appl_lock_event (
     event_id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 1),
@@ -405,7 +405,7 @@ ALTER TABLE appl_lock_event VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_event IS 'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.'
+COMMENT ON TABLE appl_lock_event IS 'One row for each event of the history: a lock changed hands without its holder, or a caller gave a reason. Written by the procedures only, and never changed.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -429,7 +429,7 @@ COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, GIVEN, YIELDED, 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named him; empty for PURGED and HISTORY_PURGED.'
+COMMENT ON COLUMN appl_lock_event.actor_id IS 'The actor, as the call named it; empty when it named nobody.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -441,7 +441,7 @@ COMMENT ON COLUMN appl_lock_event.program IS 'Empty.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock; empty if nobody.'
+COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'The former holder; empty for nobody.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -449,7 +449,7 @@ COMMENT ON COLUMN appl_lock_event.from_department_id IS 'The department of that 
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who has the lock now; empty if nobody.'
+COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'The new holder; empty for nobody.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -465,7 +465,7 @@ COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the grant now; 0
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_event.reason IS 'Why, in the words of whoever did it; for PURGED and HISTORY_PURGED the number of rows, for POLICY first what it says now.'
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why, as the call said; for PURGED and HISTORY_PURGED the number of rows, for POLICY the new values, then the reason.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -486,7 +486,7 @@ ALTER TABLE appl_lock_policy VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_policy IS 'One row for each type of objects for which something is laid down. Change it through the procedures only: they tell the history.'
+COMMENT ON TABLE appl_lock_policy IS 'One row for each type of object that has a policy. Change it through the procedures only: they write the history.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -494,27 +494,27 @@ COMMENT ON COLUMN appl_lock_policy.object_type IS 'Kind of object, such as custo
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant for which none is given; NULL = 7 days.'
+COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant whose caller names none; NULL = 7 days.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.'
+COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Limit of every ttl; NULL = 10 years.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.'
+COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Y or N: taking a lock from another operator needs a reason.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.'
+COMMENT ON COLUMN appl_lock_policy.history_level IS 'CHANGES, or ALL: the history also records each get, renewal, refusal and release.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Whether see_appl_lock records who looks at objects of the type, Y or N.'
+COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Y or N: see_appl_lock records who looks at objects of the type.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'How long a holder may leave a request without an answer before the lock goes to who asks; NULL = for ever.'
+COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'Seconds that a holder may leave a request unanswered before the asker gets the lock; NULL = for ever.'
 -- +goose StatementEnd
 
 -- +goose Down

@@ -197,7 +197,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
             MAX(l.expires_ts), MAX(l.released_ts)
@@ -226,7 +226,7 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S1b: how long may it last?
+        -- S1b: how long may the new grant last?
         SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
         INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
         FROM appl_lock_policy AS p
@@ -254,7 +254,7 @@ main: BEGIN
             SET v_fence = v_old_fence + 1;
         END IF;
 
-        -- S2: a new grant, if it is still so.
+        -- S2: a new grant, if the row is unchanged.
         UPDATE appl_lock AS l
         SET operator_id = p_to_operator_id,
             department_id = p_to_department_id,
@@ -272,7 +272,7 @@ main: BEGIN
             AND l.released_ts IS NULL;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
-            -- S3: that has taken long, or the clock was set back meanwhile: then it is as if it began now.
+            -- S3: S2 took long, or the clock was set back meanwhile: count the times from now.
             SET v_begun = v_now;
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
             IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN
@@ -426,7 +426,7 @@ INNER JOIN (SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE AS now_ts FROM SYSIBM.SY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_viewers IS 'A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.'
+COMMENT ON TABLE appl_lock_viewers IS 'A row for each operator that looks at an object, in each program, as see_appl_lock lists it. On PostgreSQL only the primary has it.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -603,7 +603,7 @@ main: BEGIN
     SET CURRENT LOCK TIMEOUT 1;
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT COUNT(*), MAX(l.operator_id), MAX(l.expires_ts), MAX(l.released_ts)
         INTO v_rows, v_holder_id, v_old_expires_ts, v_old_released_ts
         FROM appl_lock AS l
@@ -614,14 +614,14 @@ main: BEGIN
         IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
             SET v_holder_id = '';
         END IF;
-        -- NULL is NULL: it never gives up.
+        -- NULL stays NULL: it never gives up.
         SET v_until_ts = v_now + (p_wait_seconds) SECOND;
         SET v_expires_ts = v_now + (60) SECOND;
         IF v_until_ts < v_expires_ts THEN
             SET v_expires_ts = v_until_ts;
         END IF;
 
-        -- S1b: the wait that goes on, or a new one in the row of one that has ended.
+        -- S1b: continue the wait, or begin a new one in the row of an ended one.
         UPDATE appl_lock_waiter AS w
         SET department_id = v_department_id,
             since_ts = CASE WHEN w.expires_ts > v_now THEN w.since_ts ELSE v_now END,
@@ -762,7 +762,7 @@ main: BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: does the operator hold it by that grant? The aggregates make it one row in any case.
+    -- S1: does the operator hold it by that grant? The aggregates always return one row.
     SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
     INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l
@@ -835,7 +835,7 @@ main: BEGIN
     ) AS o
     WITH CS;
 
-    -- S3: the grant goes to the asker, whose requests have come true.
+    -- S3: grant it to the asker, and remove the asker's requests.
     CALL appl_lock_move(
         v_object_type, v_object_id, v_operator_id, p_fence, v_asker_id, v_department_id, NULL, 'GIVEN', v_operator_id, v_reason, NULL, 60,
         v_outcome, v_old_operator_id, v_old_department_id, v_new_fence, v_expires_ts, v_seconds_left
@@ -993,7 +993,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it, and how long may that one leave a request without an answer?
+        -- S1: who holds it, and how long may the holder leave a request unanswered?
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
             MAX(l.expires_ts), MAX(l.released_ts), MAX(p.yield_after_seconds)
@@ -1034,7 +1034,7 @@ main: BEGIN
             END IF;
             LEAVE main;
         END IF;
-        -- NULL is NULL: it never gives up.
+        -- NULL stays NULL: it never gives up.
         SET v_until_ts = v_now + (p_wait_seconds) SECOND;
         SET v_ask_ends_ts = v_now + (60) SECOND;
         IF v_until_ts < v_ask_ends_ts THEN
@@ -1087,11 +1087,11 @@ main: BEGIN
             SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                 + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
                 + CASE WHEN MICROSECOND(v_old_expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END;
-            -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+            -- A lock of less than an hour is a program's lease, with nobody there to answer.
             IF v_yield_after_seconds IS NULL OR v_old_ttl_seconds < 3600 THEN
                 LEAVE main;
             END IF;
-            -- S2c: since when has the holder left it without an answer? Never shown is NULL.
+            -- S2c: since when has the request been unanswered? NULL: the holder's inbox has not shown it.
             SELECT COUNT(*), MAX(a.shown_ts), MAX(a.answered_ts), MAX(a.edited_ts)
             INTO v_rows, v_shown_ts, v_answered_ts, v_edited_ts
             FROM appl_lock_ask AS a
@@ -1111,7 +1111,7 @@ main: BEGIN
                 SET v_silent_ts = v_edited_ts;
             END IF;
             IF v_silent_ts + (v_yield_after_seconds) SECOND <= v_now THEN
-                -- S3: the holder has had its time.
+                -- S3: the holder's time to answer is over.
                 CALL appl_lock_move(
                     v_object_type, v_object_id, v_old_operator_id, v_old_fence, v_operator_id, v_department_id, NULL,
                     'YIELDED', v_operator_id, 'no answer for ' || CAST(v_yield_after_seconds AS VARCHAR(20)) || ' s', v_old_lock_ts, 60,
@@ -1136,7 +1136,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE ask_appl_lock IS 'Ask whoever holds an object for it, with a message, or go on asking.'
+COMMENT ON SPECIFIC PROCEDURE ask_appl_lock IS 'Ask an object''s holder for it, with a message, or keep the request listed.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1183,7 +1183,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE ask_appl_lock_row IS 'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE ask_appl_lock_row IS 'Ask an object''s holder for it, with a message, or keep the request listed; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1227,7 +1227,7 @@ main: BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: who holds it, and keep it so. The aggregates make it one row in any case.
+    -- S1: who holds it, and keep it so. The aggregates always return one row.
     SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
     INTO v_rows, v_old_operator_id, v_old_fence, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l
@@ -1321,7 +1321,7 @@ BEGIN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: there is none from now on.
+    -- S1: remove it.
     DELETE FROM appl_lock_policy AS p
     WHERE p.object_type = v_object_type;
     GET DIAGNOSTICS v_changed = ROW_COUNT;
@@ -1335,7 +1335,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE drop_appl_lock_policy IS 'Take back the policy of a type.'
+COMMENT ON SPECIFIC PROCEDURE drop_appl_lock_policy IS 'Remove the policy of a type.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1368,7 +1368,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE drop_appl_lock_policy_row IS 'Take back the policy of a type; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE drop_appl_lock_policy_row IS 'Remove the policy of a type; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1445,7 +1445,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: what is there? The aggregates make it one row in any case.
+        -- S1: what is there? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.lock_ts),
             MAX(l.ttl_seconds), MAX(l.expires_ts), MAX(l.note), MAX(l.history_fl), MAX(l.released_ts)
@@ -1479,7 +1479,7 @@ main: BEGIN
             END IF;
         END IF;
 
-        -- S1b: what is laid down for the type?
+        -- S1b: what does the type's policy say?
         SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds), MAX(p.history_level)
         INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
@@ -1519,7 +1519,7 @@ main: BEGIN
         END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
 
-        -- S2: take or renew, if it is still so.
+        -- S2: take or renew, if the row is unchanged.
         IF v_rows = 1 THEN
             UPDATE appl_lock AS l
             SET operator_id = v_operator_id,
@@ -1555,7 +1555,7 @@ main: BEGIN
             END;
         END IF;
         IF v_changed = 1 THEN
-            -- S3: that has taken long, or the clock was set back meanwhile: then it is as if it began now.
+            -- S3: S2 took long, or the clock was set back meanwhile: count the times from now.
             SET v_begun = v_now;
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
             IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN
@@ -1735,7 +1735,7 @@ BEGIN
     END WHILE;
 
     rounds: WHILE v_ok_fl = 'N' DO
-        -- S1: the slot that the operator has, or else the next one that is free. The aggregates make it one row in any case.
+        -- S1: the operator's own slot, or else the next free one. The aggregates always return one row.
         SET v_at = 0;
         SET v_free = 0;
         SET v_chosen = 0;
@@ -1830,7 +1830,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE get_appl_lock_permit IS 'Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.'
+COMMENT ON SPECIFIC PROCEDURE get_appl_lock_permit IS 'Take or renew one of the N permits of an object for one operator until it expires.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1872,7 +1872,7 @@ BEGIN
     SET CURRENT LOCK TIMEOUT 1;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     SET v_before = v_now - (900) SECOND;
-    -- S1: which event is behind all that may still come? The newest ones are read first, by the primary key.
+    -- S1: up to which event is none still to come? The newest are read first, by the primary key.
     SELECT COUNT(*), COALESCE(MAX(o.event_id), v_after_event_id)
     INTO v_rows, v_safe_event_id
     FROM (
@@ -1910,7 +1910,7 @@ BEGIN
             AND l.expires_ts > v_now
         WITH CS SKIP LOCKED DATA
     DO
-        -- S2a: where does it stand on the page? Among the rows of S3, whoever holds the locks by now.
+        -- S2a: where does it stand on the page? It counts the rows of S3, even if their locks have changed hands.
         SELECT COUNT(*)
         INTO v_place
         FROM (
@@ -1963,7 +1963,7 @@ BEGIN
                 AND a.shown_ts IS NULL;
         END IF;
     END FOR;
-    -- S3: what is there to tell?
+    -- S3: the page.
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
@@ -2059,7 +2059,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.'
+COMMENT ON SPECIFIC PROCEDURE inbox_appl_locks IS 'Report what others did with an operator''s locks, who waits or asks for them, and how its requests were answered.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2112,7 +2112,7 @@ main: BEGIN
         CALL appl_lock_check_text('inquire_appl_lock', 'p_object_id', v_object_id);
     END IF;
 
-    -- The aggregates make it one row in any case.
+    -- The aggregates always return one row.
     SELECT
         COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
         MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.released_ts), MAX(l.note)
@@ -2139,7 +2139,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE inquire_appl_lock IS 'Who holds an object, since when and until when.'
+COMMENT ON SPECIFIC PROCEDURE inquire_appl_lock IS 'Show who holds an object, since when and until when.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2185,7 +2185,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE inquire_appl_lock_row IS 'Who holds an object, since when and until when; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE inquire_appl_lock_row IS 'Show who holds an object, since when and until when; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2243,7 +2243,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.released_ts)
         INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts, v_old_released_ts
@@ -2263,7 +2263,7 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: note it on this grant, if it is still so.
+        -- S2: note it on this grant, if the row is unchanged.
         UPDATE appl_lock AS l
         SET note = v_note
         WHERE l.object_type = v_object_type
@@ -2284,7 +2284,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE note_appl_lock IS 'Say why an operator holds an object, for whoever asks.'
+COMMENT ON SPECIFIC PROCEDURE note_appl_lock IS 'Leave a note on why an operator holds an object, for everybody to read.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2323,7 +2323,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE note_appl_lock_row IS 'Say why an operator holds an object, for whoever asks; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE note_appl_lock_row IS 'Leave a note on why an operator holds an object, for everybody to read; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2373,7 +2373,7 @@ BEGIN
         AND (w.until_ts IS NULL OR w.until_ts > v_now)
     WITH CS;
 
-    -- S2: then all of them, so that it is not another one's turn at the next poll.
+    -- S2: then keep all of them, so that the next poll need not.
     IF v_ending > 0 THEN
         UPDATE appl_lock_waiter AS w
         SET expires_ts = CASE WHEN w.until_ts < v_expires_ts THEN w.until_ts ELSE v_expires_ts END
@@ -2381,7 +2381,7 @@ BEGIN
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts));
     END IF;
 
-    -- S3: and say who holds it now.
+    -- S3: store the new holders.
     IF v_moved > 0 THEN
         UPDATE appl_lock_waiter AS w
         SET holder_id = COALESCE((
@@ -2434,7 +2434,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.'
+COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Show which objects that a program waits for are free or will be next, and keep its waiters listed.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2580,7 +2580,7 @@ BEGIN
             SET fence = v_highest_fence
             WHERE f.fence < v_highest_fence;
         END IF;
-        -- S2: remove it, if it is still so.
+        -- S2: remove it, if it is unchanged.
         DELETE FROM appl_lock
         WHERE object_type = c_object_type
             AND object_id = c_object_id
@@ -2605,7 +2605,7 @@ BEGIN
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
     DO
-        -- S4: remove it, if it is still so.
+        -- S4: remove it, if it is unchanged.
         DELETE FROM appl_lock_waiter
         WHERE object_type = c_waiter_type
             AND object_id = c_waiter_id
@@ -2627,7 +2627,7 @@ BEGIN
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
     DO
-        -- S6: remove it, if it is still so.
+        -- S6: remove it, if it is unchanged.
         DELETE FROM appl_lock_ask
         WHERE object_type = c_request_type
             AND object_id = c_request_id
@@ -2649,7 +2649,7 @@ BEGIN
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
     DO
-        -- S8: remove it, if it is still so.
+        -- S8: remove it, if it is unchanged.
         DELETE FROM appl_lock_viewer
         WHERE object_type = c_viewer_type
             AND object_id = c_viewer_id
@@ -2760,7 +2760,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts),
             MAX(l.released_ts), MAX(l.history_fl)
@@ -2786,7 +2786,7 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: end this grant, if it is still so, for good: however far the clock is set back, it does not come to life again.
+        -- S2: end this grant, if the row is unchanged. It stays released even if the clock is set back.
         UPDATE appl_lock AS l
         SET released_ts = v_now
         WHERE l.object_type = v_object_type
@@ -2924,7 +2924,7 @@ BEGIN
             );
             SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;
         END IF;
-        -- What became of it (W: nothing yet, D: done, L: lost), and its key: 320 characters for each.
+        -- A result (W: nothing yet, D: done, L: lost) and a key: 320 characters for each lock.
         SET v_told = v_told + 1;
         SET v_answers = v_answers || v_verdict
             || c_object_type || REPEAT(' ', 64 - CHARACTER_LENGTH(c_object_type, CODEUNITS32))
@@ -3002,7 +3002,7 @@ BEGIN
         v_told, v_answers
     );
 
-    -- S3: tell it, and who holds what is lost.
+    -- S3: the answer, with the holders of locks that were lost.
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -3176,7 +3176,7 @@ BEGIN
             SET v_last_id = v_object_id;
 
             IF v_pass = 2 THEN
-                -- S1: is this grant live? The aggregates make it one row in any case.
+                -- S1: is this grant live? The aggregates always return one row.
                 SELECT
                     COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts),
                     MAX(l.released_ts), MAX(l.history_fl)
@@ -3197,7 +3197,7 @@ BEGIN
                     IF v_old_lock_ts >= v_now THEN
                         SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
                     END IF;
-                    -- S1b: how long may it last?
+                    -- S1b: how long may the grant last?
                     SELECT COUNT(*), MAX(p.longest_ttl_seconds)
                     INTO v_policies, v_longest_ttl_seconds
                     FROM appl_lock_policy AS p
@@ -3213,7 +3213,7 @@ BEGIN
                         SET v_verdict = 'K';
                     END IF;
 
-                    -- S2: renew it, if it is still so.
+                    -- S2: renew it, if the row is unchanged.
                     UPDATE appl_lock AS l
                     SET lock_ts = v_lock_ts,
                         ttl_seconds = v_ttl_seconds,
@@ -3233,8 +3233,8 @@ BEGIN
                     END IF;
                 END IF;
                 IF v_changed = 1 THEN
-                    -- What became of it (L: lost, R: renewed, K: renewed, and it keeps its later end), where p_grants
-                    -- has its key, and its ttl: 30 characters for each.
+                    -- A result (L: lost, R: renewed, K: renewed, with its later end kept), the place of its key in p_grants,
+                    -- and its ttl: 30 characters for each grant.
                     SET v_told = v_told + 1;
                     SET v_answers = v_answers || v_verdict
                         || CAST(v_type_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_type, CODEUNITS32) AS CHAR(5))
@@ -3249,11 +3249,11 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
     END IF;
 
-    -- S3: tell it, and who holds what is lost.
+    -- S3: the answer, with the holders of locks that are lost.
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             WITH told (verdict, object_type, object_id, ttl_seconds) AS (
-                -- There is nothing at most places, and NULL is that as a number.
+                -- Most places are empty, which is NULL as a number.
                 SELECT
                     SUBSTR(v_answers, 30 * p.n + 1, 1),
                     CAST(SUBSTRING(
@@ -3344,7 +3344,7 @@ BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: nobody waits.
+    -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter
     WHERE object_type = v_object_type
         AND object_id = v_object_id
@@ -3505,7 +3505,7 @@ BEGIN
                 AND a.shown_ts IS NOT NULL
             WITH CS SKIP LOCKED DATA
         DO
-            -- S3b: an operator that edits is not silent: the time after which its lock goes to who asks begins anew.
+            -- S3b: an operator that edits is present: restart its time to answer the requests for its lock.
             UPDATE appl_lock_ask AS a
             SET edited_ts = v_now
             WHERE a.object_type = v_object_type
@@ -3517,7 +3517,7 @@ BEGIN
         END FOR;
     END IF;
     SET v_before = v_now - (600) SECOND;
-    -- S4: what has been dead for long goes, if there is any.
+    -- S4: remove the rows that have been dead for long.
     SELECT COUNT(*)
     INTO v_dead
     FROM appl_lock_viewer AS v
@@ -3605,7 +3605,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE see_appl_lock IS 'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.'
+COMMENT ON SPECIFIC PROCEDURE see_appl_lock IS 'List an operator as a viewer of an object, and show its holder, askers and other viewers.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3753,7 +3753,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: this is the policy from now on.
+        -- S1: the new policy.
         UPDATE appl_lock_policy AS p
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,
@@ -3791,7 +3791,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy IS 'Set a type''s policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3831,7 +3831,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE set_appl_lock_policy_row IS 'Set a type''s policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3902,7 +3902,7 @@ main: BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: does it want a reason?
+    -- S1: does the type's policy require a reason?
     SELECT COUNT(*), MAX(p.take_reason_fl)
     INTO v_policies, v_take_reason_fl
     FROM appl_lock_policy AS p
@@ -3931,7 +3931,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE take_appl_lock IS 'Take a held object from whoever holds it, for a reason.'
+COMMENT ON SPECIFIC PROCEDURE take_appl_lock IS 'Take a held object from its holder, for a reason.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -3978,7 +3978,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE take_appl_lock_row IS 'Take a held object from whoever holds it, for a reason; the answer is one row.'
+COMMENT ON SPECIFIC PROCEDURE take_appl_lock_row IS 'Take a held object from its holder, for a reason; the answer is one row.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -4202,7 +4202,7 @@ BEGIN
         v_told, v_answers
     );
 
-    -- S3: tell it, and who holds what is lost.
+    -- S3: the answer, with the holders of locks that were lost.
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR

@@ -1,9 +1,9 @@
--- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer, who
--- looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence that
--- was purged; appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, its waiters; appl_lock_ask, the requests for it;
+-- appl_lock_viewer, viewers of an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the
+-- greatest fence that was purged; appl_lock_serialize, which MySQL and MariaDB need for serialize_appl_lock.
 
 -- +goose Up
--- There are no transactions around CREATE: each statement also does after a migration that broke off.
+-- CREATE is not transactional: each statement can run again after a migration that broke off.
 --
 -- utf8mb4_bin: names are compared as bytes (trailing blanks are trimmed on entry, because it pads them).
 -- DATETIME(6) in UTC: a TIMESTAMP has no value in the hour that daylight saving skips.
@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
     operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who has the lock, or had it last: a person, a service or a process.',
+        COMMENT 'The present or last holder: a person, a service or a process.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
     fence BIGINT NOT NULL
@@ -24,13 +24,13 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     lock_ts DATETIME(6) NOT NULL
         COMMENT 'Last get, renewal or transfer, UTC; each of them makes it greater.',
     ttl_seconds BIGINT NOT NULL
-        COMMENT 'Seconds that the last get, renewal or transfer asked for, cut to what the policy allows.',
+        COMMENT 'Seconds that the last get, renewal or transfer asked for, within the policy''s longest.',
     expires_ts DATETIME(6) NOT NULL
         COMMENT 'When the lock ends by itself, UTC. A release does not change it.',
     note VARCHAR(255) NOT NULL DEFAULT ''
-        COMMENT 'What the holder has noted on this grant; may be empty.',
+        COMMENT 'The holder''s note on this grant; may be empty.',
     history_fl CHAR(1) NOT NULL DEFAULT 'N'
-        COMMENT 'Whether the history is told of each get, renewal, refusal and release, Y or N, as the policy said at the last get.',
+        COMMENT 'Y or N: the history also records each get, renewal, refusal and release; from the policy at the last get.',
     released_ts DATETIME(6)
         COMMENT 'When the grant was released, UTC; NULL while it was not.',
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
@@ -44,7 +44,7 @@ DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each object that is or was locked. The lock is live while released_ts is NULL and expires_ts lies in the future. Change it through the procedures only.';
 
--- A table of that name that is not this one ends the migration here.
+-- If another table has this name, the migration ends here.
 DO EXISTS (
     SELECT
         object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts, note, history_fl,
@@ -59,19 +59,19 @@ CREATE TABLE IF NOT EXISTS appl_lock_waiter (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
     operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who waits for the lock: a person, a service or a process.',
+        COMMENT 'The operator that waits: a person, a service or a process.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
     client_id VARCHAR(64) NOT NULL
-        COMMENT 'The waiting program, by a name that it has made up for itself.',
+        COMMENT 'The waiting program, under a name that no other program has.',
     since_ts DATETIME(6) NOT NULL
         COMMENT 'Since when it waits, UTC.',
     until_ts DATETIME(6)
         COMMENT 'When it gives up, UTC; NULL = never.',
     expires_ts DATETIME(6) NOT NULL
-        COMMENT 'When the row is dead, UTC, unless the program goes on saying that it waits.',
+        COMMENT 'When the row is dead, UTC, unless the program keeps it listed.',
     holder_id VARCHAR(64) NOT NULL
-        COMMENT 'Who held the object when the program last said that it waits; empty if nobody.',
+        COMMENT 'The holder when the program last announced or polled; empty for nobody. The inbox verifies it.',
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     INDEX appl_lock_waiter_client_ix (client_id),
     INDEX appl_lock_waiter_holder_ix (holder_id),
@@ -83,9 +83,9 @@ CREATE TABLE IF NOT EXISTS appl_lock_waiter (
 ENGINE = InnoDB
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
-COMMENT = 'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT = 'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
 
--- A table of that name that is not this one ends the migration here.
+-- If another table has this name, the migration ends here.
 DO EXISTS (
     SELECT object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
     FROM appl_lock_waiter
@@ -98,33 +98,33 @@ CREATE TABLE IF NOT EXISTS appl_lock_ask (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
     operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who asks for the lock.',
+        COMMENT 'The operator that asks for the lock.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
     client_id VARCHAR(64) NOT NULL
-        COMMENT 'The program that asks, by a name that it has made up for itself.',
+        COMMENT 'The program that asks, under a name that no other program has.',
     message VARCHAR(255) NOT NULL
-        COMMENT 'What the holder is to read; may be empty.',
+        COMMENT 'The message to the holder; may be empty.',
     since_ts DATETIME(6) NOT NULL
         COMMENT 'Since when it asks, UTC.',
     until_ts DATETIME(6)
         COMMENT 'When it gives up; NULL = never.',
     expires_ts DATETIME(6) NOT NULL
-        COMMENT 'When the row is dead, unless the program goes on asking.',
+        COMMENT 'When the row is dead, unless the program keeps it listed.',
     holder_id VARCHAR(64) NOT NULL
-        COMMENT 'Who held the object at the last call: the inbox of this one shows the request.',
+        COMMENT 'The holder at the last call, whose inbox shows the request.',
     fence BIGINT NOT NULL
-        COMMENT 'The grant that was met at the last call.',
+        COMMENT 'The holder''s grant at the last call.',
     shown_ts DATETIME(6)
-        COMMENT 'When the inbox of the holder first showed the request, where the policy of the type has a yield; NULL = not yet.',
+        COMMENT 'When the holder''s inbox first showed the request, if the type''s policy has a yield; NULL = not yet.',
     answer VARCHAR(8) NOT NULL
-        COMMENT 'What the holder answered, LATER or NO; empty for nothing.',
+        COMMENT 'The holder''s answer, LATER or NO; empty for none.',
     answer_reason VARCHAR(255) NOT NULL
-        COMMENT 'What the holder said to that; may be empty.',
+        COMMENT 'The reason of that answer; may be empty.',
     answered_ts DATETIME(6)
         COMMENT 'When the holder answered; NULL = not yet.',
     edited_ts DATETIME(6)
-        COMMENT 'When the holder last said, since the request was shown, that it edits the object; NULL = not since then.',
+        COMMENT 'When the holder last reported EDITING since the request was shown; NULL = not since then.',
     CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     INDEX appl_lock_ask_operator_ix (operator_id),
     INDEX appl_lock_ask_holder_ix (holder_id)
@@ -132,9 +132,9 @@ CREATE TABLE IF NOT EXISTS appl_lock_ask (
 ENGINE = InnoDB
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
-COMMENT = 'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT = 'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
 
--- A table of that name that is not this one ends the migration here.
+-- If another table has this name, the migration ends here.
 DO EXISTS (
     SELECT object_type, object_id, operator_id, department_id, client_id, message, since_ts, until_ts, expires_ts, holder_id, fence,
         shown_ts, answer, answer_reason, answered_ts, edited_ts
@@ -149,19 +149,19 @@ CREATE TABLE IF NOT EXISTS appl_lock_viewer (
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
     operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who looks at the object: a person, a service or a process.',
+        COMMENT 'The operator that looks at the object: a person, a service or a process.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
     client_id VARCHAR(64) NOT NULL
-        COMMENT 'The browser tab or program, by a name that it has made up for itself.',
+        COMMENT 'The browser tab or program, under a name that no other program has.',
     state VARCHAR(8) NOT NULL
-        COMMENT 'What it does there: VIEWING, EDITING or IDLE.',
+        COMMENT 'The operator''s state: VIEWING, EDITING or IDLE.',
     since_ts DATETIME(6) NOT NULL
         COMMENT 'Since when it looks, UTC.',
     seen_ts DATETIME(6) NOT NULL
-        COMMENT 'When it last said so, UTC.',
+        COMMENT 'When it last reported its state, UTC.',
     expires_ts DATETIME(6) NOT NULL
-        COMMENT 'When the row is dead, UTC, unless the program goes on saying that it looks.',
+        COMMENT 'When the row is dead, UTC, unless the program keeps it listed.',
     CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
@@ -171,16 +171,16 @@ CREATE TABLE IF NOT EXISTS appl_lock_viewer (
 ENGINE = InnoDB
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
-COMMENT = 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+COMMENT = 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
 
--- A table of that name that is not this one ends the migration here.
+-- If another table has this name, the migration ends here.
 DO EXISTS (
     SELECT object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
     FROM appl_lock_viewer
     WHERE FALSE
 );
 
--- No foreign key: an event outlives its object. What an operator did, lost and got is read by three indexes.
+-- No foreign key: an event outlives its object. Three indexes serve the events of an actor, a former and a new holder.
 CREATE TABLE IF NOT EXISTS appl_lock_event (
     event_id BIGINT NOT NULL AUTO_INCREMENT
         COMMENT 'Number of the event.',
@@ -193,17 +193,17 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     event VARCHAR(16) NOT NULL
         COMMENT 'TRANSFERRED, TAKEN, GIVEN, YIELDED, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.',
     actor_id VARCHAR(64) NOT NULL
-        COMMENT 'Who did it, as the call named it; empty when it named nobody.',
+        COMMENT 'The actor, as the call named it; empty when it named nobody.',
     db_user VARCHAR(255) NOT NULL
         COMMENT 'The database user of the session.',
     program VARCHAR(255) NOT NULL
         COMMENT 'The program; empty where the connection does not name it.',
     from_operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who held the lock; empty if nobody.',
+        COMMENT 'The former holder; empty for nobody.',
     from_department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of that operator; may be empty.',
     to_operator_id VARCHAR(64) NOT NULL
-        COMMENT 'Who has the lock now; empty if nobody.',
+        COMMENT 'The new holder; empty for nobody.',
     to_department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of that operator; may be empty.',
     from_fence BIGINT NOT NULL
@@ -211,7 +211,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     to_fence BIGINT NOT NULL
         COMMENT 'Fencing token of the grant now; 0 for none.',
     reason VARCHAR(255) NOT NULL
-        COMMENT 'Why, as the call said; for PURGED and HISTORY_PURGED the number of rows, for POLICY first what it says now.',
+        COMMENT 'Why, as the call said; for PURGED and HISTORY_PURGED the number of rows, for POLICY the new values, then the reason.',
     CONSTRAINT appl_lock_event_pk PRIMARY KEY (event_id),
     INDEX appl_lock_event_object_ix (object_type, object_id, event_id),
     INDEX appl_lock_event_actor_ix (actor_id, event_id),
@@ -221,9 +221,9 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
 ENGINE = InnoDB
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
-COMMENT = 'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.';
+COMMENT = 'One row for each event of the history: a lock changed hands without its holder, or a caller gave a reason. Written by the procedures only, and never changed.';
 
--- A table of that name that is not this one ends the migration here.
+-- If another table has this name, the migration ends here.
 DO EXISTS (
     SELECT
         event_id, event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,
@@ -236,25 +236,25 @@ CREATE TABLE IF NOT EXISTS appl_lock_policy (
     object_type VARCHAR(64) NOT NULL
         COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
     default_ttl_seconds BIGINT
-        COMMENT 'Ttl of a new grant for which none is given; NULL = 7 days.',
+        COMMENT 'Ttl of a new grant whose caller names none; NULL = 7 days.',
     longest_ttl_seconds BIGINT
-        COMMENT 'Greatest ttl, to which greater ones are cut; NULL = 10 years.',
+        COMMENT 'Limit of every ttl; NULL = 10 years.',
     take_reason_fl CHAR(1) NOT NULL
-        COMMENT 'Whether who takes a lock away must say why, Y or N.',
+        COMMENT 'Y or N: taking a lock from another operator needs a reason.',
     history_level VARCHAR(8) NOT NULL
-        COMMENT 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.',
+        COMMENT 'CHANGES, or ALL: the history also records each get, renewal, refusal and release.',
     presence_fl CHAR(1) NOT NULL
-        COMMENT 'Whether see_appl_lock records who looks at objects of the type, Y or N.',
+        COMMENT 'Y or N: see_appl_lock records who looks at objects of the type.',
     yield_after_seconds BIGINT
-        COMMENT 'How long a holder may leave a request without an answer before the lock goes to who asks; NULL = for ever.',
+        COMMENT 'Seconds that a holder may leave a request unanswered before the asker gets the lock; NULL = for ever.',
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 ENGINE = InnoDB
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
-COMMENT = 'One row for each type of objects for which something is laid down. Change it through the procedures only: they tell the history.';
+COMMENT = 'One row for each type of object that has a policy. Change it through the procedures only: they write the history.';
 
--- A table of that name that is not this one ends the migration here.
+-- If another table has this name, the migration ends here.
 DO EXISTS (
     SELECT object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
     FROM appl_lock_policy
@@ -283,7 +283,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_serialize (
     CONSTRAINT appl_lock_serialize_pk PRIMARY KEY (slot)
 )
 ENGINE = InnoDB
-COMMENT = 'The rows that serialize_appl_lock locks. All of them are always there.';
+COMMENT = 'The rows that serialize_appl_lock locks. They are permanent.';
 
 INSERT INTO appl_lock_serialize (slot, turn)
 WITH RECURSIVE digit (n) AS (

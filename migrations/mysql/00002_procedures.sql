@@ -94,8 +94,8 @@ DROP PROCEDURE IF EXISTS appl_lock_record;
 -- Out        None.
 -- Raises     Nothing of its own.
 -- Locks      Nothing but the new row.
--- Race-free  A forced number is taken back before the INSERT. MySQL then has 0 as the forced one: that row goes again, and the next
---            INSERT is free of it.
+-- Race-free  The routine resets a forced number before the INSERT. MySQL then forces 0 once: that row is deleted, and the next
+--            INSERT gets the table's number.
 -- Differs    From PostgreSQL, where no session chooses a number.
 
 CREATE PROCEDURE appl_lock_record(
@@ -140,21 +140,23 @@ END;
 
 DROP PROCEDURE IF EXISTS appl_lock_move;
 -- +goose StatementBegin
--- appl_lock_move: hand a held object to an operator, for take, transfer, answer and ask. appl_lock_holder, appl_lock_unask: what answer
--- and ask share besides. Internal: nobody is granted these.
+-- appl_lock_move: hand a held object to an operator, for take, transfer, answer and ask. appl_lock_holder, appl_lock_unask:
+-- helpers of answer and ask. Internal: nobody is granted these.
 --
--- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is that of the
---            policy, and the grant ends after p_first_seconds at the latest, unless it is renewed.
---            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for one.
--- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever. p_unchanged_ts: the lock_ts of a grant that is
---            moved only while nobody has renewed it. p_first_seconds: NULL = as long as the ttl says.
+-- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is the
+--            policy's, but the grant ends after p_first_seconds unless it is renewed.
+--            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for an object.
+-- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = any. p_unchanged_ts: the lock_ts that the grant
+--            must still have: a renewal since then makes the answer HELD. p_first_seconds: NULL = as long as the ttl says.
 -- Out        As the operations.
 -- Raises     As the operations.
--- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. appl_lock_holder as it is told.
---            appl_lock_unask locks the requests, and passes over those that another transaction has: it is called in a transaction.
--- Race-free  S1 reads the row and locks it, S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes the fence
---            greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is. S2 and the event are one transaction: the caller's, or one of
---            the call's own. Only locking reads, so that a later get is not given an old snapshot.
+-- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. With p_lock,
+--            appl_lock_holder locks the row. In a transaction appl_lock_unask locks the requests, and skips those that another
+--            transaction has locked.
+-- Race-free  S1 reads the row and locks it. S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes
+--            the fence greater, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS. S2 and the event are one transaction: the
+--            caller's, or one of the call's own. It uses only locking reads: a plain read would fix a snapshot that is too old
+--            for a later get.
 -- Differs    No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE appl_lock_move(
@@ -273,7 +275,7 @@ main: BEGIN
         IF p_outcome IS NOT NULL THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_ok_fl = 'Y';
-            -- A take tells whom it displaced.
+            -- Only a take answers with the former holder.
             IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';
@@ -362,7 +364,8 @@ END;
 
 DROP VIEW IF EXISTS appl_lock_live;
 -- +goose StatementBegin
--- The views: what locks, waiters, requests, viewers, events, policies and numbers there are. internal/db/views.go has their columns.
+-- The views: locks, waiters, requests, viewers, events, policies and numbers, for SELECT. internal/db/views.go has their
+-- columns.
 --
 -- Contract   A row for each live lock, waiter, request and viewer that is listed, event, policy, and type with department. Page
 --            by a WHERE on the key behind the last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).
@@ -549,15 +552,15 @@ DROP PROCEDURE IF EXISTS announce_appl_lock_waiter_core;
 -- +goose StatementBegin
 -- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
 --
--- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than p_wait_seconds, with who holds
---            the object now. Called again, or kept by poll_appl_locks, it stays listed, and waits since the first call.
+-- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than p_wait_seconds, with the
+--            object's holder. Called again, or kept by poll_appl_locks, it stays listed, and waits since the first call.
 -- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: NULL = never gives up.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
 -- Locks      The waiter's row, to the end of the caller's transaction. Only announce, retract and purge of it wait; poll passes over it.
--- Race-free  Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
---            whether the row is live is judged on it. Against purge or retract: an announce that waited inserts a new row.
+-- Race-free  Two calls: the primary key lets one insert. ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock,
+--            then it judges whether the row is live. Against purge or retract: an announce that waited inserts a new row.
 --            The holder is a hint: inbox_appl_locks verifies it, and poll_appl_locks refreshes it.
 -- Differs    Of three calls for one waiter at once, one of them a retract, one may become a deadlock's victim (1213): call again.
 --            S1 is a plain read: call it outside of transactions.
@@ -608,7 +611,7 @@ BEGIN
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S2: a new wait, or the one that goes on. The assignments are made in this order, each seeing the ones before.
+    -- S2: a new wait, or the one that goes on. Each assignment sees the ones before it.
     INSERT INTO appl_lock_waiter (
         object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
     )
@@ -677,27 +680,27 @@ DROP PROCEDURE IF EXISTS answer_appl_lock_core;
 -- +goose StatementBegin
 -- answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
 --
--- Contract   Y GIVEN, to GIVE: the asker holds the object now: a new grant, a greater fence, an empty note, the ttl of the type's
---            policy. It ends after 60 s, so that nobody who has gone locks it for long, unless the asker's get comes first, which
---            tells it its fence and renews for the ttl. That is an event, of which the former holder is told, whoever made the call:
---            a fence is in the view of all operators, so GIVE is as strong as a release is.
---            Y TOLD, to LATER and NO: the asker finds it in its inbox.
+-- Contract   Y GIVEN, after GIVE: the asker holds the object: a new grant, a greater fence, an empty note, the ttl of the
+--            type's policy. The grant ends after 60 s unless the asker calls get first, which returns the fence and renews for
+--            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
+--            holder's inbox: every operator can read the fence, so another may have made the call.
+--            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
 --            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
--- In         p_operator_id: the holder. p_fence: its grant. p_client_id: the asker's program, NULL = whichever. p_answer: GIVE, LATER or NO.
---            p_reason: NULL = empty.
+-- In         p_operator_id: the holder. p_fence: its grant. p_client_id: the asker's program, NULL = any. p_answer: GIVE, LATER
+--            or NO. p_reason: NULL = empty.
 -- Out        p_old_*: empty unless HELD. p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
--- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps beside them, S3 and S4 the
---            object's row. All to the end of the caller's transaction, or of the call's own.
--- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. An asker that takes its
---            request back has its row before S2, which finds none, or after S4, when it holds the object. S4 names the grant, and
---            judges the newest row. Of two answers one gives, the other finds HELD. A request that was not there at S2 is
---            passed over by S4 while another transaction has it: its next call removes it.
---            In a transaction only locking reads, so that a later get is not given an old snapshot.
--- Differs    In a transaction each answer waits for one that is changing the lock, or the request, and locks the rows until the caller's
---            ends. No 40001: InnoDB judges the newest row.
+-- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps around them,
+--            S3 and S4 the object's row. All to the end of the caller's transaction, or of the call's own.
+-- Race-free  An answer and an ask lock the request's row first and the lock's row second, so they cannot deadlock. An asker
+--            that withdraws its request locks its row before S2, which then finds none, or after S4, when it holds the object.
+--            S4 names the grant, and judges the newest row. Of two answers one gives, the other finds HELD. S4 skips a request
+--            that came after S2 while another transaction has locked it; its next call removes it.
+--            In a transaction it uses only locking reads: a plain read would fix a snapshot that is too old for a later get.
+-- Differs    In a transaction each call waits for another transaction that is changing the lock or the request, and locks the
+--            rows until its own ends. No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE answer_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -766,7 +769,7 @@ BEGIN
         IF NOT v_open THEN
             CALL appl_lock_begin(v_began);
         END IF;
-        -- S2: does the asker still ask? (The aggregate locks all of its rows, and makes it one row in any case.)
+        -- S2: does the asker still ask? (The aggregate locks all of its rows and always returns one row.)
         SELECT MIN(a.client_id)
         INTO v_client_id
         FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
@@ -807,7 +810,7 @@ BEGIN
             AND a.operator_id = p_asker_id
             AND a.client_id = v_client_id
         FOR UPDATE;
-        -- S4: the grant goes to the asker, whose requests have come true.
+        -- S4: grant it to the asker, and remove the asker's requests.
         CALL appl_lock_move(
             'GIVEN', p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, v_department_id, NULL,
             p_operator_id, p_reason, NULL, 60,
@@ -817,7 +820,7 @@ BEGIN
             CALL appl_lock_unask(p_object_type, p_object_id, p_asker_id);
         END IF;
     ELSE
-        -- S5: the asker is told.
+        -- S5: store the answer for the asker.
         UPDATE appl_lock_ask AS a FORCE INDEX (PRIMARY)
         SET a.holder_id = p_operator_id,
             a.fence = p_fence,
@@ -912,22 +915,23 @@ END;
 
 DROP PROCEDURE IF EXISTS get_appl_lock_check;
 -- +goose StatementBegin
--- get_appl_lock_check, get_appl_lock_insert, get_appl_lock_tell, get_appl_lock_late: the rare branches of get_appl_lock. appl_lock_policy: what is laid
--- down for a type. Internal: nobody is granted these.
+-- get_appl_lock_check, get_appl_lock_insert, get_appl_lock_tell, get_appl_lock_late: the rare branches of get_appl_lock.
+-- appl_lock_policy: the policy of a type. Internal: nobody is granted these.
 --
--- Contract   get_appl_lock_check trims and checks get_appl_lock's arguments. get_appl_lock_insert grants an object that has no row;
---            if it has one by then, nothing changes, p_outcome is NULL, and in a transaction the answer is the row, locked. get_appl_lock_late makes the times of a grant or renewal
---            anew that took more than a second. appl_lock_policy answers with the defaults where there is no policy.
+-- Contract   Check trims and checks get_appl_lock's arguments. Insert grants an object that has no row; if it has one by then,
+--            nothing changes, p_outcome is NULL, and in a transaction the answer is the row, locked. Late computes the times
+--            anew of a grant or renewal that took more than a second. The policy is the defaults where there is none.
 -- In         As get_appl_lock. p_lock_ts: of the row that is late.
 -- Out        As get_appl_lock. p_all_fl Y: history ALL.
 -- Raises     LK001 invalid argument. 1205, 1213 as get_appl_lock.
 -- Locks      The object's row; the policy's row, or its gap, and that of appl_lock_fence, for reading; in a transaction until it ends.
--- Race-free  ON DUPLICATE KEY UPDATE waits for an exclusive lock on the row that is there and changes nothing. (A failed INSERT would
---            take a shared lock, and two of those deadlock.) LAST_INSERT_ID tells whether it inserted, ROW_COUNT cannot.
---            The fence of a new row is greater than any that was purged: appl_lock_fence is read when the row is there, and in a transaction
---            for share, because a plain read would fix the caller's snapshot. More than a second since the clock was read, or a clock
---            that went back: times and fence are made anew in the same transaction, so that nobody has seen the former ones.
--- Differs    A purge in a transaction makes a get of a new object in another transaction wait, and the other way about, for 1 s at most.
+-- Race-free  ON DUPLICATE KEY UPDATE waits for an exclusive lock on the row that is there and changes nothing. (A failed INSERT
+--            would take a shared lock, and two of those deadlock.) LAST_INSERT_ID tells whether it inserted, ROW_COUNT cannot.
+--            A new row's fence is greater than every purged one: appl_lock_fence is read once the row is there. In a
+--            transaction it is read for share, because a plain read would fix the caller's snapshot. If more than a second has
+--            passed since the clock was read, or it went back, times and fence are computed anew in the same transaction,
+--            before others see them.
+-- Differs    A purge in a transaction and a get of a new object in another one wait for each other, for 1 s at most.
 
 CREATE PROCEDURE get_appl_lock_check(
     INOUT p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -964,7 +968,7 @@ COMMENT 'Internal to applock: what is laid down for a type.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    -- The aggregates make it one row in any case.
+    -- The aggregates always return one row.
     SELECT
         COALESCE(MIN(p.default_ttl_seconds), 604800),
         COALESCE(MIN(p.longest_ttl_seconds), 315360000),
@@ -1159,10 +1163,10 @@ DROP PROCEDURE IF EXISTS get_appl_lock_rows_core;
 -- +goose StatementBegin
 -- get_appl_lock_rows: get_appl_lock_row for each of a list, one after the other.
 --
--- Contract   A result set of one row for each get, in the order of the list. Each get is one by itself; in a transaction of the
---            caller's all or nothing is a rollback.
+-- Contract   A result set of one row for each get, in the order of the list. Each get is independent. A caller that wants all
+--            or none uses a transaction and rolls it back.
 -- In         p_gets: a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
---            "department_id": "CS", "ttl_seconds": 60}; what is left out is NULL. Types are checked before the first get.
+--            "department_id": "CS", "ttl_seconds": 60}. A missing value is NULL. Types are checked before the first get.
 -- Out        As get_appl_lock_row.
 -- Raises     As get_appl_lock: the gets before it have been made.
 -- Locks      As get_appl_lock.
@@ -1184,7 +1188,7 @@ BEGIN
     DECLARE v_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_ttl_seconds BIGINT;
-    -- What is left out is NULL, and so is what is no text or no whole number: such a list has been refused before.
+    -- A missing value is NULL. A list with a value of a wrong type has been refused before.
     DECLARE c_gets CURSOR FOR
         SELECT j.object_type, j.object_id, j.operator_id, j.department_id, j.ttl_seconds
         FROM JSON_TABLE(v_gets, '$[*]' COLUMNS (
@@ -1199,7 +1203,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_left = FALSE;
 
     BEGIN
-        -- What MySQL says of JSON that is too deep, also when it is asked whether it is valid.
+        -- MySQL raises this for JSON that is nested too deep, even from JSON_VALID.
         DECLARE EXIT HANDLER FOR SQLSTATE '22032' SET v_reason = 'is not a list of gets';
         IF p_gets IS NULL THEN
             SET v_reason = 'must not be empty';
@@ -1213,7 +1217,7 @@ BEGIN
     END;
     IF v_reason IS NULL THEN
         SET v_gets = p_gets;
-        -- Types only: JSON_TABLE converts. The rest is checked get by get.
+        -- Only types are checked here, because JSON_TABLE converts them. Each get checks the rest.
         SELECT CONCAT('has a value of a wrong type in get ', MIN(j.place))
         INTO v_reason
         FROM JSON_TABLE(v_gets, '$[*]' COLUMNS (
@@ -1273,8 +1277,8 @@ DROP PROCEDURE IF EXISTS appl_lock_move_page;
 -- Out        As the operations.
 -- Raises     As the operations.
 -- Locks      The objects' rows, to the end of the transaction, and their policies' for reading.
--- Race-free  S1 is a plain read. S2 locks one row after the other and waits for none. S3 decides as it does alone, on a row that
---            nobody else changes any more. All of a page is one transaction: the caller's, or one of the call's own.
+-- Race-free  S1 is a plain read. S2 locks one row after the other and waits for none. S3 is the operation on one object, whose
+--            row S2 has locked. All of a page is one transaction: the caller's, or one of the call's own.
 -- Differs    No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE appl_lock_move_page(
@@ -1373,7 +1377,7 @@ BEGIN
         SET v_old_operator_id = '';
         SET v_old_department_id = '';
         IF COALESCE(p_dry_run_fl, '') <> 'Y' THEN
-            -- S2: is the row at hand, and what grant does it have?
+            -- S2: can the row be locked at once, and which grant does it have?
             SET v_outcome = '';
             SELECT l.fence, l.expires_ts
             INTO v_fence, v_expires_ts
@@ -1409,7 +1413,7 @@ BEGIN
         ));
     END LOOP locks;
     CLOSE page;
-    -- What is longer than max_allowed_packet is NULL, and nothing must be done that is not told.
+    -- An answer longer than max_allowed_packet is NULL. It cannot be returned, so the page is refused.
     IF v_told IS NULL THEN
         SET v_message = CONCAT(p_routine, ': p_max_rows is too much for max_allowed_packet');
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
@@ -1445,10 +1449,10 @@ DROP PROCEDURE IF EXISTS release_appl_lock_pass_core;
 -- Out        One row: released, outcome, fence, expires_ts, seconds_left. All but released are empty, NULL or 0 unless RELEASED.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading.
--- Race-free  S1 names operator, fence and expiry, and is judged on the newest row. It makes the fence greater, so ROW_COUNT is 1 whatever
---            CLIENT_FOUND_ROWS is. A grant of which an event tells it passes over at first; then S2 locks the row, and S1 again and
---            the events are of the same transaction: the caller's, or one of the call's own.
---            Only locking reads, so that a later get is not given an old snapshot.
+-- Race-free  S1 names operator, fence and expiry, and sees the newest row. It raises the fence, so ROW_COUNT is 1 with and
+--            without CLIENT_FOUND_ROWS. It first skips a grant whose change is an event. Then S2 locks the row, and S1 and the
+--            events are one transaction: the caller's, or one of the call's own.
+--            It uses only locking reads: a plain read would fix a snapshot that is too old for a later get.
 -- Differs    For MySQL and MariaDB only: on PostgreSQL a query joins the two row forms.
 
 CREATE PROCEDURE release_appl_lock_pass_core(
@@ -1491,7 +1495,8 @@ BEGIN
 
     CALL appl_lock_enter();
     IF (
-        -- The row vouches for the grant. Names of printable ASCII need no closer look: JSON_QUOTE makes a control character longer.
+        -- A row with this grant proves the arguments valid. Names of printable ASCII need no closer look: JSON_QUOTE makes a
+        -- control character longer.
         p_fence > 0
         AND LENGTH(JSON_QUOTE(p_next_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_next_operator_id)), 64) + 2
         AND LOCATE(x'7F', p_next_operator_id) = 0
@@ -1569,7 +1574,7 @@ BEGIN
         CALL appl_lock_end(TRUE);
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
-    -- What has been waited for is not left any more.
+    -- seconds_left counts from now, after any wait.
     SELECT
         v_released AS released, IF(v_released = 'RELEASED', 'ACQUIRED', '') AS outcome, IF(v_released = 'RELEASED', v_fence, 0) AS fence,
         IF(v_released = 'RELEASED', v_expires_ts, NULL) AS expires_ts,
@@ -1588,7 +1593,7 @@ CREATE PROCEDURE release_appl_lock_pass(
     IN p_next_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT
 )
-COMMENT 'End the grant that an operator holds on an object, and have the next operator get it; the answer is one row.'
+COMMENT 'End the grant that an operator holds on an object, and get it for the next operator; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -1605,14 +1610,14 @@ DROP PROCEDURE IF EXISTS appl_lock_place;
 -- +goose StatementBegin
 -- appl_lock_place: where a request stands on a page of inbox_appl_locks. Internal: nobody is granted it.
 --
--- Contract   The number of rows that come before the request, and it. Requests and waiters for what the operator does not hold any more
---            count, and of several since the same microsecond each stands behind the others: it is never before its place.
+-- Contract   The number of rows before the request, plus one. It counts requests and waiters for locks that the operator no
+--            longer holds, and all others of the same microsecond. So the place is never too far in front.
 -- In         Checked arguments, as inbox_appl_locks. p_since_ts: since when the request asks.
 -- Out        p_place: 1 = the first row.
 -- Raises     Nothing of its own.
 -- Locks      None. It reads by index only, and no more events than a page has.
 -- Race-free  The answer is one snapshot.
--- Differs    It is asked after the page. Who has left meanwhile may let the request stand one place too far in front.
+-- Differs    The call comes after the page. Each waiter that has left meanwhile moves the request one place to the front.
 
 CREATE PROCEDURE appl_lock_place(
     IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1678,21 +1683,21 @@ END;
 
 DROP PROCEDURE IF EXISTS appl_lock_refuse;
 -- +goose StatementBegin
--- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call asks of its
--- session, and transactions of a call's own. Internal: nobody is granted these.
+-- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call needs from
+-- its session, and transactions of a call's own. Internal: nobody is granted these.
 --
--- Contract   appl_lock_enter comes first in a verb that writes: time is the server's from then on, whatever SET timestamp said;
---            a server that is read only, and a session in which a killed call has left its transaction open, are refused.
---            appl_lock_look does the same and tells whether a transaction is open; if none is, it leaves read_only to appl_lock_begin.
---            In a function or trigger both answer 1422, because of the COMMIT that they never reach: then call appl_lock_inside, which does
---            the same there, and take it that a transaction is open.
---            appl_lock_begin begins a transaction and says so, unless the caller has one; appl_lock_end ends it. Between
---            them @appl_lock_own is set: FALSE until there is a savepoint, TRUE from then on. KILL QUERY runs no handler and leaves
---            both: the marker is how the next call knows, and the savepoint tells that the transaction is still the same.
+-- Contract   Enter comes first in a verb that writes. From then on time is the server's, whatever SET timestamp said. It
+--            refuses a server that is read only, and a session in which a killed call has left its transaction open. Look does
+--            the same and tells whether a transaction is open; if none is, it leaves read_only to appl_lock_begin. In a
+--            function or trigger both raise 1422, because of a COMMIT that they never reach. Then call appl_lock_inside, which
+--            does the same there, and assume that a transaction is open.
+--            Begin begins a transaction, unless the caller has one, and p_began tells which. End ends it. Between them
+--            @appl_lock_own is set: FALSE until there is a savepoint, TRUE from then on. KILL QUERY runs no handler and leaves
+--            both. So the next call finds the marker, and the savepoint proves that the transaction is still the same.
 -- In         p_commit: FALSE rolls back. p_open: TRUE.
 -- Out        p_open, p_began.
--- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK. If it was killed before it had its
---            savepoint, a transaction of the caller's that follows is taken for it once.
+-- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK. If it was killed before
+--            it had its savepoint, the caller's next transaction is mistaken for it once.
 -- Locks      Nothing.
 -- Race-free  SET TRANSACTION raises 1568 when a transaction is open. Its READ WRITE is for the next transaction only, so the caller
 --            of appl_lock_look reads before it writes, and appl_lock_begin reads: a session whose transactions are read only
@@ -1872,30 +1877,32 @@ END;
 
 DROP PROCEDURE IF EXISTS ask_appl_lock_core;
 -- +goose StatementBegin
--- ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+-- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
--- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
---            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
---            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
+-- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
+--            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
---            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
+--            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
 -- In         p_department_id, p_message: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: 0 = takes the
 --            request back, NULL = never gives up.
 -- Out        p_old_*: empty unless ASKED or GIVEN. p_fence: 0 unless GIVEN. p_expires_ts: NULL when FREE or WITHDRAWN.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
--- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the object is due to the caller,
---            its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
---            Programs that wait never meet a request.
--- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. The caller's other
---            requests are passed over where another transaction has them: its next call removes them.
---            Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and it judges
---            that row anew. The time of an answer begins anew with each renewal: S6 names the lock_ts that S2 has read, so a
---            renewal in between keeps the lock. Of two who ask one gets it.
---            In a transaction only locking reads, so that a GIVEN, or a later get, is not given an old snapshot.
--- Differs    In a transaction S2 waits for one that is changing the lock, and locks its row until the caller's ends; at REPEATABLE READ
---            an object or a request without a row leaves its gap locked so long. No 40001: InnoDB judges the newest row.
+-- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the caller gets the
+--            object, also its row as appl_lock_move, and the operator's other requests that nobody is changing. A request
+--            delays no waiting program.
+-- Race-free  An answer and an ask lock the request's row first and the lock's row second, so they cannot deadlock. The caller's
+--            other requests are skipped where another transaction has locked them; its next call removes them.
+--            Two calls: the primary key lets one insert. ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock,
+--            then it judges that row anew. Each renewal restarts the holder's time to answer: S6 names the lock_ts that S2 has
+--            read, so a renewal in between keeps the lock. Of two askers one gets it.
+--            In a transaction it uses only locking reads: a plain read would fix a snapshot that is too old for a GIVEN or a
+--            later get.
+-- Differs    In a transaction S2 waits for another transaction that is changing the lock, and locks its row until the caller's
+--            ends. At REPEATABLE READ it also locks the gap of an object or a request that has no row. No 40001: InnoDB judges
+--            the newest row.
 
 CREATE PROCEDURE ask_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -1975,9 +1982,9 @@ BEGIN
         CALL appl_lock_holder(
             v_open, p_object_type, p_object_id, v_holder_id, v_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
         );
-        -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+        -- A lock of less than an hour is a program's lease, with nobody there to answer.
         IF v_holder_id <> p_operator_id AND v_ttl_seconds >= 3600 THEN
-            -- S3: how long may that one leave a request without an answer?
+            -- S3: how long may the holder leave a request unanswered?
             SELECT p.yield_after_seconds
             INTO v_patience
             FROM appl_lock_policy AS p
@@ -2005,7 +2012,7 @@ BEGIN
         SET v_until = v_now + INTERVAL p_wait_seconds SECOND;
         SET v_expires = LEAST(v_now + INTERVAL 60 SECOND, COALESCE(v_until, v_now + INTERVAL 60 SECOND));
         -- S4: a new request, or the one that goes on. It begins anew with another grant or message, or if it was dead.
-        -- The assignments are made in this order, each seeing the ones before.
+        -- Each assignment sees the ones before it.
         INSERT INTO appl_lock_ask (
             object_type, object_id, operator_id, department_id, client_id, message, since_ts, until_ts, expires_ts, holder_id, fence,
             answer, answer_reason
@@ -2028,7 +2035,7 @@ BEGIN
             holder_id = v_holder_id,
             fence = v_fence;
         IF v_patience IS NOT NULL THEN
-            -- S5: has the holder had its time? NULL: its inbox has not shown the request.
+            -- S5: is the holder's time to answer over? NULL: its inbox has not shown the request.
             SELECT
                 GREATEST(a.shown_ts, COALESCE(a.answered_ts, a.shown_ts), COALESCE(a.edited_ts, a.shown_ts), v_lock_ts)
                 + INTERVAL v_patience SECOND <= v_now
@@ -2041,7 +2048,7 @@ BEGIN
             FOR UPDATE;
         END IF;
         IF v_due THEN
-            -- S6: the grant goes to the caller, whose requests have come true.
+            -- S6: grant it to the caller, and remove the caller's requests.
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
@@ -2089,7 +2096,7 @@ CREATE PROCEDURE ask_appl_lock(
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
-COMMENT 'Ask whoever holds an object for it, with a message, or go on asking.'
+COMMENT 'Ask an object''s holder for it, with a message, or keep the request listed.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -2114,7 +2121,7 @@ CREATE PROCEDURE ask_appl_lock_row(
     IN p_message LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_wait_seconds BIGINT
 )
-COMMENT 'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.'
+COMMENT 'Ask an object''s holder for it, with a message, or keep the request listed; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -2156,9 +2163,9 @@ DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 --            routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      S1 takes a share lock on the object's row, to the end of the caller's transaction. Other asserts of the grant do not wait
 --            for it; its renewal elsewhere does. A renewal or release in the same transaction may then deadlock with a call that waits
---            for the row (MariaDB). At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Assert against take-over, release, transfer: whichever locks the row first goes first; S1 names the grant and is judged
---            on the newest row. Only locking reads.
+--            for the row (MariaDB). At REPEATABLE READ the gap of an object without a row is locked as long.
+-- Race-free  Assert against take-over, release, transfer: the call that locks the row first goes first. S1 is a locking read
+--            that names the grant and sees the newest row.
 -- Differs    MySQL cuts the message off at 128 characters, and has a question mark for each character outside the basic plane.
 
 CREATE PROCEDURE assert_appl_lock_core(
@@ -2192,8 +2199,8 @@ main: BEGIN
         CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), p_operator_id, CHAR(9 USING utf8mb4), p_object_type, ':', p_object_id
     );
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: is this grant live? If so it becomes a line for guards, newest first: one that is cut off loses its end, by which
-    -- a guard would find it.
+    -- S1: is this grant live? If so it becomes a line for guards, newest first. A line that is cut off loses its end, so no
+    -- guard matches it.
     SELECT
         TRUE,
         IF(
@@ -2273,10 +2280,10 @@ END;
 
 DROP PROCEDURE IF EXISTS drop_appl_lock_policy_core;
 -- +goose StatementBegin
--- drop_appl_lock_policy: take back the policy of a type.
+-- drop_appl_lock_policy: remove the policy of a type.
 --
--- Contract   Y DROPPED: the type has no policy any more. POLICY is an event, with who did it and why. N NONE: it had none.
---            A grant keeps the end that it has until it is renewed or transferred.
+-- Contract   Y DROPPED: the type has no policy any more. It is an event, POLICY, with its actor and reason. N NONE: it had
+--            none. A grant keeps the end that it has until it is renewed or transferred.
 -- In         p_reason: 0..150, NULL = empty.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
@@ -2316,7 +2323,7 @@ BEGIN
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
-    -- S1: there is none from now on.
+    -- S1: remove it.
     DELETE FROM appl_lock_policy
     WHERE object_type = p_object_type;
     SET p_ok_fl = IF(ROW_COUNT() > 0, 'Y', 'N');
@@ -2343,7 +2350,7 @@ CREATE PROCEDURE drop_appl_lock_policy(
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Take back the policy of a type.'
+COMMENT 'Remove the policy of a type.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -2364,7 +2371,7 @@ CREATE PROCEDURE drop_appl_lock_policy_row(
     IN p_actor_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Take back the policy of a type; the answer is one row.'
+COMMENT 'Remove the policy of a type; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -2389,24 +2396,24 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --
 -- Contract   Y ACQUIRED: nobody held it: a new grant, a greater fence. Y RENEWED: this operator holds it: the same grant, and its ttl
 --            counts from now. N HELD: another operator holds it, or this one and p_new_fl is Y; the answer tells who.
---            The type's policy has the ttl of a new grant and the longest ttl. OVERTAKEN is an event: the grant before had
---            expired, was another operator's, and was not released. Under history ALL so are ACQUIRED, RENEWED and REFUSED.
+--            The type's policy sets the default ttl and the longest one. Events: OVERTAKEN, when another operator's grant had
+--            expired unreleased; under history ALL also ACQUIRED, RENEWED and REFUSED.
 -- In         p_department_id and p_ttl_seconds: NULL keeps those of the grant; in a new grant '' and the policy's, else 604800.
 -- Out        p_old_*: empty unless HELD. p_fence: 0 when HELD. p_note: the holder's, or one's own when RENEWED.
 -- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      Outside a transaction: nothing when HELD; the row, while one statement changes it. In a transaction, a function or a
 --            trigger: the row, also when HELD, and the policy's row for reading, until the transaction ends.
--- Race-free  S1 reads the row, S2 decides, S3 changes it. A grant, a renewal and a transfer make fence or lock_ts greater, and
---            S3 names both, released_ts and the note: it changes nothing if the row is another than S1 has read; then the call
---            begins again. S3 makes lock_ts greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
+-- Race-free  S1 reads the row, S2 decides, S3 changes it. Each grant, renewal and transfer raises fence or lock_ts. S3 names
+--            both, released_ts and the note, so it matches only the row that S1 has read; otherwise the call begins again. S3
+--            raises lock_ts, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS.
 --            No row: get_appl_lock_insert inserts, or yields to one that was inserted meanwhile; then the call begins again.
 --            In a transaction a plain read would fix the caller's snapshot before the grant. There the insert that yields comes
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
 --            An event and its change are one transaction: the caller's, or one of the call's own.
 -- Differs    In a transaction a refusal waits for another transaction that is changing the row. No 40001: InnoDB judges the
---            newest row. Outside a transaction a grant of a row that is there, or a renewal, that took more than a second keeps
---            the times of its beginning, which others have seen.
+--            newest row. Outside a transaction, a grant on an existing row or a renewal that took more than a second keeps the
+--            times of its start, which others have seen.
 
 CREATE PROCEDURE get_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2463,8 +2470,8 @@ main: BEGIN
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
-            -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
-            -- JSON_QUOTE makes a control character longer.
+            -- A row proves type and id valid, and each argument that equals its column. An operator of printable ASCII needs no
+            -- closer look: JSON_QUOTE makes a control character longer.
             (
                 p_operator_id = p_old_operator_id
                 OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
@@ -2481,7 +2488,7 @@ main: BEGIN
         IF p_outcome IS NULL AND v_fence IS NOT NULL AND v_released_ts IS NULL AND p_expires_ts > v_now
             AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
         THEN
-            -- S2: another's.
+            -- S2: another operator holds it.
             IF v_history_fl = 'Y' THEN
                 CALL appl_lock_record(
                     'REFUSED', p_object_type, p_object_id, p_operator_id,
@@ -2513,7 +2520,7 @@ main: BEGIN
                     RESIGNAL;
                 END;
 
-                -- S2: free, or one's own. What is laid down for the type? Most have nothing.
+                -- S2: it is free, or the operator's own. Does the type have a policy? Most have none.
                 IF v_open THEN
                     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_event);
                 ELSE
@@ -2593,7 +2600,7 @@ main: BEGIN
                             p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
                         );
                     ELSE
-                        -- Others have seen these times: they stay, and the answer says what is left.
+                        -- Others have seen these times, so they stay; p_seconds_left counts from now.
                         SET p_seconds_left = GREATEST(
                             (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), p_expires_ts) + 999999) DIV 1000000, 0
                         );
@@ -2612,7 +2619,7 @@ main: BEGIN
         END IF;
         SET v_fence = NULL;
         SET v_round = v_round + 1;
-        -- Others were quicker, again and again: let them pass.
+        -- Other calls were quicker four times: give them time.
         IF v_round > 4 THEN
             DO SLEEP(RAND() * v_round / 1000);
         END IF;
@@ -2721,8 +2728,8 @@ BEGIN
                     v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
                 );
             ELSEIF (
-                -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
-                -- JSON_QUOTE makes a control character longer.
+                -- A row proves type and id valid, and each argument that equals its column. An operator of printable ASCII needs no
+                -- closer look: JSON_QUOTE makes a control character longer.
                 (
                     p_operator_id = p_old_operator_id
                     OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
@@ -2739,7 +2746,7 @@ BEGIN
             IF p_outcome IS NULL AND v_fence IS NOT NULL AND v_released_ts IS NULL AND p_expires_ts > v_now
                 AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
             THEN
-                -- S2: another's.
+                -- S2: another operator holds it.
                 IF v_history_fl = 'Y' THEN
                     CALL appl_lock_record(
                         'REFUSED', p_object_type, p_object_id, p_operator_id,
@@ -2771,7 +2778,7 @@ BEGIN
                         RESIGNAL;
                     END;
 
-                    -- S2: free, or one's own. What is laid down for the type? Most have nothing.
+                    -- S2: it is free, or the operator's own. Does the type have a policy? Most have none.
                     IF v_open THEN
                         CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_event);
                     ELSE
@@ -2851,7 +2858,7 @@ BEGIN
                                 p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
                             );
                         ELSE
-                            -- Others have seen these times: they stay, and the answer says what is left.
+                            -- Others have seen these times, so they stay; p_seconds_left counts from now.
                             SET p_seconds_left = GREATEST(
                                 (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), p_expires_ts) + 999999) DIV 1000000, 0
                             );
@@ -2870,7 +2877,7 @@ BEGIN
             END IF;
             SET v_fence = NULL;
             SET v_round = v_round + 1;
-            -- Others were quicker, again and again: let them pass.
+            -- Other calls were quicker four times: give them time.
             IF v_round > 4 THEN
                 DO SLEEP(RAND() * v_round / 1000);
             END IF;
@@ -2914,8 +2921,7 @@ END;
 
 DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 -- +goose StatementBegin
--- get_appl_lock_permit: take or renew one of the permits of an object, of which there are so many, for one operator until it
--- expires.
+-- get_appl_lock_permit: take or renew one of the N permits of an object for one operator until it expires.
 --
 -- Contract   The permits are slots: the objects p_object_id#1 to p_object_id#N of the type, N being p_permits. A slot is an
 --            object like any other: release, inquire, transfer, assert and the rest take its id.
@@ -2923,8 +2929,8 @@ DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 --            slot; same grant and fence. One row tells the slot.
 --            FULL: each slot was held by somebody else when the call looked at it. One row for each, the
 --            soonest to expire first; one that has become free since comes first, without a holder: call again.
---            A slot above N is neither granted nor renewed nor counted: who calls with a smaller N than others did leaves
---            those slots to end by themselves, and who has one of them may have another one within N.
+--            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
+--            holder until released or expired. Such a holder may get another slot within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
 --            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
@@ -2932,19 +2938,19 @@ DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
 --            expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
 -- Raises     LK001 invalid argument. LK003, 1205 and 1213 as get_appl_lock.
--- Locks      S1 and S3 are plain reads, so FULL locks nothing and waits for nothing. S2 is get_appl_lock for one slot, with its locks.
+-- Locks      S1 and S3 are plain reads, so FULL answers without locking or waiting. S2 is get_appl_lock for one slot, with its
+--            locks.
 -- Race-free  Never more than N: S1 grants nothing. Each grant is one of get_appl_lock on one of N rows.
 --            Two for the last slot: get_appl_lock lets one have it. The other looks again, for slots that it has not
 --            tried; so it ends after N rounds at the most, whatever the others do.
 --            Release of a slot during a round: S1 is a new snapshot each time. A slot that was tried is not tried again: it
 --            was held when it was tried.
 --            The same operator twice at once: both begin with the same slot, for which the second waits and renews it.
---            Only where that slot changes hands between the two S1 may each get one of its own; the next calls renew
---            the one of them, and the other ends with its ttl or by a release.
--- Differs    In a transaction a slot that S2 finds held stays locked until that ends, as in get_appl_lock; and at REPEATABLE READ
---            S1 and S3 see the transaction's snapshot, which S1 fixes if nothing has before: then the caller's reads are
---            older than its grant, and a slot that is held by now may be tried, or told, as free. Call it outside of
---            transactions, or at READ COMMITTED.
+--            Only where that slot changes hands between the two S1 may each get a slot of its own; later calls renew one of
+--            them.
+-- Differs    Call it outside of transactions, or at READ COMMITTED. In a transaction a slot that S2 finds held stays locked
+--            until the transaction ends, as in get_appl_lock. At REPEATABLE READ S1 and S3 see the transaction's snapshot,
+--            which S1 may fix. Then the caller's reads are older than its grant, and a slot that is held by now may look free.
 
 CREATE PROCEDURE get_appl_lock_permit_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2987,7 +2993,7 @@ main: BEGIN
     SET v_slots = CONCAT('[0', REPEAT(',0', p_permits - 1), ']');
     SET v_first = CRC32(p_operator_id) MOD p_permits;
     slots: LOOP
-        -- S1: the slot that the operator has, or else the next one that is free.
+        -- S1: the operator's own slot, or else the next free one.
         SET v_now = UTC_TIMESTAMP(6);
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id
@@ -3058,7 +3064,7 @@ CREATE PROCEDURE get_appl_lock_permit(
     IN p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT
 )
-COMMENT 'Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.'
+COMMENT 'Take or renew one of the N permits of an object for one operator until it expires.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3073,29 +3079,32 @@ END;
 
 DROP PROCEDURE IF EXISTS inbox_appl_locks_core;
 -- +goose StatementBegin
--- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own requests were
--- answered. It is for one call in each heartbeat.
+-- inbox_appl_locks: report what others did with an operator's locks, who waits or asks for them, and how its own requests were
+-- answered. Call it once in each heartbeat.
 --
--- Contract   First the events after p_after_event_id in which another than the operator is the actor: TAKEN, another operator has taken
---            its lock, or has handed it on to a third; HANDED, one was transferred to it; RELEASED, its lock was ended. GIVEN and
---            YIELDED, its lock went to who asked for it, are told whoever the actor was. Then AWAITED, another operator waits or asks
---            for what this one holds, and LATER and DECLINED, its own request was answered; oldest first. A request that was answered NO
---            is not shown again. What had expired is lost, and not taken.
+-- Contract   First the events after p_after_event_id. TAKEN: another operator has taken this one's lock or handed it on to a
+--            third. HANDED: another operator has transferred a lock to this one. RELEASED: another operator has ended its lock.
+--            GIVEN and YIELDED: its lock went to an asker; they appear even if this operator was the actor. Then, oldest first,
+--            AWAITED: another operator waits or asks for a lock of this one. LATER and DECLINED: a holder has answered this
+--            one's request. A request that was answered NO leaves the holder's inbox. A lock that had expired before another
+--            operator got it is no TAKEN.
 -- In         p_after_event_id: NULL = no event has been seen. p_max_rows: 1..10000, NULL = 1000.
--- Out        event_id: 0 unless an event. other_*: who has it now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, who
---            answered, LATER and DECLINED; who waits. event_ts: of the event; since when that one waits. seconds_left: of the operator's
---            lock; 0 unless AWAITED. safe_event_id: the next p_after_event_id. message, client_id and fence: of a request to answer.
+-- Out        event_id: 0 unless an event; other_*: the new holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter
+--            (AWAITED) or, without department, the actor (RELEASED, LATER, DECLINED); event_ts: of the event or of the wait's
+--            begin; seconds_left: of the operator's lock, 0 unless AWAITED; safe_event_id: the next p_after_event_id; message,
+--            client_id and fence: of a request to answer.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
--- Locks      Never waits. It reads the operator's own events from p_after_event_id on, the waiters and requests that are listed with the
---            operator as the holder, its own requests, and the lock of each by key. S3 writes only where a type has a yield, once for
---            each request that the page has shown, passes over rows that another transaction has, and writes nothing in a transaction or
---            on a server that only reads.
--- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible first.
---            safe_event_id is the last of the operator's events that is older than 15 minutes: a later call reads again what is younger.
---            S1 reads before the page, so S2 shows what S3 marks, which locks and changes it in one statement and names its grant.
--- Differs    Where the page is full, S3 marks a request only if it stands on the page by the count of appl_lock_place, which comes after S2.
---            An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
---            each node numbers for itself: an event of another node may have a lesser number than an earlier one.
+-- Locks      Never waits. It reads the operator's own events from p_after_event_id on, the waiters and requests whose stored
+--            holder it is, its own requests, and the lock of each by key. S3 writes once for each request shown, only where a
+--            type's policy has a yield, and only where transaction and server may write. It skips rows that another transaction
+--            has locked.
+-- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible
+--            first. So safe_event_id is the operator's last event that is older than 15 minutes, and the next call reads the
+--            younger ones again. S1 reads before the page, so S2 shows each request that S3 marks. S3 locks and changes it in
+--            one statement, which names its grant.
+-- Differs    Where the page is full, S3 marks a request only if appl_lock_place, which comes after S2, counts it on the page.
+--            An event is missed if its transaction stays open for more than 15 minutes after it was numbered. In a Galera
+--            cluster each node numbers for itself: an event of another node may have a lesser number than an earlier one.
 
 CREATE PROCEDURE inbox_appl_locks_core(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -3150,10 +3159,10 @@ BEGIN
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
-    -- S1: which requests that can run out of time have not been shown? The cursor has them from now on.
+    -- S1: which requests that can run out of time have not been shown? The cursor keeps them.
     OPEN shown;
 
-    -- S2: the page. By these indexes, whatever the statistics say: else each call could read the whole history.
+    -- S2: the page. The indexes are forced: else a call could read the whole history.
     SELECT
         m.kind,
         m.event_id,
@@ -3164,7 +3173,7 @@ BEGIN
         m.event_ts,
         m.seconds_left,
         m.reason,
-        -- Of the same events, read once more: on MariaDB, MAX OVER () would read all of them for each.
+        -- A second read of the same events: on MariaDB, MAX OVER () would read all of them for each.
         GREATEST(v_after_event_id, COALESCE((
             SELECT MAX(s.event_id)
             FROM (
@@ -3283,7 +3292,7 @@ BEGIN
     SET v_full = FOUND_ROWS() = v_max_rows;
     IF LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
         FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence, v_since_ts;
-        -- MariaDB's safe updates refuse S3, because it reads all that the inner SELECT has found.
+        -- MariaDB's safe updates refuse S3, because it reads all rows of the inner SELECT.
         SET SESSION sql_safe_updates = FALSE;
         WHILE v_more DO
             IF v_full THEN
@@ -3324,7 +3333,7 @@ CREATE PROCEDURE inbox_appl_locks(
     IN p_after_event_id BIGINT,
     IN p_max_rows BIGINT
 )
-COMMENT 'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.'
+COMMENT 'Report what others did with an operator''s locks, who waits or asks for them, and how its requests were answered.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3339,13 +3348,13 @@ END;
 
 DROP PROCEDURE IF EXISTS inquire_appl_lock_core;
 -- +goose StatementBegin
--- inquire_appl_lock: who holds an object, since when and until when.
+-- inquire_appl_lock: show who holds an object, since when and until when.
 --
 -- Contract   Y and the lock, when somebody holds the object. N and blanks (empty strings, numbers 0, NULL timestamps) when it is free.
 -- In         p_object_type, p_object_id.
 -- Out        As the view appl_lock_live.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes.
+-- Locks      Nothing; it neither waits nor writes.
 -- Race-free  One read of one committed row: what it says was true at one moment.
 -- Differs    At REPEATABLE READ that moment is the transaction's snapshot, which it fixes: a get, assert or serialize that is to see the
 --            newest data comes first. In a transaction at SERIALIZABLE InnoDB makes it a locking read, which waits.
@@ -3413,7 +3422,7 @@ CREATE PROCEDURE inquire_appl_lock(
     OUT p_seconds_left BIGINT,
     OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Who holds an object, since when and until when.'
+COMMENT 'Show who holds an object, since when and until when.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3433,7 +3442,7 @@ CREATE PROCEDURE inquire_appl_lock_row(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Who holds an object, since when and until when; the answer is one row.'
+COMMENT 'Show who holds an object, since when and until when; the answer is one row.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3468,18 +3477,18 @@ END;
 
 DROP PROCEDURE IF EXISTS note_appl_lock_core;
 -- +goose StatementBegin
--- note_appl_lock: say why an operator holds an object.
+-- note_appl_lock: leave a note on why an operator holds an object, for everybody to read.
 --
 -- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note. It lasts as long as the grant.
 --            N HELD: another operator or another grant holds it. N FREE: nobody holds it.
--- In         p_fence: NULL = whichever grant. p_note: NULL = empty.
+-- In         p_fence: NULL = any grant. p_note: NULL = empty.
 -- Out        p_old_*: empty unless HELD.
 -- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
--- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ an object without a row leaves its gap
---            locked so long.
--- Race-free  S1 reads the row, S2 changes it only if it is as S1 has read it; else S1 again. A note that is there already is not written:
---            ROW_COUNT could not tell it from no row. Only locking reads.
+-- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ the gap of an object without a row is
+--            locked as long.
+-- Race-free  S1 locks and reads the row. S2 changes it only if it is as S1 has read it; else S1 runs again. An equal note is
+--            not written again, because ROW_COUNT is 0 then as without a row.
 -- Differs    A refusal waits for a transaction that is changing the row. No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE note_appl_lock_core(
@@ -3574,7 +3583,7 @@ CREATE PROCEDURE note_appl_lock(
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Say why an operator holds an object, for whoever asks.'
+COMMENT 'Leave a note on why an operator holds an object, for everybody to read.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3597,7 +3606,7 @@ CREATE PROCEDURE note_appl_lock_row(
     IN p_fence BIGINT,
     IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Say why an operator holds an object, for whoever asks; the answer is one row.'
+COMMENT 'Leave a note on why an operator holds an object, for everybody to read; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3622,19 +3631,20 @@ END;
 
 DROP PROCEDURE IF EXISTS poll_appl_locks_core;
 -- +goose StatementBegin
--- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters listed.
+-- poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 --
--- Contract   A row for each object that a waiter of the program waits for who has not given up; those that are free first, then
---            those whose lock ends soonest. The time is as the lock stands: it may be renewed or released meanwhile.
---            The program's waiters stay listed for 30 s or more, with who holds the object now.
+-- Contract   A row for each object that a waiter of the program still waits for: free objects first, then by the end of their
+--            locks. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s or more, with the
+--            object's present holder.
 -- In         p_max_rows: 1..10000, NULL = 1000.
 -- Out        free_in_us: microseconds until the lock ends, 0 when the object is free. Ordered by that and the key.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
 -- Locks      Normally nothing. Once in 30 s S2 locks the program's rows in appl_lock_waiter and in its index, to the end of the caller's
---            transaction, at REPEATABLE READ also the gaps beside them. S3 locks waiters whose object changed hands.
+--            transaction, at REPEATABLE READ also the gaps around them. S3 locks waiters whose object changed hands.
 --            Rows that another transaction is changing are passed over.
--- Race-free  Against announce and retract of a row: they lock the row first and the index then, S2 the other way about; but S2 never
---            waits, so no circle closes. S2 and S3 lock and change in one statement: under autocommit no lock outlives it.
+-- Race-free  Against announce and retract of a row: they lock the row first and the index second, S2 the other way round. S2
+--            never waits, so they cannot deadlock. S2 and S3 lock and change in one statement: under autocommit no lock
+--            outlives it.
 -- Differs    Plain reads: call it outside of transactions.
 
 CREATE PROCEDURE poll_appl_locks_core(
@@ -3689,11 +3699,11 @@ BEGIN
         AND w.expires_ts < v_now + INTERVAL 30 SECOND
         AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     LIMIT 1;
-    -- MariaDB's safe updates refuse S2 and S3, because they read all that the inner SELECT has found.
+    -- MariaDB's safe updates refuse S2 and S3, because they read all rows of the inner SELECT.
     SET SESSION sql_safe_updates = FALSE;
     IF v_due THEN
-        -- S2: keep all of them. The limit, which is out of reach, has the rows locked before the first changes; and
-        -- of a small table the servers would rather read, and so lock, all rows.
+        -- S2: keep all of them. The LIMIT, which is out of reach, makes the server lock the rows before it changes the first.
+        -- Without the forced index it would read, and so lock, all rows of a small table.
         UPDATE (
             SELECT r.object_type, r.object_id, r.operator_id, r.client_id
             FROM appl_lock_waiter AS r FORCE INDEX (appl_lock_waiter_client_ix)
@@ -3710,7 +3720,7 @@ BEGIN
         SET w.expires_ts = LEAST(v_expires, COALESCE(w.until_ts, v_expires));
     END IF;
 
-    -- S3: store who holds what has changed hands.
+    -- S3: store the new holders of objects that changed hands.
     OPEN moved;
     SET v_more = TRUE;
     FETCH moved INTO v_object_type, v_object_id, v_operator_id, v_holder_id;
@@ -3763,7 +3773,7 @@ CREATE PROCEDURE poll_appl_locks(
     IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_max_rows BIGINT
 )
-COMMENT 'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.'
+COMMENT 'Show which objects that a program waits for are free or will be next, and keep its waiters listed.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -3781,8 +3791,8 @@ DROP PROCEDURE IF EXISTS purge_appl_lock_history_core;
 -- purge_appl_lock_history: remove old events from the history.
 --
 -- Contract   Deletes at most p_max_rows events that happened p_older_than_seconds ago or longer, oldest first, and no further than the
---            first that stays. PURGED and HISTORY_PURGED stay for 400 days, whatever the age asked for.
---            HISTORY_PURGED is an event, if any went: its reason is the number.
+--            first that stays. PURGED and HISTORY_PURGED, the records of purges, stay for 400 days at least. If any went, the
+--            event HISTORY_PURGED has the number as its reason.
 -- In         p_older_than_seconds: NULL = 34560000 (400 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of events removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205, 1213 two purges at once.
@@ -3898,16 +3908,16 @@ DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters,
---            requests and viewers that have been dead for as long go as well, at most as many of each, and are not counted. No live lock
---            and no event is touched.
---            PURGED is an event, if there is anything to count: its reason is the number.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; an answer below
+--            p_max_rows means that none is left. Waiters, requests and viewers that have been dead for as long go as well, at
+--            most as many of each, and are not counted. Live locks and events stay.
+--            If any went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
 --            new object, or for another purge. 1213 deadlock.
--- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It passes over rows that another
---            transaction is changing (S3, S6, S9, S12).
+-- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It skips rows that
+--            another transaction is changing (S3, S6, S9, S12).
 -- Race-free  Get of a row being purged: S4 judges the newest row once it is locked; a get that waited inserts a new row.
 --            A fence never falls: S2 raises appl_lock_fence before the first row goes, and S4 removes no row of a greater fence; a new
 --            row's fence is greater than that. A row goes only when its fence lies in the past, so new fences stay near now.
@@ -4175,18 +4185,18 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 --
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now. Y FREE: nobody holds it. If the
 --            operator's own grant had expired, it is marked as released. N HELD: another operator or another grant holds it.
---            RELEASED is an event if another actor than the operator did it, if it has a reason, and under history ALL.
--- In         p_fence: NULL = whichever grant. p_actor_id: NULL = p_operator_id. p_reason: NULL = empty.
+--            A release by another actor, with a reason, or under history ALL is an event, RELEASED.
+-- In         p_fence: NULL = any grant. p_actor_id: NULL = p_operator_id. p_reason: NULL = empty.
 -- Out        p_old_*: empty unless HELD.
 -- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
--- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ an object without a row leaves its gap
---            locked so long.
--- Race-free  S1 names operator, fence and expiry, and is judged on the newest row. It passes over a grant of which an event tells.
---            If it has changed nothing, S2 reads the row, and S3 changes it only if it is as S2 has read it; else S2 again. S1 and S3 set
---            released_ts, which was NULL, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
---            Only locking reads: a later get of the transaction is not given an old snapshot. A get that has not committed is
---            waited for. The event and S3 are one transaction.
+-- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ the gap of an object without a row is
+--            locked as long.
+-- Race-free  S1 names operator, fence and expiry, and sees the newest row. It skips a grant whose release is an event. If it
+--            has changed nothing, S2 reads the row, and S3 changes it only if it is as S2 has read it; else S2 runs again. S1
+--            and S3 set released_ts, which was NULL, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS. The event and S3 are
+--            one transaction. It uses only locking reads, so it waits for an uncommitted get, and fixes no snapshot that is too
+--            old for a later get.
 -- Differs    A refusal waits for a transaction that is changing the row. No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE release_appl_lock_core(
@@ -4217,7 +4227,7 @@ main: BEGIN
     CALL appl_lock_enter();
     IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-        -- S1: end a live grant of which no event tells. The row vouches for the arguments.
+        -- S1: end a live grant whose release is no event. A match proves the arguments valid.
         UPDATE appl_lock AS l
         SET l.released_ts = UTC_TIMESTAMP(6)
         WHERE l.object_type = p_object_type
@@ -4412,7 +4422,7 @@ BEGIN
         END;
         IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
             SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-            -- S1: end a live grant of which no event tells. The row vouches for the arguments.
+            -- S1: end a live grant whose release is no event. A match proves the arguments valid.
             UPDATE appl_lock AS l
             SET l.released_ts = UTC_TIMESTAMP(6)
             WHERE l.object_type = p_object_type
@@ -4487,15 +4497,15 @@ DROP PROCEDURE IF EXISTS release_appl_locks_core;
 -- Contract   A page is at most p_max_rows live locks of p_operator_id whose key is greater than (p_after_type, p_after_id), with a row
 --            for each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
 --            RELEASED: as release_appl_lock. BUSY: another transaction has locked the row. HELD, FREE: it has changed hands since the page
---            was read. These are left as they are. WOULD_RELEASE: a dry run, which does nothing and does not tell what is busy.
+--            was read. These are left as they are. WOULD_RELEASE: a dry run, without changes and without BUSY.
 -- In         p_object_type: NULL = any. p_after_*: NULL = from the start. p_max_rows: 1..10000, NULL = 1000. The others as
 --            release_appl_lock.
 -- Out        fence: of the operator's grant; 0 when HELD or FREE. Ordered by key.
--- Raises     LK001 invalid argument. 1205, 1213, LK003 as release_appl_lock; then the page is undone, unless the caller has a
---            transaction, who is to roll it back.
+-- Raises     LK001 invalid argument. 1205, 1213, LK003 as release_appl_lock; then the page is undone, or the caller rolls back
+--            its own transaction.
 -- Locks      One row after the other in the order of the keys, to the end of the page or of the caller's transaction.
 -- Race-free  As appl_lock_move_page. Two at once: neither waits, and one finds the other's rows BUSY or FREE.
--- Differs    In a transaction at REPEATABLE READ the page is of its snapshot, which the call fixes if nothing has before.
+-- Differs    In a transaction at REPEATABLE READ the page shows its snapshot, which the call may fix.
 
 CREATE PROCEDURE release_appl_locks_core(
     IN p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -4549,25 +4559,26 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 --
 -- Contract   RENEWED: this very grant is live, and lasts for its ttl from now, or as long as it did if that is longer. The policy's
 --            longest ttl is the limit. HELD: another operator or another grant holds the object. FREE: nobody holds it; the grant has
---            ended, and is not revived. No row: another transaction is changing this lock, or asserts it; it is neither renewed nor lost:
---            ask again. So one busy lock delays none of the others. Under history ALL a renewal is an event: RENEWED.
+--            ended, and is not revived. No row: another transaction is changing this lock, or asserts it; it is neither renewed
+--            nor lost: call again. So one busy lock delays none of the others. Under history ALL a renewal is an event:
+--            RENEWED.
 -- In         p_grants: a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
---            "fence": 17, "ttl_seconds": 30}; none may be left out, no object may come twice. Trailing blanks are trimmed.
+--            "fence": 17, "ttl_seconds": 30}; all five are required; each object at most once. Trailing blanks are trimmed.
 -- Out        old_*: empty unless HELD. expires_ts: NULL when FREE. Ordered by key.
 -- Raises     LK001 invalid argument: nothing has been renewed. LK003 an upgrade is replacing the routine.
--- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It passes over rows that another transaction has
---            locked, so it never waits and is in no deadlock. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It skips rows that another transaction
+--            has locked, so it neither waits nor deadlocks. At REPEATABLE READ the gap of an object without a row is locked as
+--            long.
 -- Race-free  S1 locks, judges and changes in one statement, so one commit is enough for all. It makes lock_ts v_now or later.
---            A live grant whose lock_ts is older than v_now was passed over; S1 tries it again. One whose lock_ts is not was renewed, by S1
---            or by another call since, and S1 leaves it: it undoes no call. S3 answers RENEWED for what ends as late as was asked,
---            whichever call did it; what another call has made shorter since has no row.
---            A grant that ends between v_now and S1 is renewed as of v_now: nobody can have held the object meanwhile, since then
---            the fence would be another one.
---            Outside a transaction S1 is committed before S3 reads. If S1 has renewed all, all are RENEWED, whatever came in between; of
---            a grant that has ended since, expires_ts is the end that was asked for, although the lock may have lasted longer.
--- Differs    A refused get in a transaction locks the row: S1 tries again what it has passed over, up to a hundred grants, for some 30 ms.
---            S0, S2 and S3 are plain reads. If S1 has not renewed all at once, what is released or taken before S3 is FREE or HELD. In the
---            case of a clock that was set back, what is passed over is not tried again.
+--            A live grant whose lock_ts is older than v_now was skipped, and S1 tries it again. A newer lock_ts means that S1
+--            or another call has renewed it, and S1 leaves it. S3 answers RENEWED for a grant that ends as late as was asked,
+--            whichever call did it. A grant that another call has made shorter since has no row. A grant that ends between
+--            v_now and S1 is renewed as of v_now: had another operator held the object meanwhile, the fence would differ.
+--            Outside a transaction S1 is committed before S3 reads. If S1 has renewed all, all are RENEWED, whatever came in
+--            between. For a grant that has ended since, expires_ts is the end that was asked for.
+-- Differs    A refused get in a transaction locks the row. So S1 retries up to a hundred skipped grants for some 30 ms, unless
+--            the clock was set back. S0, S2 and S3 are plain reads. If S1 has not renewed all at once, a grant that is released
+--            or taken before S3 is FREE or HELD.
 
 CREATE PROCEDURE renew_appl_locks_core(
     IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -4600,7 +4611,7 @@ BEGIN
     END;
 
     BEGIN
-        -- What MySQL says of JSON that is too deep, also when it is asked whether it is valid.
+        -- MySQL raises this for JSON that is nested too deep, even from JSON_VALID.
         DECLARE EXIT HANDLER FOR SQLSTATE '22032' SET v_reason = 'is not a list of grants';
         IF p_grants IS NULL THEN
             SET v_reason = 'must not be empty';
@@ -4659,8 +4670,7 @@ BEGIN
     END IF;
 
     CALL appl_lock_enter();
-    -- S0: what the policies cut, and whether any has the history told of renewals. MariaDB's list would end where
-    -- group_concat_max_len does.
+    -- S0: does a policy limit a ttl, or record renewals? MariaDB cuts a list off at group_concat_max_len.
     SET v_policies = (
         SELECT BIT_OR(IF(p.longest_ttl_seconds IS NULL, 0, 1) | IF(p.history_level = 'ALL', 2, 0))
         FROM appl_lock_policy AS p
@@ -4688,7 +4698,7 @@ BEGIN
         SET v_grants = COALESCE(v_grants, p_grants);
     END IF;
 
-    -- MariaDB's safe updates refuse S1, because it reads all that the inner SELECT has found.
+    -- MariaDB's safe updates refuse S1, because it reads all rows of the inner SELECT.
     SET SESSION sql_safe_updates = FALSE;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_left = v_grants;
@@ -4701,8 +4711,8 @@ BEGIN
             CALL appl_lock_begin(v_began);
         END IF;
 
-        -- S1: renew what is live and at hand. The inner SELECT locks and the limit keeps it apart: the rows are
-        -- locked before the first one changes. Of a small table the servers would rather read, and so lock, all rows.
+        -- S1: renew live grants that can be locked at once. The LIMIT keeps the inner SELECT apart, so all rows are locked
+        -- before the first changes. Without the forced index the server would read, and so lock, all rows of a small table.
         UPDATE (
             SELECT r.object_type, r.object_id, g.ttl_seconds
             FROM (
@@ -4742,7 +4752,7 @@ BEGIN
             END IF;
         END IF;
 
-        -- S2: what was passed over?
+        -- S2: which grants were skipped?
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
             'object_type', p.object_type,
             'object_id', p.object_id,
@@ -4801,7 +4811,7 @@ BEGIN
             l.expires_ts,
             IFNULL(l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6), FALSE) AS live,
             IFNULL(l.operator_id = g.operator_id AND l.fence = g.fence, FALSE) AS own,
-            -- By S1, whatever came after that, or live and renewed by any call since v_now.
+            -- S1 renewed all, or the grant is live and a call has renewed it since v_now.
             g.until_ts > UTC_TIMESTAMP(6) AND (v_all OR IFNULL(
                 l.operator_id = g.operator_id AND l.fence = g.fence AND l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6)
                 AND l.lock_ts >= v_now AND l.expires_ts >= g.until_ts, FALSE
@@ -4866,7 +4876,7 @@ BEGIN
     DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
-    -- What S1 has not renewed is passed over here, too.
+    -- A grant that S1 has not renewed is skipped here, too.
     DECLARE renewed CURSOR FOR
         SELECT r.object_type, r.object_id, r.operator_id, r.department_id, r.fence
         FROM (
@@ -4911,10 +4921,10 @@ DROP PROCEDURE IF EXISTS retract_appl_lock_waiter_core;
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
--- Locks      The waiter's row, to the end of the caller's transaction. At REPEATABLE READ a waiter without a row leaves its gap locked
---            so long. Poll and purge pass over locked rows.
--- Race-free  Against announce, poll or purge of the same row: whichever locks it first goes first. An announce that waited inserts a
---            new row.
+-- Locks      The waiter's row, to the end of the caller's transaction. At REPEATABLE READ the gap of a waiter without a row is
+--            locked as long. Poll and purge pass over locked rows.
+-- Race-free  Against announce, poll or purge of the same row: the call that locks it first goes first. An announce that waited
+--            inserts a new row.
 -- Differs    1213 among three calls for one waiter at once, as in announce_appl_lock_waiter.
 
 CREATE PROCEDURE retract_appl_lock_waiter_core(
@@ -4941,7 +4951,7 @@ BEGIN
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: it does not wait.
+    -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter
     WHERE object_type = p_object_type
         AND object_id = p_object_id
@@ -4997,27 +5007,30 @@ END;
 
 DROP PROCEDURE IF EXISTS see_appl_lock_core;
 -- +goose StatementBegin
--- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
--- it. It is for one call in each heartbeat.
+-- see_appl_lock: list an operator as a viewer of an object, and show its holder, askers and other viewers. Call it once in each
+-- heartbeat.
 --
--- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds, since the first of such
---            calls. Without a state the program's row goes. Then at most 200 rows: HOLDER, also where that is the operator itself; ASKER,
---            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. Nothing of
---            it is in the history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- Contract   Lists the operator as a viewer for p_ttl_seconds, with its state, for the program p_client_id. Each further call
+--            keeps it listed, since the first one. Without a state the program's row goes. Then at most 200 rows. HOLDER: the
+--            object's holder, even if it is the operator itself. ASKER: each request of another operator. VIEWER: each program
+--            of another operator that is listed. Askers and viewers come oldest first. The history does not record the call.
+--            Where the type's policy has presence N, the call records nothing and shows only holder and askers.
 -- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_state: VIEWING, EDITING or IDLE, NULL = it
 --            leaves. p_ttl_seconds: 1..60, NULL = 45.
--- Out        client_id: empty for HOLDER. state: empty unless VIEWER. since_ts: start of the grant, HOLDER; since when it asks or looks.
---            seconds_left: until the lock ends; until that one is not listed any more. message: empty unless ASKER.
+-- Out        client_id: empty for HOLDER; state: empty unless VIEWER; since_ts: start of the grant, the request or the listing;
+--            seconds_left: until the lock or the listing ends; message: empty unless ASKER.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another call for the same row.
 --            1213 deadlock.
 -- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. Without waiting S3 the requests
 --            that ask the operator for the object, and at REPEATABLE READ their gaps: nobody asks for it anew meanwhile. S5 the dead rows of
 --            the object, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
--- Race-free  S3 passes over an ask that is under way: the next heartbeat begins its time anew.
---            Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
---            whether the row is live is judged on it. S5 judges a row once it is locked: a viewer that has come back stays.
--- Differs    S1, S4 and S6 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
---            may become a deadlock's victim (1213): call again. The dead go row by row: one statement would lock the live ones, too.
+-- Race-free  S3 skips an ask that is under way: the next heartbeat restarts its time.
+--            Two calls for one row: the primary key lets one insert. ON DUPLICATE KEY UPDATE makes the other wait for an
+--            exclusive lock, then it judges whether the row is live. S5 judges a row once it is locked: a viewer that has come
+--            back stays.
+-- Differs    S1, S4 and S6 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to
+--            leave, one may become a deadlock's victim (1213): call again. Dead rows go one by one, because one statement would
+--            lock the live ones, too.
 
 CREATE PROCEDURE see_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -5078,7 +5091,7 @@ BEGIN
     SET v_now = UTC_TIMESTAMP(6);
     SET v_expires = v_now + INTERVAL v_ttl_seconds SECOND;
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S2: it leaves, or it is listed. The assignments are made in this order, each seeing the ones before.
+    -- S2: it leaves, or it is listed. Each assignment sees the ones before it.
     IF p_state IS NULL THEN
         DELETE FROM appl_lock_viewer
         WHERE object_type = p_object_type
@@ -5101,9 +5114,9 @@ BEGIN
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 
-    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    -- S3: an operator that edits is present: restart its time to answer the requests for its lock.
     IF p_state = 'EDITING' AND v_presence_fl = 'Y' THEN
-        -- MariaDB's safe updates refuse S3 and S5, because they read all that the inner SELECT has found.
+        -- MariaDB's safe updates refuse S3 and S5, because they read all rows of the inner SELECT.
         SET SESSION sql_safe_updates = FALSE;
         UPDATE (
             SELECT r.object_type, r.object_id, r.operator_id, r.client_id
@@ -5216,7 +5229,7 @@ CREATE PROCEDURE see_appl_lock(
     IN p_state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT
 )
-COMMENT 'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.'
+COMMENT 'List an operator as a viewer of an object, and show its holder, askers and other viewers.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -5239,13 +5252,11 @@ DROP PROCEDURE IF EXISTS serialize_appl_lock_core;
 --            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        None; the row form returns p_ok_fl 'Y'.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 40001 at REPEATABLE READ
---            when the caller has read before, and its snapshot is older than what the former transaction
---            committed: roll back and begin again, with this call first. 1213 deadlock. The caller's own
---            innodb_lock_wait_timeout bounds the wait (1205); there is no other bound.
--- Locks      One row of appl_lock_serialize, chosen by a hash of the object. The rows are always there: of
---            rows that come and go, and three transactions, InnoDB makes a deadlock as soon as the first
---            rolls back or the purge thread removes one, also with ON DUPLICATE KEY UPDATE.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. At REPEATABLE READ 40001, when the
+--            caller's snapshot is older than the former transaction's commit: roll back and begin again, with this call first.
+--            A deadlock is 1213. The caller's own innodb_lock_wait_timeout bounds the wait (1205); there is no other bound.
+-- Locks      One row of appl_lock_serialize, chosen by a hash of the object. The rows are permanent: on rows that come and go,
+--            three transactions would deadlock as soon as the first rolls back or InnoDB's purge thread removes a row.
 -- Race-free  Two callers: S1 locks the row for one, and for the next when the first has ended.
 --            The caller's next read sees all that the former one committed: S1 is a locking read, and
 --            S2 finds a snapshot that is older than S1, because every turn is counted (S3).
@@ -5344,21 +5355,21 @@ END;
 
 DROP PROCEDURE IF EXISTS set_appl_lock_policy_core;
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
--- is told, and who sees whom.
+-- set_appl_lock_policy: set a type's policy: how long its locks last, whether a take needs a reason, what the history records,
+-- and who sees whom.
 --
--- Contract   Y SET: the policy of the type is this one, whichever it had. POLICY is an event, with what it says now, who did it and why.
---            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then. Under ALL
---            the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the holder's next get on.
--- In         p_default_ttl_seconds: NULL = 604800; not above p_longest_ttl_seconds, NULL = 315360000. p_take_reason_fl: NULL = Y.
---            p_reason: 0..150, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
---            p_presence_fl: NULL = Y. p_yield_after_seconds: 60 or more, NULL = for ever.
+-- Contract   Y SET: this replaces the policy of the type. It is an event, POLICY, with the new values, its actor and reason.
+--            Every later get, renewal and transfer follows it. A grant keeps its end until then. With ALL the history also
+--            records each get, renewal, refusal and release; for a lock that is held already, from the holder's next get on.
+-- In         p_default_ttl_seconds: not above p_longest_ttl_seconds, NULL = 604800; p_longest_ttl_seconds: NULL = 315360000;
+--            p_take_reason_fl: NULL = Y; p_reason: 0..150, because the event's 255 characters also hold the policy;
+--            p_history_level: NULL = CHANGES; p_presence_fl: NULL = Y; p_yield_after_seconds: 60 or more, NULL = for ever.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
 -- Locks      The type's row, or its gap, to the end of the caller's transaction.
 -- Race-free  Two at once: the primary key lets one insert, the other waits and changes the row. The change and its event are one
---            transaction. A get that has begun before the policy is committed may still go by the former one.
+--            transaction. A get that has begun before the policy is committed may still follow the former one.
 -- Differs    A get inside a transaction locks the policy's row for reading until that ends: S1 waits for it, for 1 s.
 
 CREATE PROCEDURE set_appl_lock_policy_core(
@@ -5417,7 +5428,7 @@ BEGIN
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
-    -- S1: this is the policy from now on.
+    -- S1: the new policy.
     INSERT INTO appl_lock_policy (
         object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
     )
@@ -5464,7 +5475,7 @@ CREATE PROCEDURE set_appl_lock_policy(
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.'
+COMMENT 'Set a type''s policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -5492,7 +5503,7 @@ CREATE PROCEDURE set_appl_lock_policy_row(
     IN p_presence_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_yield_after_seconds BIGINT
 )
-COMMENT 'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.'
+COMMENT 'Set a type''s policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -5514,12 +5525,13 @@ END;
 
 DROP PROCEDURE IF EXISTS take_appl_lock_core;
 -- +goose StatementBegin
--- take_appl_lock: take a held object from whoever holds it, for a reason.
+-- take_appl_lock: take a held object from its holder, for a reason.
 --
--- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence if that is given; p_operator_id holds it now: a new grant, a greater
---            fence, an empty note. p_old_* tell from whom it was taken; they are empty when p_operator_id held it itself.
+-- Contract   Y TAKEN: an operator held it, by the grant p_expected_fence (NULL = any grant). Now p_operator_id holds it: a new
+--            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
+--            itself.
 --            N HELD: another grant than p_expected_fence holds it. N FREE: nobody holds it: get_appl_lock gets it.
---            TAKEN is an event, with the reason; p_operator_id is its actor.
+--            It is an event, TAKEN, with the reason and p_operator_id as its actor.
 -- In         p_department_id: NULL = empty. p_reason: may be empty only if the type's policy says so. p_ttl_seconds: NULL = that of the
 --            grant that ends; the policy's longest is the limit.
 -- Out        p_fence: 0 unless TAKEN. p_expires_ts: NULL when FREE.
@@ -5587,7 +5599,7 @@ CREATE PROCEDURE take_appl_lock(
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
-COMMENT 'Take a held object from whoever holds it, for a reason.'
+COMMENT 'Take a held object from its holder, for a reason.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -5612,7 +5624,7 @@ CREATE PROCEDURE take_appl_lock_row(
     IN p_expected_fence BIGINT,
     IN p_ttl_seconds BIGINT
 )
-COMMENT 'Take a held object from whoever holds it, for a reason; the answer is one row.'
+COMMENT 'Take a held object from its holder, for a reason; the answer is one row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -5645,9 +5657,9 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 -- +goose StatementBegin
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
--- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence, an empty note. N HELD: another than p_from
---            holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody holds it.
---            TRANSFERRED is an event, with who did it and why.
+-- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence, an empty note. N HELD: another
+--            operator holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody holds it.
+--            It is an event, TRANSFERRED, with its actor and reason.
 -- In         p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that ends; the policy's longest is the limit.
 --            p_actor_id: NULL = unknown, and empty in the event. p_reason: NULL = empty.
 -- Out        p_fence: 0 unless TRANSFERRED. p_expires_ts: NULL when FREE.
@@ -5782,15 +5794,15 @@ DROP PROCEDURE IF EXISTS transfer_appl_locks_core;
 -- Contract   A page is at most p_max_rows live locks of p_from whose key is greater than (p_after_type, p_after_id), with a row for
 --            each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
 --            TRANSFERRED: as transfer_appl_lock. BUSY: another transaction has locked the row. HELD, FREE: it has changed hands since the
---            page was read. These are left as they are. WOULD_TRANSFER: a dry run, which does nothing and does not tell what is busy.
+--            page was read. These are left as they are. WOULD_TRANSFER: a dry run, without changes and without BUSY.
 -- In         p_object_type: NULL = any. p_after_*: NULL = from the start. p_max_rows: 1..10000, NULL = 1000. The others as
 --            transfer_appl_lock.
 -- Out        fence: of the new grant, of the old one when BUSY or WOULD_TRANSFER, else 0. Ordered by key.
--- Raises     LK001 invalid argument. 1205, 1213, LK003 as transfer_appl_lock; then the page is undone, unless the caller has a
---            transaction, who is to roll it back.
+-- Raises     LK001 invalid argument. 1205, 1213, LK003 as transfer_appl_lock; then the page is undone, or the caller rolls back
+--            its own transaction.
 -- Locks      One row after the other in the order of the keys, to the end of the page or of the caller's transaction.
 -- Race-free  As appl_lock_move_page. Two at once: neither waits, and one finds the other's rows BUSY or HELD.
--- Differs    In a transaction at REPEATABLE READ the page is of its snapshot, which the call fixes if nothing has before.
+-- Differs    In a transaction at REPEATABLE READ the page shows its snapshot, which the call may fix.
 
 CREATE PROCEDURE transfer_appl_locks_core(
     IN p_from_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,

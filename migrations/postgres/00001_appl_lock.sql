@@ -1,6 +1,6 @@
--- Creates the tables: appl_lock, the locks; appl_lock_waiter, who waits for one; appl_lock_ask, who asks for one; appl_lock_viewer, who
--- looks at an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the greatest fence that
--- was purged.
+-- Creates the tables: appl_lock, the locks; appl_lock_waiter, its waiters; appl_lock_ask, the requests for it;
+-- appl_lock_viewer, viewers of an object; appl_lock_event, the history; appl_lock_policy, the policies of types; appl_lock_fence, the
+-- greatest fence that was purged.
 
 -- +goose Up
 -- +goose StatementBegin
@@ -21,7 +21,7 @@ $$;
 
 -- Fillfactor: a renewal or a release rewrites the row on its own page (a HOT update), because no
 -- indexed column changes and the page keeps room. No second index: it would end that. No CHECK constraints: the server
--- reads them anew for every statement, and five of them cost more than the update itself. The procedures check.
+-- reads them anew for every statement, which costs more than the update. The procedures check.
 CREATE TABLE appl_lock (
     object_type varchar(64) COLLATE "C" NOT NULL,
     object_id varchar(255) COLLATE "C" NOT NULL,
@@ -42,18 +42,18 @@ COMMENT ON TABLE appl_lock IS
     'One row for each object that is or was locked. The lock is live while released_ts is NULL and expires_ts lies in the future; else the object is free. Change it through the procedures only.';
 COMMENT ON COLUMN appl_lock.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
 COMMENT ON COLUMN appl_lock.object_id IS 'Which object of that kind.';
-COMMENT ON COLUMN appl_lock.operator_id IS 'Who holds the lock, or held it last: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock.operator_id IS 'The present or last holder: a person, a service or a process.';
 COMMENT ON COLUMN appl_lock.department_id IS 'The department of the operator; may be empty.';
 COMMENT ON COLUMN appl_lock.fence IS 'Fencing token of the grant: greater for every later grant of the same object.';
 COMMENT ON COLUMN appl_lock.acquired_ts IS 'Start of the grant.';
 COMMENT ON COLUMN appl_lock.lock_ts IS 'Last get, renewal or transfer. Each makes it greater, also when the clock was set back: it is the version of the row.';
-COMMENT ON COLUMN appl_lock.ttl_seconds IS 'The ttl that the last get, renewal or transfer asked for, cut to the longest of the policy.';
+COMMENT ON COLUMN appl_lock.ttl_seconds IS 'Seconds that the last get, renewal or transfer asked for, within the policy''s longest.';
 COMMENT ON COLUMN appl_lock.expires_ts IS 'When the lock ends by itself; a release leaves it as it is.';
-COMMENT ON COLUMN appl_lock.note IS 'What the holder has noted on this grant; may be empty.';
-COMMENT ON COLUMN appl_lock.history_fl IS 'Whether the history is told of each get, renewal, refusal and release, as the policy said at the last get.';
+COMMENT ON COLUMN appl_lock.note IS 'The holder''s note on this grant; may be empty.';
+COMMENT ON COLUMN appl_lock.history_fl IS 'True if the history also records each get, renewal, refusal and release; from the policy at the last get.';
 COMMENT ON COLUMN appl_lock.released_ts IS 'When the grant was released; NULL while it lasts, and when it ended by itself.';
 
--- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
+-- Fillfactor: keeping a row listed rewrites it on its own page (a HOT update), because no index has expires_ts.
 CREATE TABLE appl_lock_waiter (
     object_type varchar(64) COLLATE "C" NOT NULL,
     object_id varchar(255) COLLATE "C" NOT NULL,
@@ -75,18 +75,18 @@ CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
 CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id);
 
 COMMENT ON TABLE appl_lock_waiter IS
-    'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+    'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
 COMMENT ON COLUMN appl_lock_waiter.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
 COMMENT ON COLUMN appl_lock_waiter.object_id IS 'Which object of that kind.';
-COMMENT ON COLUMN appl_lock_waiter.operator_id IS 'Who waits for the lock: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock_waiter.operator_id IS 'The operator that waits: a person, a service or a process.';
 COMMENT ON COLUMN appl_lock_waiter.department_id IS 'The department of the operator; may be empty.';
-COMMENT ON COLUMN appl_lock_waiter.client_id IS 'The waiting program, by a name that it has made up for itself.';
+COMMENT ON COLUMN appl_lock_waiter.client_id IS 'The waiting program, under a name that no other program has.';
 COMMENT ON COLUMN appl_lock_waiter.since_ts IS 'Since when it waits.';
 COMMENT ON COLUMN appl_lock_waiter.until_ts IS 'When it gives up; NULL = never.';
-COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program goes on saying that it waits.';
-COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'Who held the object at the last announcement or poll; empty for nobody. A hint for the inbox, which verifies it.';
+COMMENT ON COLUMN appl_lock_waiter.expires_ts IS 'When the row is dead, unless the program keeps it listed.';
+COMMENT ON COLUMN appl_lock_waiter.holder_id IS 'The holder when the program last announced or polled; empty for nobody. The inbox verifies it.';
 
--- Fillfactor: what keeps a row alive rewrites it on its own page (a HOT update): expires_ts is in no index.
+-- Fillfactor: keeping a row listed rewrites it on its own page (a HOT update), because no index has expires_ts.
 CREATE TABLE appl_lock_ask (
     object_type varchar(64) COLLATE "C" NOT NULL,
     object_id varchar(255) COLLATE "C" NOT NULL,
@@ -111,25 +111,25 @@ CREATE INDEX appl_lock_ask_operator_ix ON appl_lock_ask (operator_id);
 CREATE INDEX appl_lock_ask_holder_ix ON appl_lock_ask (holder_id);
 
 COMMENT ON TABLE appl_lock_ask IS
-    'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+    'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
 COMMENT ON COLUMN appl_lock_ask.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
 COMMENT ON COLUMN appl_lock_ask.object_id IS 'Which object of that kind.';
-COMMENT ON COLUMN appl_lock_ask.operator_id IS 'Who asks for the lock.';
+COMMENT ON COLUMN appl_lock_ask.operator_id IS 'The operator that asks for the lock.';
 COMMENT ON COLUMN appl_lock_ask.department_id IS 'The department of the operator; may be empty.';
-COMMENT ON COLUMN appl_lock_ask.client_id IS 'The program that asks, by a name that it has made up for itself.';
-COMMENT ON COLUMN appl_lock_ask.message IS 'What the holder is to read; may be empty.';
+COMMENT ON COLUMN appl_lock_ask.client_id IS 'The program that asks, under a name that no other program has.';
+COMMENT ON COLUMN appl_lock_ask.message IS 'The message to the holder; may be empty.';
 COMMENT ON COLUMN appl_lock_ask.since_ts IS 'Since when it asks.';
 COMMENT ON COLUMN appl_lock_ask.until_ts IS 'When it gives up; NULL = never.';
-COMMENT ON COLUMN appl_lock_ask.expires_ts IS 'When the row is dead, unless the program goes on asking.';
-COMMENT ON COLUMN appl_lock_ask.holder_id IS 'Who held the object at the last call: the inbox of this one shows the request.';
-COMMENT ON COLUMN appl_lock_ask.fence IS 'The grant that was met at the last call.';
-COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the inbox of the holder first showed the request, where the policy of the type has a yield; NULL = not yet.';
-COMMENT ON COLUMN appl_lock_ask.answer IS 'What the holder answered, LATER or NO; empty for nothing.';
-COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'What the holder said to that; may be empty.';
+COMMENT ON COLUMN appl_lock_ask.expires_ts IS 'When the row is dead, unless the program keeps it listed.';
+COMMENT ON COLUMN appl_lock_ask.holder_id IS 'The holder at the last call, whose inbox shows the request.';
+COMMENT ON COLUMN appl_lock_ask.fence IS 'The holder''s grant at the last call.';
+COMMENT ON COLUMN appl_lock_ask.shown_ts IS 'When the holder''s inbox first showed the request, if the type''s policy has a yield; NULL = not yet.';
+COMMENT ON COLUMN appl_lock_ask.answer IS 'The holder''s answer, LATER or NO; empty for none.';
+COMMENT ON COLUMN appl_lock_ask.answer_reason IS 'The reason of that answer; may be empty.';
 COMMENT ON COLUMN appl_lock_ask.answered_ts IS 'When the holder answered; NULL = not yet.';
-COMMENT ON COLUMN appl_lock_ask.edited_ts IS 'When the holder last said, since the request was shown, that it edits the object; NULL = not since then.';
+COMMENT ON COLUMN appl_lock_ask.edited_ts IS 'When the holder last reported EDITING since the request was shown; NULL = not since then.';
 
--- Unlogged: presence is worth no write-ahead log. A crash empties the table, and a standby cannot read it.
+-- Unlogged: presence needs no write-ahead log. A crash empties the table, and a standby cannot read it.
 -- Fillfactor: a heartbeat rewrites its row on its own page (a HOT update): the primary key is the only index.
 CREATE UNLOGGED TABLE appl_lock_viewer (
     object_type varchar(64) COLLATE "C" NOT NULL,
@@ -149,19 +149,19 @@ CREATE UNLOGGED TABLE appl_lock_viewer (
 ) WITH (fillfactor = 70);
 
 COMMENT ON TABLE appl_lock_viewer IS
-    'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row is nobody. Change it through the procedures only.';
+    'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
 COMMENT ON COLUMN appl_lock_viewer.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
 COMMENT ON COLUMN appl_lock_viewer.object_id IS 'Which object of that kind.';
-COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'Who looks at the object: a person, a service or a process.';
+COMMENT ON COLUMN appl_lock_viewer.operator_id IS 'The operator that looks at the object: a person, a service or a process.';
 COMMENT ON COLUMN appl_lock_viewer.department_id IS 'The department of the operator; may be empty.';
-COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, by a name that it has made up for itself.';
-COMMENT ON COLUMN appl_lock_viewer.state IS 'What it does there: VIEWING, EDITING or IDLE.';
+COMMENT ON COLUMN appl_lock_viewer.client_id IS 'The browser tab or program, under a name that no other program has.';
+COMMENT ON COLUMN appl_lock_viewer.state IS 'The operator''s state: VIEWING, EDITING or IDLE.';
 COMMENT ON COLUMN appl_lock_viewer.since_ts IS 'Since when it looks.';
-COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last said so.';
-COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program goes on saying that it looks.';
+COMMENT ON COLUMN appl_lock_viewer.seen_ts IS 'When it last reported its state.';
+COMMENT ON COLUMN appl_lock_viewer.expires_ts IS 'When the row is dead, unless the program keeps it listed.';
 
--- No foreign key: an event outlives its object. An index for each way to look for events, in the order of event_id: an object's,
--- and what an operator did, lost and got.
+-- No foreign key: an event outlives its object. Each index ends in event_id, so that a search needs no sort: by object,
+-- by actor, by former holder and by new holder.
 CREATE TABLE appl_lock_event (
     event_id bigint GENERATED ALWAYS AS IDENTITY,
     event_ts timestamptz NOT NULL,
@@ -188,23 +188,23 @@ CREATE INDEX appl_lock_event_from_ix ON appl_lock_event (from_operator_id, event
 CREATE INDEX appl_lock_event_to_ix ON appl_lock_event (to_operator_id, event_id);
 
 COMMENT ON TABLE appl_lock_event IS
-    'One row for each event of the history: a lock changed hands without its holder, or somebody said why. Written by the procedures only, and never changed.';
+    'One row for each event of the history: a lock changed hands without its holder, or a caller gave a reason. Written by the procedures only, and never changed.';
 COMMENT ON COLUMN appl_lock_event.event_id IS 'Number of the event.';
 COMMENT ON COLUMN appl_lock_event.event_ts IS 'When it happened.';
 COMMENT ON COLUMN appl_lock_event.object_type IS 'Kind of object; empty for PURGED and HISTORY_PURGED.';
 COMMENT ON COLUMN appl_lock_event.object_id IS 'Which object of that kind; empty for PURGED, HISTORY_PURGED and POLICY.';
 COMMENT ON COLUMN appl_lock_event.event IS 'TRANSFERRED, TAKEN, GIVEN, YIELDED, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.';
-COMMENT ON COLUMN appl_lock_event.actor_id IS 'Who did it, as the call named it; empty when the call named nobody.';
+COMMENT ON COLUMN appl_lock_event.actor_id IS 'The actor, as the call named it; empty when it named nobody.';
 COMMENT ON COLUMN appl_lock_event.db_user IS 'The database user of the session.';
 COMMENT ON COLUMN appl_lock_event.program IS 'The application_name of the session.';
-COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'Who held the lock; empty if nobody.';
+COMMENT ON COLUMN appl_lock_event.from_operator_id IS 'The former holder; empty for nobody.';
 COMMENT ON COLUMN appl_lock_event.from_department_id IS 'The department of that operator; may be empty.';
-COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'Who has the lock now; empty if nobody.';
+COMMENT ON COLUMN appl_lock_event.to_operator_id IS 'The new holder; empty for nobody.';
 COMMENT ON COLUMN appl_lock_event.to_department_id IS 'The department of that operator; may be empty.';
 COMMENT ON COLUMN appl_lock_event.from_fence IS 'Fencing token of the grant before; 0 for none.';
 COMMENT ON COLUMN appl_lock_event.to_fence IS 'Fencing token of the grant now; 0 for none.';
-COMMENT ON COLUMN appl_lock_event.reason IS 'Why; for PURGED and HISTORY_PURGED the number of rows, for POLICY first what it says now.';
-COMMENT ON COLUMN appl_lock_event.next_xid IS 'No transaction that began to write before the event was numbered has this id or a greater one: inbox_appl_locks tells by it which events can still come.';
+COMMENT ON COLUMN appl_lock_event.reason IS 'Why, as the call said; for PURGED and HISTORY_PURGED the number of rows, for POLICY the new values, then the reason.';
+COMMENT ON COLUMN appl_lock_event.next_xid IS 'Each transaction that wrote before the event was numbered has a smaller id. So inbox_appl_locks knows which events can still come.';
 
 CREATE TABLE appl_lock_policy (
     object_type varchar(64) COLLATE "C" NOT NULL,
@@ -218,14 +218,14 @@ CREATE TABLE appl_lock_policy (
 );
 
 COMMENT ON TABLE appl_lock_policy IS
-    'One row for each type of objects for which something is laid down. Change it through the procedures only: they tell the history.';
+    'One row for each type of object that has a policy. Change it through the procedures only: they write the history.';
 COMMENT ON COLUMN appl_lock_policy.object_type IS 'Kind of object, such as customer. Trailing blanks are not stored.';
-COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant for which none is given; NULL = 7 days.';
-COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Greatest ttl, to which greater ones are cut; NULL = 10 years.';
-COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Whether who takes a lock away must say why, Y or N.';
-COMMENT ON COLUMN appl_lock_policy.history_level IS 'What the history is told: CHANGES, or ALL, each get, renewal, refusal and release, too.';
-COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Whether see_appl_lock records who looks at objects of the type, Y or N.';
-COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'How long a holder may leave a request without an answer before the lock goes to who asks; NULL = for ever.';
+COMMENT ON COLUMN appl_lock_policy.default_ttl_seconds IS 'Ttl of a new grant whose caller names none; NULL = 7 days.';
+COMMENT ON COLUMN appl_lock_policy.longest_ttl_seconds IS 'Limit of every ttl; NULL = 10 years.';
+COMMENT ON COLUMN appl_lock_policy.take_reason_fl IS 'Y or N: taking a lock from another operator needs a reason.';
+COMMENT ON COLUMN appl_lock_policy.history_level IS 'CHANGES, or ALL: the history also records each get, renewal, refusal and release.';
+COMMENT ON COLUMN appl_lock_policy.presence_fl IS 'Y or N: see_appl_lock records who looks at objects of the type.';
+COMMENT ON COLUMN appl_lock_policy.yield_after_seconds IS 'Seconds that a holder may leave a request unanswered before the asker gets the lock; NULL = for ever.';
 
 CREATE TABLE appl_lock_fence (
     id smallint NOT NULL,
@@ -252,7 +252,7 @@ CREATE TYPE get_appl_lock_answer AS (
     p_note text
 );
 
-COMMENT ON TYPE get_appl_lock_answer IS 'What get_appl_lock_row answers.';
+COMMENT ON TYPE get_appl_lock_answer IS 'The answer of get_appl_lock_row.';
 
 CREATE TYPE release_appl_lock_answer AS (
     p_ok_fl character(1),
@@ -261,7 +261,7 @@ CREATE TYPE release_appl_lock_answer AS (
     p_old_department_id text
 );
 
-COMMENT ON TYPE release_appl_lock_answer IS 'What release_appl_lock_row answers.';
+COMMENT ON TYPE release_appl_lock_answer IS 'The answer of release_appl_lock_row.';
 
 CREATE TYPE inquire_appl_lock_answer AS (
     p_ok_fl character(1),
@@ -275,9 +275,9 @@ CREATE TYPE inquire_appl_lock_answer AS (
     p_note text
 );
 
-COMMENT ON TYPE inquire_appl_lock_answer IS 'What inquire_appl_lock_row answers.';
+COMMENT ON TYPE inquire_appl_lock_answer IS 'The answer of inquire_appl_lock_row.';
 
--- An empty or small table that the server knows to be one is read as it is, which costs half of what its index does.
+-- Statistics tell the planner that the table is small: then it reads the table without its index, which is cheaper.
 ANALYZE appl_lock_policy, appl_lock_fence;
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);

@@ -17,9 +17,8 @@ $$;
 -- +goose StatementBegin
 -- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
 --
--- Contract   appl_lock_text returns the value without trailing blanks, and an empty string for a NULL that is allowed.
---            appl_lock_number returns the value, or p_default for NULL. appl_lock_yes returns whether the value is Y; N, NULL
---            and blanks are no.
+-- Contract   The first returns the value without trailing blanks, and an empty string where NULL is allowed. The second returns
+--            the value, or p_default for NULL. The third returns whether the value is Y; N, NULL and blanks are no.
 -- Raises     LK001; the message names routine and argument, the error's COLUMN field has the argument alone.
 -- Locks      Nothing.
 -- Differs    Nothing. They have no search_path of their own: the caller's is pinned.
@@ -121,13 +120,13 @@ REVOKE ALL ON FUNCTION appl_lock_yes(text, text, text) FROM PUBLIC;
 -- appl_lock_record: write an event of the history. Internal: the operations call it once they have changed the lock.
 --
 -- Contract   One row of appl_lock_event, with the user and the application_name of the session.
---            next_xid is greater than the id of each transaction that had one when the event was numbered. This transaction has
---            its id before its first number. So a transaction that is open at a reader, whose snapshot's xmin has reached
---            next_xid, got its id after that, and its numbers are greater: inbox_appl_locks rests on this.
+--            next_xid is greater than every transaction id that was assigned before the event got its number. Each transaction
+--            gets its id before its first number. So once a reader's xmin has reached next_xid, every transaction still open
+--            has greater numbers than this event: inbox_appl_locks relies on it.
 -- Raises     Nothing.
 -- Locks      Nothing but the new row. It is part of the caller's transaction, as the change of the lock is.
--- Race-free  S1 to S3 are in this order. A probe of an id that is not assigned yet raises; up to eight ids behind the first one
---            are probed one by one, later ones in greater steps: too great an id only makes the event count later.
+-- Race-free  S1 to S3 keep this order. A probe of an id that is not assigned yet raises. The first eight ids are probed one by
+--            one, later ones in growing steps. Too great an id does no harm: the event only counts as safe later.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION appl_lock_record(
@@ -215,18 +214,18 @@ REVOKE ALL ON FUNCTION appl_lock_record(text, text, text, text, text, text, bigi
 -- +goose StatementBegin
 -- appl_lock_move: begin a new grant in place of a live one, for transfer, take, answer and ask. Internal.
 --
--- Contract   Y and p_event: p_from_operator_id held it (NULL: whoever), by the grant p_expected_fence (NULL: whichever);
---            p_to_operator_id holds it now: a new grant, a greater fence, an empty note. That is an event, p_event.
---            p_old_* tell from whom it went. The longest ttl of the type's policy is that of the new grant, too. With
---            p_first_seconds its ttl is the policy's, and it ends after that many seconds at the latest, unless it is renewed.
+-- Contract   Y and p_event: p_from_operator_id (NULL = any operator) held it by the grant p_expected_fence (NULL = any grant).
+--            Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It is an event, p_event. The former
+--            holder is in p_old_*. The policy's longest ttl limits the new grant. With p_first_seconds the ttl is the policy's,
+--            but the grant ends after p_first_seconds unless it is renewed.
 --            N HELD: another operator or grant holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody.
--- In         p_routine, for messages; p_unchanged_ts, the lock_ts of a grant that is moved only while nobody has renewed it.
---            The others as in transfer_appl_lock and take_appl_lock, checked.
+-- In         p_routine, for messages; p_unchanged_ts, the lock_ts that the grant must still have: a renewal since then makes
+--            the answer HELD. The others as in transfer_appl_lock and take_appl_lock, checked.
 -- Out        As transfer_appl_lock, but for p_old_*.
 -- Raises     LK003 when the object changed thirty times during the call.
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's row, to the end of the caller's transaction.
--- Race-free  S2 matches only the version of the row that S1 has read; what has changed since is read again. Of two that name the
---            same operator or grant one wins, and the other answers HELD.
+-- Race-free  S2 matches only the version of the row that S1 has read; otherwise the call begins again. Of two calls that name
+--            the same operator or grant one wins, and the other answers HELD.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION appl_lock_move(
@@ -339,12 +338,12 @@ REVOKE ALL ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for everybody who reads.
+-- The views: locks, waiters, requests, viewers, events, policies and numbers, for SELECT.
 --
--- Contract   A row for each live lock, waiter, request and viewer, event, type with a policy, and type and department. A page is a WHERE on the key behind
---            the last row, ORDER BY and LIMIT. The columns are in the contract.
+-- Contract   A row for each live lock, waiter, request and viewer, event, type with a policy, and type and department. A page
+--            is a WHERE on the key behind the last row, ORDER BY and LIMIT. The columns are in internal/db/views.go.
 -- Rights     They read with their owner's rights; a reader needs SELECT on the view, and nothing on the tables.
--- Locks      Nothing; they never wait and never write.
+-- Locks      Nothing; they neither wait nor write.
 -- Race-free  One snapshot; now is the start of the reader's statement.
 -- Differs    The clock is statement_timestamp(): with a volatile one a join could not use the key. Whether a lock is live is one
 --            expression, for which the planner has no statistics that could be old. A standby has no
@@ -444,7 +443,7 @@ FROM appl_lock_viewer AS v
 WHERE v.expires_ts > statement_timestamp();
 
 COMMENT ON VIEW appl_lock_viewers IS
-    'A row for each operator that looks at an object, in each program, as see_appl_lock was told. On PostgreSQL the primary only has it.';
+    'A row for each operator that looks at an object, in each program, as see_appl_lock lists it. On PostgreSQL only the primary has it.';
 
 REVOKE ALL ON appl_lock_viewers FROM PUBLIC;
 -- +goose StatementEnd
@@ -552,21 +551,21 @@ REVOKE ALL ON appl_lock_stats FROM PUBLIC;
 --
 -- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than
 --            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
---            first call; once it is not listed any more, a call begins a new wait. It takes nothing and
---            promises nothing: others see who waits, and release_appl_lock notifies. The holder finds it in its inbox.
+--            first call; after the listing has ended, a call begins a new wait. The wait reserves nothing: others see it, the
+--            holder finds it in its inbox, and release_appl_lock notifies the program.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, by a name that no
---            other one has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
+--            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, under a name that no other program
+--            has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
 --            Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
 --            the engine has them.
 -- Locks      S1 inserts or changes the waiter's one row; held to the end of the caller's transaction. Only
 --            announce, retract and purge of this very waiter wait for it; poll passes over it.
--- Race-free  Two calls: the primary key lets one insert; the other waits, then ON CONFLICT locks that row,
---            and whether it is live is judged on it.
+-- Race-free  Two calls: the primary key lets one insert. The other waits, then ON CONFLICT locks that row and judges whether it
+--            is live.
 --            Against purge: one of them has the row; an announce that waited inserts a new one.
---            The holder that is stored may be another by then: inbox verifies it, and the next announce or poll refreshes it.
+--            The stored holder may be out of date: inbox verifies it, and the next announce or poll refreshes it.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -673,15 +672,15 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 -- +goose StatementBegin
 -- answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
 --
--- Contract   Y GIVEN, to GIVE: the asker holds the object now: a new grant, a greater fence, an empty note, the ttl of the type's
---            policy. It ends after 60 s, so that nobody who has gone locks it for long, unless the asker's get comes first, which
---            tells it its fence and renews for the ttl. That is an event, of which the former holder is told, whoever made the call:
---            a fence is in the view of all operators, so GIVE is as strong as a release is.
---            Y TOLD, to LATER and NO: the asker finds it in its inbox.
+-- Contract   Y GIVEN, after GIVE: the asker holds the object: a new grant, a greater fence, an empty note, the ttl of the
+--            type's policy. The grant ends after 60 s unless the asker calls get first, which returns the fence and renews for
+--            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
+--            holder's inbox: every operator can read the fence, so another may have made the call.
+--            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
 --            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64, the holder; p_fence 1 or greater,
---            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = whichever; p_answer GIVE, LATER or NO;
+--            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (of the lock as it is now;
 --            NULL when FREE or GONE), p_seconds_left (0 then).
@@ -689,10 +688,11 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 --            as the engine has them.
 -- Locks      S1 reads without a lock. S2 locks the asker's rows, S3 the object's row as appl_lock_move; to the end of the caller's
 --            transaction.
--- Race-free  An asker that takes its request back has its row before S2, which finds none, or after S3, when it holds the object.
---            Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds HELD.
---            An answer and an ask have the request's row first and the lock's row second; the asker's other requests that another
---            transaction has are passed over, and go with their next call.
+-- Race-free  An asker that withdraws its request locks its row before S2, which then finds none, or after S3, when it holds the
+--            object. Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds
+--            HELD.
+--            An answer and an ask lock the request's row first and the lock's row second. The asker's other requests are
+--            skipped where another transaction has locked them; their next call removes them.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -715,7 +715,7 @@ CREATE OR REPLACE FUNCTION answer_appl_lock_row(
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
--- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+-- Force the primary key, whatever the statistics say. For the same reason operator_id || '' matches no index.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
@@ -779,7 +779,7 @@ BEGIN
     END IF;
 
     IF v_answer = 'GIVE' THEN
-        -- S3: the grant goes to the asker, whose requests have come true.
+        -- S3: grant it to the asker, and remove the asker's requests.
         v_moved := appl_lock_move(
             'answer_appl_lock', 'GIVEN', v_object_type, v_object_id, v_operator_id, v_fence,
             v_asker_id, v_department_id, NULL, v_operator_id, v_reason, NULL, 60
@@ -805,7 +805,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- S4: the asker is told.
+    -- S4: store the answer for the asker.
     UPDATE appl_lock_ask AS a
     SET holder_id = v_operator_id,
         fence = v_fence,
@@ -868,16 +868,17 @@ REVOKE ALL ON PROCEDURE answer_appl_lock(text, text, text, bigint, text, text, t
 -- appl_lock_move_page: a page of what an operator holds, released or handed over, for release_appl_locks and transfer_appl_locks.
 -- Internal.
 --
--- Contract   A page is at most p_max_rows live locks of p_operator_id, of p_object_type if it is given, whose key is greater than
---            (p_after_type, p_after_id), with a row for each. p_to_operator_id NULL releases, else it gets them.
+-- Contract   A page is at most p_max_rows live locks of p_operator_id whose key is greater than (p_after_type, p_after_id), of
+--            p_object_type if that is given. The answer has a row for each. If p_to_operator_id is NULL, they are released;
+--            else that operator gets them.
 --            BUSY, HELD and FREE are left as they are. A dry run does nothing.
 -- In         As in release_appl_locks and transfer_appl_locks, checked.
 -- Out        As transfer_appl_locks.
--- Raises     What the operations on one object raise: the page is undone.
+-- Raises     As the operations on one object; then the page is undone.
 -- Locks      S1 nothing. S2 locks one row after the other in the order of the keys, and waits for none. All are held to the end of
 --            the caller's transaction.
--- Race-free  S3 decides, as it does alone, on a row that S2 has locked and nobody changes any more. A lock that was got after S1
---            is not in the page. Called again after a page: nothing is done twice, because the operator does not hold it any more.
+-- Race-free  S3 is the operation on one object, whose row S2 has locked. A lock that was got after S1 is not in the page.
+--            Calling again after a page repeats nothing: the operator does not hold those locks any more.
 -- Differs    Nothing: this is the reference. Each caller keeps the planner from reading the whole table.
 
 CREATE OR REPLACE FUNCTION appl_lock_move_page(
@@ -941,7 +942,7 @@ BEGIN
             CONTINUE;
         END IF;
 
-        -- S2: is the row at hand, and which grant does it have?
+        -- S2: can the row be locked at once, and which grant does it have?
         SELECT l.fence, l.expires_ts
         INTO v_row
         FROM appl_lock AS l
@@ -985,12 +986,12 @@ REVOKE ALL ON FUNCTION appl_lock_move_page(text, text, text, text, bigint, text,
 -- +goose StatementBegin
 -- appl_lock_seconds_left, appl_lock_next_fence: the end and the fence of a grant. Internal.
 --
--- Contract   appl_lock_seconds_left returns the whole seconds from now to p_expires_ts, rounded up and never less than 1: it is
---            for locks that were live a moment ago. appl_lock_next_fence returns the fence of a grant that begins at p_now after
---            one with the fence p_old.
+-- Contract   The first returns the whole seconds from now to p_expires_ts, rounded up, at least 1: it is for locks that were
+--            live a moment ago. The second returns the fence of a grant that begins at p_now after a grant with the fence
+--            p_old.
 -- Raises     Nothing.
 -- Locks      Nothing.
--- Differs    Nothing. One expression each, which the planner puts in place of the call.
+-- Differs    Nothing. Each is one expression, which the planner inlines.
 
 CREATE OR REPLACE FUNCTION appl_lock_seconds_left(p_expires_ts timestamptz) RETURNS bigint
 LANGUAGE sql VOLATILE
@@ -1042,27 +1043,27 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+-- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
--- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
---            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
---            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
+-- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
+--            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
---            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
+--            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_client_id 1..64, the asking program, by a name that no other one has; p_message 0..255, NULL = empty;
---            p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
+--            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
+--            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
 --            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
--- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S3, if
---            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
--- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
---            anew with each renewal: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
---            one gets it. An answer and an ask have the request's row first and the lock's row second; other
---            requests of the operator that another transaction has are passed over, and go with their next call.
+-- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. If the
+--            caller gets the object, S3 locks it as appl_lock_move. A request delays no waiting program.
+-- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. Each renewal restarts the
+--            holder's time to answer: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two
+--            askers one gets it. An answer and an ask lock the request's row first and the lock's row second. Other requests of
+--            the operator are skipped where another transaction has locked them; their next call removes them.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -1085,7 +1086,7 @@ CREATE OR REPLACE FUNCTION ask_appl_lock_row(
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
--- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+-- Force the primary key, whatever the statistics say. For the same reason operator_id || '' matches no index.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
@@ -1112,14 +1113,14 @@ BEGIN
     p_old_department_id := '';
     p_fence := 0;
     p_seconds_left := 0;
-    -- S1: who holds it, and how long may that one leave a request without an answer?
+    -- S1: who holds it, and how long may the holder leave a request unanswered?
     SELECT
         l.operator_id,
         l.department_id,
         l.fence,
         l.lock_ts,
         l.expires_ts,
-        -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+        -- A lock of less than an hour is a program's lease, with nobody there to answer.
         CASE WHEN l.ttl_seconds >= 3600 THEN make_interval(secs => p.yield_after_seconds) END AS patience
     INTO v_lock
     FROM appl_lock AS l
@@ -1192,7 +1193,7 @@ BEGIN
         IF v_asked.shown_ts IS NOT NULL
             AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_asked.edited_ts, v_lock.lock_ts) + v_lock.patience <= v_now
         THEN
-            -- S3: the holder has had its time.
+            -- S3: the holder's time to answer is over.
             v_moved := appl_lock_move(
                 'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
                 v_operator_id, v_department_id, NULL, v_operator_id,
@@ -1235,7 +1236,7 @@ END
 $$;
 
 COMMENT ON FUNCTION ask_appl_lock_row(text, text, text, text, text, text, bigint) IS
-    'Ask whoever holds an object for it, with a message, or go on asking; the answer is one row.';
+    'Ask an object''s holder for it, with a message, or keep the request listed; the answer is one row.';
 
 REVOKE ALL ON FUNCTION ask_appl_lock_row(text, text, text, text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -1272,7 +1273,7 @@ END
 $$;
 
 COMMENT ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
-    'Ask whoever holds an object for it, with a message, or go on asking.';
+    'Ask an object''s holder for it, with a message, or keep the request listed.';
 
 REVOKE ALL ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -1328,7 +1329,7 @@ BEGIN
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
-        -- Newest first, a line for each: what is cut off loses its end, by which a guard would find it.
+        -- Newest first, one line each. A line that is cut off loses its end, so no guard matches it.
         v_grant := E'\n' || p_fence || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
         v_asserted := coalesce(nullif(current_setting('applock.asserted', true), ''), E'\n');
         IF strpos(v_asserted, v_grant || E'\n') = 0 THEN
@@ -1337,7 +1338,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Arguments that name a grant are valid.
+    -- No grant matched, so the arguments may be invalid: a match would prove them valid.
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
@@ -1388,9 +1389,9 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- drop_appl_lock_policy: take back the policy of a type.
+-- drop_appl_lock_policy: remove the policy of a type.
 --
--- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
+-- Contract   Y DROPPED: the type has no policy any more. It is an event of the history: POLICY, with its actor and reason.
 --            N NONE: it had none; nothing changed.
 --            A grant keeps the end that it has until it is renewed or transferred.
 -- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..150, NULL = empty. Trailing
@@ -1418,7 +1419,7 @@ DECLARE
     v_actor_id text := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
     v_reason text := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 150, false);
 BEGIN
-    -- S1: there is none from now on.
+    -- S1: remove it.
     DELETE FROM appl_lock_policy AS p
     WHERE p.object_type = v_object_type;
     IF NOT FOUND THEN
@@ -1436,7 +1437,7 @@ END
 $$;
 
 COMMENT ON FUNCTION drop_appl_lock_policy_row(text, text, text) IS
-    'Take back the policy of a type; the answer is one row.';
+    'Remove the policy of a type; the answer is one row.';
 
 REVOKE ALL ON FUNCTION drop_appl_lock_policy_row(text, text, text) FROM PUBLIC;
 -- +goose StatementEnd
@@ -1464,7 +1465,7 @@ END
 $$;
 
 COMMENT ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text) IS
-    'Take back the policy of a type.';
+    'Remove the policy of a type.';
 
 REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text) FROM PUBLIC;
 -- +goose StatementEnd
@@ -1476,9 +1477,9 @@ REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text)
 --            Y RENEWED: this operator holds it; same grant, fence and note, and the ttl counts from now.
 --            N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*, p_expires_ts and p_note tell who, until
 --            when and why.
---            The type's policy has the ttl of a new grant for which none is given, and the longest ttl, to which others are cut.
---            Events: OVERTAKEN, when another operator's grant had expired and was not released. Where the policy says ALL, also
---            ACQUIRED, RENEWED and REFUSED; a refusal goes by the policy at the holder's last get.
+--            Without p_ttl_seconds a new grant gets the policy's default ttl. The policy's longest ttl limits every grant.
+--            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
+--            and REFUSED; for REFUSED the policy at the holder's last get counts.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else the policy's, else 604800; p_new_fl Y or N, NULL or empty = N. Trailing
@@ -1487,13 +1488,13 @@ REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text)
 --            p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (empty when ACQUIRED).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 and S2 read without a lock and answer HELD. S3 locks the object's row, to the end of the caller's transaction; so it
---            does where it had to wait and S1 then answers HELD.
--- Race-free  S3 matches only the version of the row that S1 has read, or inserts where there is none. What has changed since is
---            read again, so each answer is decided on the row as it was when S3 locked it.
+-- Locks      S1 and S2 read without a lock and answer HELD. S3 locks the object's row, to the end of the caller's transaction,
+--            also where it had to wait and S1 then answers HELD.
+-- Race-free  S3 matches only the version of the row that S1 has read, or inserts where there is none. Otherwise the call begins
+--            again. So each answer is decided on the row as it was when S3 locked it.
 --            The note in the answer is the row's at that moment.
 --            S3 may have waited for a transaction that was rolled back, or in a trigger: S5 counts from the end of the wait.
---            A purge may have removed a later grant before S3 inserted: S4 looks after that, and S5 puts the fence above it.
+--            A purge may have removed a later grant before S3 inserted: S4 checks for it, and S5 raises the fence above it.
 --            REPEATABLE READ and SERIALIZABLE: S3 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -1535,7 +1536,7 @@ DECLARE
 BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
-        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
+        -- While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
             l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
         INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
@@ -1546,8 +1547,8 @@ BEGIN
             AND l.object_id <= p_object_id
         ORDER BY l.object_id DESC
         LIMIT 1;
-        -- The row vouches for its own operator. What is in an expression costs even where it is not evaluated: rare arguments have one
-        -- of their own.
+        -- A row of this operator proves its name valid. Rare arguments have a branch of their own: even an unevaluated
+        -- expression costs time.
         IF p_department_id IS NOT NULL
             OR p_new_fl IS NOT NULL
             OR p_ttl_seconds NOT BETWEEN 1 AND 315360000
@@ -1622,7 +1623,7 @@ BEGIN
             RETURNING l.fence, l.expires_ts, l.note
             INTO v_fence, v_expires_ts, v_note;
         ELSE
-            -- Nobody has checked this type and id by storing them.
+            -- There is no row, so this type and id are unchecked.
             IF (
                 p_object_type !~ '[\x01-\x1f:\x7f-\u009f]|^$| $'
                 AND char_length(p_object_type) <= 64
@@ -1809,7 +1810,7 @@ CREATE OR REPLACE FUNCTION get_appl_lock_permit(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+-- Force an index, whatever the statistics say.
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
@@ -1829,8 +1830,7 @@ DECLARE
 BEGIN
     PERFORM appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     LOOP
-        -- S1: the slot that the operator has, or else the next one that is free. The limit, one row by the key, has each
-        -- slot looked up by itself.
+        -- S1: the operator's own slot, or else the next free one. The LIMIT forces a lookup by key for each slot.
         v_now := clock_timestamp();
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id
@@ -1897,39 +1897,40 @@ END
 $$;
 
 COMMENT ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigint) IS
-    'Take or renew one of the permits of an object, of which there are so many, for one operator until it expires.';
+    'Take or renew one of the N permits of an object for one operator until it expires.';
 
 REVOKE ALL ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own
--- requests were answered. It is for one call in each heartbeat.
+-- inbox_appl_locks: report what others did with an operator's locks, who waits or asks for them, and how its own requests were
+-- answered. Call it once in each heartbeat.
 --
--- Contract   At most p_max_rows rows. First the events after p_after_event_id in which somebody else is the actor, in their order:
---            TAKEN, another operator has taken it from this one, or has handed it on to a third; HANDED, it was transferred to
---            this one; RELEASED, this one's lock was ended. GIVEN and YIELDED, this one's lock went to who asked for it, are told
---            whoever the actor was. Then AWAITED, another operator waits or asks for what this one holds, and LATER and DECLINED,
---            this one's own request was answered; oldest first. A request that was answered NO is not shown again.
---            A lock that had expired when another operator got it was lost, and not taken.
---            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed; one
---            above it comes again. When the page is full of events, it is at most the last one of them.
+-- Contract   At most p_max_rows rows. First the events after p_after_event_id, in their order. TAKEN: another operator has
+--            taken this one's lock or handed it on to a third. HANDED: another operator has transferred a lock to this one.
+--            RELEASED: another operator has ended its lock. GIVEN and YIELDED: its lock went to an asker; they appear even if
+--            this operator was the actor. Then, oldest first, AWAITED: another operator waits or asks for a lock of this one.
+--            LATER and DECLINED: a holder has answered this one's request. A request that was answered NO leaves the holder's
+--            inbox.
+--            A lock that had expired before another operator got it is no TAKEN.
+--            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed,
+--            but an event above it comes again. When events fill the page, it is at most the last one of them.
 -- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
--- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, and who answered, LATER and DECLINED, all
---            three without department; who waits, AWAITED); event_ts (of the event; since when that one waits); seconds_left (to
---            the end of this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this
---            one is to answer message, client_id and the fence of the grant that it is about, else empty and 0.
+-- Out        kind; event_id, 0 unless an event; object_type; object_id; other_operator_id and other_department_id, the new
+--            holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter (AWAITED) or, without department, the actor
+--            (RELEASED, LATER, DECLINED); event_ts, of the event or of the wait's begin; seconds_left of this operator's lock,
+--            0 unless AWAITED; reason; safe_event_id, the same in each row; message, client_id and fence of a request to
+--            answer, else empty and 0.
 -- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
 -- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
---            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
---            S3 writes only where a type has a yield, once for each request that the page shows, and not in a transaction that
---            only reads.
+--            what it holds, its own requests, and the locks by key. S1 goes back in doubling steps, with one event each.
+--            S3 writes once for each request shown, only where a type's policy has a yield, and only in a transaction that may
+--            write.
 -- Race-free  The page is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
 --            next_xid of an event is not above xmin, such a transaction got its id, and so its numbers, after that event
---            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's: its
---            events were numbered before all that come now, so each that counts is safe.
+--            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's.
+--            Restored events have smaller numbers than all later ones, so each of them is safe.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
 CREATE OR REPLACE FUNCTION inbox_appl_locks(
@@ -1952,10 +1953,10 @@ CREATE OR REPLACE FUNCTION inbox_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- By an index, in its order, whatever the statistics say and whenever the plans were made.
+-- Force an index, in its order, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
--- What costs much on paper would be compiled, for half a second of each call.
+-- The plan's estimate is high, so JIT would compile it in each call, which takes longer than the query.
 SET jit = 'off'
 AS $$
 DECLARE
@@ -1974,7 +1975,7 @@ DECLARE
     v_unshown tid;
     v_shown tid[] := '{}';
 BEGIN
-    -- S1: a late event that no open transaction can come before.
+    -- S1: the latest event with no open transaction before it.
     LOOP
         SELECT e.event_id, e.next_xid
         INTO v_event_id, v_next_xid
@@ -2015,7 +2016,7 @@ BEGIN
     FROM (
         SELECT p.*
         FROM (
-            -- The order of the two columns of the index, and no = for the first of them: the primary key has no such order.
+            -- Ordering by both columns of the index, without = for the first, keeps the planner from the primary key.
             (
                 SELECT
                     1 AS part,
@@ -2155,7 +2156,8 @@ BEGIN
         END IF;
     END LOOP;
 
-    -- S3: the page has shown them, so the time of their answers begins. By their places: one that has moved waits for the next page.
+    -- S3: the page has shown these requests, so the time to answer them begins. By ctid: a row that has moved waits for the
+    -- next page.
     IF v_shown <> '{}' AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()
@@ -2170,13 +2172,13 @@ END
 $$;
 
 COMMENT ON FUNCTION inbox_appl_locks(text, bigint, bigint) IS
-    'What concerns an operator: what others did with its locks, who waits or asks for them, and how its requests were answered.';
+    'Report what others did with an operator''s locks, who waits or asks for them, and how its requests were answered.';
 
 REVOKE ALL ON FUNCTION inbox_appl_locks(text, bigint, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- inquire_appl_lock: who holds an object, since when and until when.
+-- inquire_appl_lock: show who holds an object, since when and until when.
 --
 -- Contract   Y and the lock, when somebody holds the object. N and blanks (empty strings, fence 0, NULL timestamps), when it is
 --            free or expired.
@@ -2184,7 +2186,7 @@ REVOKE ALL ON FUNCTION inbox_appl_locks(text, bigint, bigint) FROM PUBLIC;
 -- Out        p_ok_fl, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
 --            p_seconds_left (from now to p_expires_ts, 0 when N), p_note (empty when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
--- Locks      Nothing; never waits and never writes.
+-- Locks      Nothing; it neither waits nor writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
 --            REPEATABLE READ and SERIALIZABLE: that moment is the transaction's snapshot.
 -- Differs    Nothing: this is the reference.
@@ -2221,7 +2223,7 @@ BEGIN
         IF FOUND THEN
             RETURN v_answer;
         END IF;
-        -- Arguments that name a row are valid. Trailing blanks name none.
+        -- No row matched: the arguments may have trailing blanks, or be invalid.
         IF (
             p_object_type NOT LIKE '% '
             AND p_object_id NOT LIKE '% '
@@ -2239,7 +2241,7 @@ END
 $$;
 
 COMMENT ON FUNCTION inquire_appl_lock_row(text, text) IS
-    'Who holds an object, since when and until when; the answer is one row.';
+    'Show who holds an object, since when and until when; the answer is one row.';
 
 REVOKE ALL ON FUNCTION inquire_appl_lock_row(text, text) FROM PUBLIC;
 -- +goose StatementEnd
@@ -2274,28 +2276,28 @@ END
 $$;
 
 COMMENT ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint, text) IS
-    'Who holds an object, since when and until when.';
+    'Show who holds an object, since when and until when.';
 
 REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, bigint, timestamptz, timestamptz, timestamptz, bigint, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- note_appl_lock: say why an operator holds an object, for everybody to read.
+-- note_appl_lock: leave a note on why an operator holds an object, for everybody to read.
 --
 -- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
 --            as long as the grant, through renewals; the next grant begins without one.
 --            N FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = any grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. Another's row it neither
---            locks nor waits for. S2 reads without a lock and answers HELD and FREE.
--- Race-free  Its caller names the grant, so S1 is read, decision, and compare and set in one: a note never lands on another grant.
---            Note against renewal: the later one changes the row that the other has left; neither is lost.
---            A grant of this operator that S1 could not see and S2 does begins again.
+-- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. It neither locks nor waits
+--            for another operator's row. S2 reads without a lock and answers HELD and FREE.
+-- Race-free  S1 reads, decides and writes in one statement that names the grant: a note never lands on another grant. Note
+--            against renewal: the later one changes the row that the other has left, so both count.
+--            If S2 sees a grant of this operator that S1 could not see, the call begins again.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -2370,7 +2372,7 @@ END
 $$;
 
 COMMENT ON FUNCTION note_appl_lock_row(text, text, text, bigint, text) IS
-    'Say why an operator holds an object, for whoever asks; the answer is one row.';
+    'Leave a note on why an operator holds an object, for everybody to read; the answer is one row.';
 
 REVOKE ALL ON FUNCTION note_appl_lock_row(text, text, text, bigint, text) FROM PUBLIC;
 -- +goose StatementEnd
@@ -2402,28 +2404,26 @@ END
 $$;
 
 COMMENT ON PROCEDURE note_appl_lock(text, text, text, bigint, text, character, text, text, text) IS
-    'Say why an operator holds an object, for whoever asks.';
+    'Leave a note on why an operator holds an object, for everybody to read.';
 
 REVOKE ALL ON PROCEDURE note_appl_lock(text, text, text, bigint, text, character, text, text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
--- listed.
+-- poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 --
--- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
---            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
---            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
---            30 s or more.
+-- Contract   One row for each object that a waiter of the program still waits for: free objects first, then by the end of their
+--            locks, at most p_max_rows. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s
+--            or more.
 -- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
 --            trimmed first.
 -- Out        object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the object is free),
 --            ordered by free_in_us, object_type, object_id.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      Normally nothing. Once in 30 s S1, and S3 after a change of holders, lock rows of the program in appl_lock_waiter,
---            to the end of the caller's transaction; rows that another transaction is changing are passed over.
+--            to the end of the caller's transaction; they skip rows that another transaction is changing.
 -- Race-free  Against announce and retract of a row: they keep it listed or end it themselves; poll passes over it.
---            What S2 says was true at one moment; a get finds out what has become of it.
+--            S2 was true at one moment: only a get decides.
 --            REPEATABLE READ and SERIALIZABLE: S1 or S3 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
@@ -2436,7 +2436,7 @@ CREATE OR REPLACE FUNCTION poll_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+-- Force an index, whatever the statistics say.
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
@@ -2453,7 +2453,7 @@ BEGIN
             AND w.expires_ts < v_now + interval '30 seconds'
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     ) THEN
-        -- By their places: a row that has just moved is being kept, or ended, by another call.
+        -- By ctid: a row that has just moved is being kept or ended by another call.
         UPDATE appl_lock_waiter AS w
         SET expires_ts = least(v_now + interval '60 seconds', w.until_ts)
         WHERE w.ctid = ANY (ARRAY(
@@ -2465,8 +2465,8 @@ BEGIN
             ));
     END IF;
 
-    -- S2: when will each be free? The limit, one row by the key, has each object looked up by itself: a join would begin
-    -- with whichever table the statistics call small.
+    -- S2: when will each be free? The LIMIT forces a lookup by key for each object: a join would begin with the table that the
+    -- statistics call small.
     FOR object_type, object_id, free_in_us, v_holders_changed IN
         SELECT
             w.object_type,
@@ -2495,7 +2495,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
 
-    -- S3: tell the inboxes of the new holders.
+    -- S3: store the new holders, for their inboxes.
     IF v_holders_changed THEN
         UPDATE appl_lock_waiter AS w
         SET holder_id = k.now_id
@@ -2521,7 +2521,7 @@ END
 $$;
 
 COMMENT ON FUNCTION poll_appl_locks(text, bigint) IS
-    'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.';
+    'Show which objects that a program waits for are free or will be next, and keep its waiters listed.';
 
 REVOKE ALL ON FUNCTION poll_appl_locks(text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -2529,13 +2529,13 @@ REVOKE ALL ON FUNCTION poll_appl_locks(text, bigint) FROM PUBLIC;
 -- +goose StatementBegin
 -- purge_appl_lock_history: remove old events from the history.
 --
--- Contract   Deletes at most p_max_rows events that happened more than p_older_than_seconds ago, the oldest first. A number below
---            p_max_rows means that none is left. Events that tell of a purge, PURGED and HISTORY_PURGED, stay for 400 days.
---            The number, if it is not 0, is an event, HISTORY_PURGED: its reason.
+-- Contract   Deletes at most p_max_rows events that happened more than p_older_than_seconds ago, the oldest first. An answer
+--            below p_max_rows means that none is left. PURGED and HISTORY_PURGED, the records of purges, stay for 400 days at
+--            least. If any went, the event HISTORY_PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 34560000 (400 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of events removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
--- Locks      The events it removes, to the end of the caller's transaction. Those that another purge removes are passed over.
+-- Locks      The events it removes, to the end of the caller's transaction. It skips events that another purge removes.
 -- Race-free  An event never changes. Two at once remove different ones.
 -- Differs    Nothing: this is the reference.
 
@@ -2608,17 +2608,17 @@ REVOKE ALL ON PROCEDURE purge_appl_lock_history(bigint, bigint, bigint) FROM PUB
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. A number below
---            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and viewers that
---            have been dead for as long go as well, at most p_max_rows of each, and are not counted.
---            The number, if it is not 0, is an event, PURGED: its reason.
+-- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. An answer below
+--            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and
+--            viewers that have been dead for as long go as well, at most p_max_rows of each, and are not counted.
+--            If any went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
--- Locks      The rows it removes, to the end of the caller's transaction. Rows that another transaction is changing are passed
---            over, never waited for. S5 waits for another purge.
--- Race-free  Get of a row being purged: FOR UPDATE decides which of them has the row; purge judges the
---            row again once it is locked, and a get that waited inserts a new row.
+-- Locks      The rows it removes, to the end of the caller's transaction. It skips rows that another transaction is changing.
+--            S5 waits for another purge.
+-- Race-free  Get of a row being purged: FOR UPDATE gives the row to one of them. Purge judges the row again once it is locked,
+--            and a get that waited inserts a new row.
 --            Fences never fall: S5 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
 --            it. A row whose fence lies in the future, because the clock was set back, stays.
 -- Differs    Nothing: this is the reference.
@@ -2729,27 +2729,27 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 -- release_appl_lock: end the grant that an operator holds on an object.
 --
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
---            Y FREE: nobody holds it. A grant of the operator's that has expired counts as released from now on.
+--            Y FREE: nobody holds it. If the operator's own grant had expired, it is marked as released.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
---            When somebody waits, two notifications on the channel SCHEMA_appl_lock go out once the release is committed: the
---            first names, behind a colon, the client that has waited longest and is to ask first, the second names the object
---            as type:id. They are hints, which may come late, needlessly or not at all.
---            A release by another actor, or with a reason, is an event, RELEASED. So is any where the policy said ALL at the
+--            If somebody waits, the commit sends two notifications on the channel SCHEMA_appl_lock. The first is a colon and
+--            the client that has waited longest, which is to try first. The second is the object as type:id. They are hints,
+--            which may come late, needlessly or not at all.
+--            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
 --            operator's last get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
---            empty. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = any grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL = empty.
+--            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
 --            transaction that has notified cannot be prepared for a two-phase commit (0A000).
--- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. Another's row it neither
---            locks nor waits for. S2 reads without a lock and answers HELD and FREE; S3 passes over
---            a row that is locked. Notifications take their turn at commit.
--- Race-free  Its caller names the grant, so S1 is read, decision, and compare and set in one: a later grant never matches.
+-- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. It neither locks nor waits
+--            for another operator's row. S2 reads without a lock and answers HELD and FREE; S3 skips a locked row.
+--            Notifications take their turn at commit.
+-- Race-free  S1 reads, decides and writes in one statement that names the grant: a later grant never matches.
 --            Two releases: the second finds the row released and answers FREE.
---            A grant of this operator that S1 could not see, or that was changed while S1 waited, and S2 does see begins again.
---            A get that has not committed yet is not there yet: FREE, as for every reader.
+--            If S2 sees a grant of this operator that S1 missed, or that changed while S1 waited, the call begins again. An
+--            uncommitted get is invisible: FREE, as for every reader.
 --            A waiter that S1 cannot see yet is not notified: it must look again after it is listed.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -2782,8 +2782,8 @@ DECLARE
     v_history_fl boolean;
 BEGIN
     LOOP
-        -- S1: end this grant. Arguments that name one are valid. Does anybody wait?
-        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
+        -- S1: end this grant. A match proves the arguments valid. Does anybody wait? While another session holds an old
+        -- snapshot, all versions of a row stay: the newest is last in the index.
         UPDATE appl_lock AS l
         SET released_ts = clock_timestamp()
         WHERE l.ctid = (
@@ -2842,7 +2842,7 @@ BEGIN
             RETURN ROW('Y', 'RELEASED', '', '')::release_appl_lock_answer;
         END IF;
 
-        -- Trailing blanks name no grant.
+        -- Arguments with trailing blanks match no grant.
         IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
             p_object_type := appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             p_object_id := appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
@@ -2876,7 +2876,7 @@ BEGIN
             AND l.object_id = p_object_id;
         IF v_live IS NOT TRUE THEN
             IF v_holds AND NOT v_released THEN
-                -- S3: this grant has expired, and counts as released. A transaction that has locked the row takes it over.
+                -- S3: mark the expired grant as released, unless another transaction has locked the row to take it over.
                 UPDATE appl_lock AS l
                 SET released_ts = clock_timestamp()
                 WHERE l.object_type = p_object_type
@@ -2954,7 +2954,7 @@ REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, text, text, 
 --            RELEASED: it is free now, with an event and a notification, as release_appl_lock has them.
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
---            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
+--            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
 -- In         p_operator_id 1..64; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..64, NULL = p_operator_id;
 --            p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255, NULL = from the start; p_max_rows
 --            1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks are trimmed first.
@@ -2987,7 +2987,7 @@ CREATE OR REPLACE FUNCTION release_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- By the key, in its order, whatever the statistics say and whenever the plans were made.
+-- Force the key, in its order, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
@@ -3019,25 +3019,24 @@ REVOKE ALL ON FUNCTION release_appl_locks(text, text, text, text, text, text, bi
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; it lasts for its ttl from now, or as long as it did, if that is longer. So a
---            renewal that arrives late undoes nothing. A ttl beyond the longest one of its type's policy is cut to that.
+--            late renewal shortens nothing. The policy's longest ttl is the limit.
 --            HELD: another operator or another grant holds the object; old_* and expires_ts tell who and until when.
 --            FREE: nobody holds it: the grant has ended, and is not revived.
 --            No row: another transaction is changing or asserting this lock. It is neither renewed nor lost; call again. So a
---            lock that is busy delays none of the others.
---            Where the policy said ALL at the operator's last get, a renewal is an event, RENEWED.
+--            busy lock delays none of the others.
+--            A renewal is an event, RENEWED, if history was ALL at the operator's last get.
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
---            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
---            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
---            blanks are trimmed first.
+--            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits of get_appl_lock and assert_appl_lock; all
+--            five are required; each object at most once. Trailing blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
 --            (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by object_type, object_id
 --            as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
 -- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
---            transaction. A row that another transaction has locked is passed over, never waited for.
+--            transaction. It skips a row that another transaction has locked.
 -- Race-free  Against take-over, release or transfer: S1 locks the row, judges it as it is then, and changes it, in one statement.
---            What is not renewed S2 tells, later: a grant that is live there has no row. So it is with a row that was changed after S1
---            began and before it was locked.
+--            S2 reports the other grants, later. A grant that is still live then has no row: another transaction had locked it,
+--            or changed it after S1 began.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001; HELD and FREE are as
 --            the transaction sees them, as in inquire_appl_lock.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
@@ -3054,7 +3053,7 @@ CREATE OR REPLACE FUNCTION renew_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- The key is the only way to a row, whatever the statistics say and whenever the plans were made.
+-- Force the key, whatever the statistics say.
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
@@ -3136,8 +3135,8 @@ BEGIN
             ON p.object_type = g.object_type
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
-        -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.
-        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
+        -- S1: renew live grants that can be locked at once. The inner SELECT comes first, locks, and judges the row once it is
+        -- locked. While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
         v_now := clock_timestamp();
         v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
@@ -3178,7 +3177,7 @@ BEGIN
             CONTINUE;
         END IF;
 
-        -- S2: who has it? A grant that is live after all was passed over.
+        -- S2: who has it? A grant that is still live was skipped, and gets no row.
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
         INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
         FROM appl_lock AS l
@@ -3216,9 +3215,9 @@ REVOKE ALL ON FUNCTION renew_appl_locks(text) FROM PUBLIC;
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
 --            the engine has them.
 -- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. It locks nothing
---            else, and poll and purge pass over locked rows: no circle of waiting calls can come about.
--- Race-free  Against announce, poll or purge of the same row: whoever locks it first goes first. An announce that
---            waited inserts a new row.
+--            else, and poll and purge pass over locked rows: so it cannot deadlock.
+-- Race-free  Against announce, poll or purge of the same row: the call that locks it first goes first. An announce that waited
+--            inserts a new row.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -3239,7 +3238,7 @@ DECLARE
     v_operator_id text := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
     v_client_id text := appl_lock_text('retract_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
 BEGIN
-    -- S1: nobody waits.
+    -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter AS w
     WHERE w.object_type = v_object_type
         AND w.object_id = v_object_id
@@ -3279,29 +3278,30 @@ REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PU
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
--- it. It is for one call in each heartbeat.
+-- see_appl_lock: list an operator as a viewer of an object, and show its holder, askers and other viewers. Call it once in each
+-- heartbeat.
 --
--- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds: called again
---            it stays listed, since its first call; once it is not listed any more, a call begins anew. Without a state the
---            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself; ASKER,
---            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. No
---            row: the object is free, and nobody else is there. It locks and promises nothing, and nothing of it is in the
---            history. EDITING by the holder begins its time to answer anew (ask_appl_lock). Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- Contract   Lists the operator as a viewer for p_ttl_seconds, with its state, for the program p_client_id. Each further call
+--            keeps it listed, since the first one; after the listing has ended, a call begins anew. Without a state the
+--            program's row goes. Then at most 200 rows. HOLDER: the object's holder, even if it is the operator itself. ASKER:
+--            each request of another operator. VIEWER: each program of another operator that is listed. Askers and viewers come
+--            oldest first. No row: the object is free, and nobody else is there. The call is no lock, and the history does not
+--            record it. EDITING by the holder restarts its time to answer (ask_appl_lock). Where the type's policy has presence
+--            N, the call records nothing and shows only holder and askers.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
---            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
--- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (of a VIEWER; else empty); since_ts (start of the grant,
---            HOLDER; since when it asks or looks); seconds_left (until the lock ends, until that one is not listed any more); message
---            (of an ASKER; else empty).
+--            empty; p_client_id 1..64, the browser tab or program, under a name that no other program has; p_state VIEWING,
+--            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+-- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (empty unless VIEWER); since_ts (start of
+--            the grant, the request or the listing); seconds_left (until the lock or the listing ends); message (empty unless
+--            ASKER).
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another call for the same row, 40001 and 40P01 as the engine has
 --            them. 0A000 on a standby: its table is unlogged.
--- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the requests that ask
---            the operator for the object, S4 dead rows of the object, at most 200: those that no other transaction is changing. To
---            the end of the caller's transaction. It reads the rows of this object only.
--- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row, and whether
---            it is live is judged on it. S4 judges a row again once it is locked: a viewer that has come back stays.
---            An ask that is under way is not waited for: the next heartbeat begins its time anew.
+-- Locks      S2 locks the operator's own row, for which only another call for it and a purge of it wait. S3 locks the requests
+--            that ask the operator for the object, and S4 at most 200 dead rows of the object. Both skip rows that another
+--            transaction is changing. All to the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row and
+--            judges whether it is live. S4 judges a row again once it is locked: a viewer that has come back stays.
+--            S3 does not wait for an ask that is under way: the next heartbeat restarts its time.
 --            REPEATABLE READ and SERIALIZABLE: S2, S3 or S4 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
@@ -3325,7 +3325,7 @@ CREATE OR REPLACE FUNCTION see_appl_lock(
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
--- By the primary key, whatever the statistics say and whenever the plans were made.
+-- Force the primary key, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
@@ -3377,7 +3377,7 @@ BEGIN
             expires_ts = excluded.expires_ts;
     END IF;
 
-    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    -- S3: an operator that edits is present: restart its time to answer the requests for its lock.
     IF v_state = 'EDITING' AND v_presence THEN
         UPDATE appl_lock_ask AS a
         SET edited_ts = v_now
@@ -3386,14 +3386,14 @@ BEGIN
                 FROM appl_lock_ask AS s
                 WHERE s.object_type = v_object_type
                     AND s.object_id = v_object_id
-                    -- Without the index of the holders.
+                    -- The || keeps the planner from the index of the holders.
                     AND s.holder_id || '' = v_operator_id
                     AND s.shown_ts IS NOT NULL
                 FOR NO KEY UPDATE SKIP LOCKED
             ));
     END IF;
 
-    -- S4: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
+    -- S4: remove the dead rows of this object, by ctid: a row that has just moved is alive again, or gone.
     DELETE FROM appl_lock_viewer AS v
     WHERE v.ctid = ANY (ARRAY(
             SELECT d.ctid
@@ -3472,7 +3472,7 @@ END
 $$;
 
 COMMENT ON FUNCTION see_appl_lock(text, text, text, text, text, text, bigint) IS
-    'Say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.';
+    'List an operator as a viewer of an object, and show its holder, askers and other viewers.';
 
 REVOKE ALL ON FUNCTION see_appl_lock(text, text, text, text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -3490,8 +3490,8 @@ REVOKE ALL ON FUNCTION see_appl_lock(text, text, text, text, text, text, bigint)
 --            be older than what the former transaction committed: roll back and begin again, with this
 --            call first. 40P01 deadlock. The caller's own lock_timeout and statement_timeout bound the
 --            wait; there is no other bound.
--- Locks      One transaction-level advisory lock, whose 64-bit key is a hash of schema and object. No row:
---            an inserted and deleted row would leave a dead entry per call under one key.
+-- Locks      One transaction-level advisory lock, whose 64-bit key is a hash of schema and object. It uses no row: inserting
+--            and deleting one would leave a dead entry per call.
 -- Race-free  Two callers: the engine grants the lock to one, and to the next when the first has ended.
 --            READ COMMITTED: the caller's next statement sees all that the former one committed.
 --            REPEATABLE READ, SERIALIZABLE: the snapshot is as old as the call, or older. After a wait it
@@ -3577,19 +3577,19 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
--- is told, and who sees whom.
+-- set_appl_lock_policy: set a type's policy: how long its locks last, whether a take needs a reason, what the history records,
+-- and who sees whom.
 --
--- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
---            of the history: POLICY, with what it says now, who did it and why.
---            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
---            With ALL the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the
---            holder's next get on.
+-- Contract   Y SET: this replaces the policy of the type. A NULL argument gets its default, not its former value. It is an
+--            event of the history: POLICY, with the new values, its actor and reason.
+--            Every later get, renewal and transfer follows it. A grant keeps its end until then. With ALL the history also
+--            records each get, renewal, refusal and release; for a lock that is held already, from the holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..150, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
---            NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever. Trailing blanks are trimmed first.
+--            p_reason 0..150, NULL = empty, because the event's 255 characters also hold the policy; p_history_level ALL or
+--            CHANGES, NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever.
+--            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
 --            them.
@@ -3597,7 +3597,7 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 --            committed.
 -- Race-free  Two at once: the primary key lets one insert, the other waits and changes the row. The event of each is in
 --            its transaction, and they are in the order of the changes.
---            A get that has begun before the policy is committed may still go by the former one.
+--            A get that has begun before the policy is committed may still follow the former one.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION set_appl_lock_policy_row(
@@ -3658,7 +3658,7 @@ BEGIN
             COLUMN = 'p_yield_after_seconds';
     END IF;
 
-    -- S1: this is the policy from now on.
+    -- S1: the new policy.
     INSERT INTO appl_lock_policy (
         object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
     )
@@ -3687,7 +3687,7 @@ END
 $$;
 
 COMMENT ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text, text, bigint) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom; the answer is one row.';
+    'Set a type''s policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom; the answer is one row.';
 
 REVOKE ALL ON FUNCTION set_appl_lock_policy_row(text, bigint, bigint, text, text, text, text, text, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -3722,24 +3722,24 @@ END
 $$;
 
 COMMENT ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, text, bigint, character, text) IS
-    'Lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who sees whom.';
+    'Set a type''s policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom.';
 
 REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, text, text, text, bigint, character, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- take_appl_lock: take a held object from whoever holds it, for a reason.
+-- take_appl_lock: take a held object from its holder, for a reason.
 --
--- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence or, if that is NULL, by whichever; p_operator_id
---            holds it now: a new grant, a greater fence, an empty note. p_old_* tell from whom it was taken; they are empty when
---            p_operator_id held it itself. That is an event, TAKEN, with the reason: p_operator_id is the actor.
---            The longest ttl of the type's policy is that of the new grant, too.
+-- Contract   Y TAKEN: an operator held it, by the grant p_expected_fence (NULL = any grant). Now p_operator_id holds it: a new
+--            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
+--            itself. It is an event, TAKEN, with the reason and p_operator_id as its actor. The policy's longest ttl limits the
+--            new grant.
 --            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
 --            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
---            p_expected_fence 1 or greater, NULL = whichever;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends. Trailing blanks are trimmed first.
+--            p_expected_fence 1 or greater, NULL = any grant; p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
+--            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence (0 unless TAKEN), p_expires_ts (NULL when
 --            FREE), p_seconds_left (from now to p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
@@ -3806,7 +3806,7 @@ END
 $$;
 
 COMMENT ON FUNCTION take_appl_lock_row(text, text, text, text, text, bigint, bigint) IS
-    'Take a held object from whoever holds it, for a reason; the answer is one row.';
+    'Take a held object from its holder, for a reason; the answer is one row.';
 
 REVOKE ALL ON FUNCTION take_appl_lock_row(text, text, text, text, text, bigint, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -3843,7 +3843,7 @@ END
 $$;
 
 COMMENT ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
-    'Take a held object from whoever holds it, for a reason.';
+    'Take a held object from its holder, for a reason.';
 
 REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -3852,7 +3852,7 @@ REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, big
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from_operator_id held it; p_to_operator_id holds it now: a new grant, a greater fence, an empty
---            note. That is an event, with who did it and why. The longest ttl of the type's policy is that of the grant, too.
+--            note. It is an event, with its actor and reason. The policy's longest ttl limits the new grant.
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
@@ -3968,7 +3968,7 @@ REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint,
 --            TRANSFERRED: a new grant of p_to_operator_id, and an event, as transfer_appl_lock has it.
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
---            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
+--            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
 -- In         p_from_operator_id and p_to_operator_id 1..64, may be equal; p_object_type 1..64 without ":", NULL = any;
 --            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
 --            p_actor_id 1..64, NULL = unknown; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
@@ -4006,7 +4006,7 @@ CREATE OR REPLACE FUNCTION transfer_appl_locks(
 ) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- By the key, in its order, whatever the statistics say and whenever the plans were made.
+-- Force the key, in its order, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$

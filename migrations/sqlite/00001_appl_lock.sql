@@ -1,5 +1,5 @@
--- Creates the tables: appl_lock, the locks; appl_lock_fence, the greatest fence that was purged; appl_lock_waiter, who waits for one;
--- appl_lock_ask, who asks for one; appl_lock_viewer, who looks at an object; appl_lock_event, the history; appl_lock_policy, the
+-- Creates the tables: appl_lock, the locks; appl_lock_fence, the greatest fence that was purged; appl_lock_waiter, the waiters;
+-- appl_lock_ask, the requests; appl_lock_viewer, viewers of an object; appl_lock_event, the history; appl_lock_policy, the
 -- policies of types. Timestamps are microseconds since 1970-01-01 UTC.
 
 -- +goose Up
@@ -116,7 +116,7 @@ CREATE TABLE appl_lock_viewer (
     CONSTRAINT appl_lock_viewer_state_ck CHECK (state IN ('VIEWING', 'EDITING', 'IDLE'))
 ) STRICT, WITHOUT ROWID;
 
--- AUTOINCREMENT: the number of an event that has been purged is not given again.
+-- AUTOINCREMENT: the number of a purged event is never reused.
 CREATE TABLE appl_lock_event (
     event_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     event_ts INTEGER NOT NULL,

@@ -2,10 +2,10 @@
 -- throughout a statement. julianday: an sqlite3 before 3.42 has no unixepoch('subsec').
 
 -- +goose Up
--- A write comes first, and waits for other writers: a transaction that has only read may not begin to write beside them.
+-- A write comes first and waits for other writers: a transaction that has read cannot wait for them.
 UPDATE appl_lock_fence SET fence = fence;
 
--- One table and no join: so a condition on the key, also one of a LEFT JOIN, reaches the primary key.
+-- One table without a join, so that a condition on the key, also of a LEFT JOIN, reaches the primary key.
 DROP VIEW IF EXISTS appl_lock_live;
 CREATE VIEW appl_lock_live AS
 SELECT
@@ -113,7 +113,7 @@ SELECT
     yield_after_seconds
 FROM appl_lock_policy;
 
--- It reads the tables from end to end.
+-- It reads all rows of the tables.
 DROP VIEW IF EXISTS appl_lock_stats;
 CREATE VIEW appl_lock_stats AS
 SELECT

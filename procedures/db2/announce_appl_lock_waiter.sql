@@ -1,20 +1,20 @@
 -- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
 --
--- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than p_wait_seconds, with who
---            holds the object. Called again, or kept by poll_appl_locks, it stays listed, and waits since the first call; once it
---            is not listed any more, a call begins a new wait. It takes nothing and promises nothing.
+-- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than p_wait_seconds, with the
+--            object's holder. Called again, or kept by poll_appl_locks, it stays listed, and waits since the first call; after
+--            the listing has ended, a call begins a new wait. The wait reserves nothing.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_client_id 1..64, the waiting program, by a name that no other one has; p_wait_seconds until it
+--            empty; p_client_id 1..64, the waiting program, under a name that no other program has; p_wait_seconds until it
 --            gives up, 1..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK003 when the waiter came and went thirty times during the call. -911 and
 --            -913 as get_appl_lock.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default). S1b changes the waiter's one row, or S2
---            inserts it; held to the end of the caller's transaction. Announce, retract and purge of this very waiter wait for it,
---            and a poll of its program that keeps its waiters listed.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default). S1b changes the waiter's one row, or S2 inserts
+--            it; held to the end of the caller's transaction. Announce, retract and purge of this very waiter wait for it, and
+--            a poll of its program that keeps its waiters listed.
 -- Race-free  Two calls: the primary key lets one insert; the other waits, gets 23505, and its next round finds
 --            the row. Against retract and purge: one of them has the row; an announce that waited inserts a new one.
---            The holder may have changed by now: inbox_appl_locks asks the lock itself, and the next poll looks again.
+--            The stored holder may be out of date: inbox_appl_locks reads the lock itself, and the next poll refreshes it.
 -- Differs    Two statements: MERGE may raise 23505, too, and a handler around it would need the same rounds.
 
 --#SET TERMINATOR @
@@ -58,7 +58,7 @@ main: BEGIN
     SET CURRENT LOCK TIMEOUT 1;
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT COUNT(*), MAX(l.operator_id), MAX(l.expires_ts), MAX(l.released_ts)
         INTO v_rows, v_holder_id, v_old_expires_ts, v_old_released_ts
         FROM appl_lock AS l
@@ -69,14 +69,14 @@ main: BEGIN
         IF v_rows = 0 OR v_old_released_ts IS NOT NULL OR v_old_expires_ts <= v_now THEN
             SET v_holder_id = '';
         END IF;
-        -- NULL is NULL: it never gives up.
+        -- NULL stays NULL: it never gives up.
         SET v_until_ts = v_now + (p_wait_seconds) SECOND;
         SET v_expires_ts = v_now + (60) SECOND;
         IF v_until_ts < v_expires_ts THEN
             SET v_expires_ts = v_until_ts;
         END IF;
 
-        -- S1b: the wait that goes on, or a new one in the row of one that has ended.
+        -- S1b: continue the wait, or begin a new one in the row of an ended one.
         UPDATE appl_lock_waiter AS w
         SET department_id = v_department_id,
             since_ts = CASE WHEN w.expires_ts > v_now THEN w.since_ts ELSE v_now END,

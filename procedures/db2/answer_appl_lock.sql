@@ -1,24 +1,26 @@
 -- answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
 --
--- Contract   Y GIVEN, to GIVE: the asker holds the object now: a new grant, a greater fence, an empty note, the ttl of the type's
---            policy. It ends after 60 s, so that nobody who has gone locks it for long, unless the asker's get comes first, which
---            tells it its fence and renews for the ttl. That is an event, of which the former holder is told, whoever made the call:
---            a fence is in the view of all operators, so GIVE is as strong as a release is.
---            Y TOLD, to LATER and NO: the asker finds it in its inbox.
+-- Contract   Y GIVEN, after GIVE: the asker holds the object: a new grant, a greater fence, an empty note, the ttl of the
+--            type's policy. The grant ends after 60 s unless the asker calls get first, which returns the fence and renews for
+--            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
+--            holder's inbox: every operator can read the fence, so another may have made the call.
+--            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
 --            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64, the holder; p_fence 1 or greater,
---            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = whichever; p_answer GIVE, LATER or NO;
+--            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (UTC, of the lock as it is
 --            now; NULL when FREE or GONE), p_seconds_left (rounded up; 0 then).
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move. -911 and -913 as get_appl_lock.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default). S2 locks the asker's rows, S3 the object's row as
---            appl_lock_move; to the end of the caller's transaction.
--- Race-free  An asker that takes its request back has its row before S2, which finds none, or after S3, when it holds the object.
---            Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds HELD.
---            An answer and an ask have the request's row first and the lock's row second.
--- Differs    GIVE locks the request by a change that changes nothing: a read that keeps a lock is another clause on each platform.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default). S2 locks the asker's rows, S3 the object's row
+--            as appl_lock_move; to the end of the caller's transaction.
+-- Race-free  An asker that withdraws its request locks its row before S2, which then finds none, or after S3, when it holds the
+--            object. Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds
+--            HELD.
+--            An answer and an ask lock the request's row first and the lock's row second.
+-- Differs    GIVE locks the request by an UPDATE that changes nothing, because each platform has another clause for a locking
+--            read.
 
 --#SET TERMINATOR @
 
@@ -73,7 +75,7 @@ main: BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: does the operator hold it by that grant? The aggregates make it one row in any case.
+    -- S1: does the operator hold it by that grant? The aggregates always return one row.
     SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
     INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l
@@ -142,7 +144,7 @@ main: BEGIN
     ) AS o
     WITH CS;
 
-    -- S3: the grant goes to the asker, whose requests have come true.
+    -- S3: grant it to the asker, and remove the asker's requests.
     CALL appl_lock_move(
         v_object_type, v_object_id, v_operator_id, p_fence, v_asker_id, v_department_id, NULL, 'GIVEN', v_operator_id, v_reason, NULL, 60,
         v_outcome, v_old_operator_id, v_old_department_id, v_new_fence, v_expires_ts, v_seconds_left

@@ -1,10 +1,10 @@
 -- appl_lock_refuse_text, appl_lock_refuse_number: say what is wrong with an argument.
--- appl_lock_check_text: refuses a control character. NOT_PLAIN tells its callers when to ask, in one expression.
+-- appl_lock_check_text: refuses a control character. NOT_PLAIN tells its callers in one expression when to call it.
 -- appl_lock_check_database: says whether applock can work in this database at all.
 -- All are internal: nobody is granted them; the operations call the first three, the migration the last.
 --
--- Contract   The first two always raise; the third, where a character is one of U+0000 to U+001F or U+007F to U+009F.
---            The last one raises where text is not compared as bytes ('a' = 'A') or an empty string is NULL
+-- Contract   The first two always raise. The third raises where a character is one of U+0000 to U+001F or U+007F to U+009F. The
+--            last one raises where text is not compared as bytes ('a' = 'A') or an empty string is NULL
 --            (DB2_COMPATIBILITY_VECTOR=ORA): there two operators could be one.
 -- Raises     LK001 with the routine, the argument and the reason in the message, which Db2 cuts off after 70 bytes.
 -- Locks      Nothing.

@@ -1,15 +1,15 @@
 -- appl_lock_move: give a held object to an operator. Internal to applock: nobody is granted it; take_appl_lock,
 -- transfer_appl_lock, the transfer of a page, answer_appl_lock and ask_appl_lock call it with checked and trimmed arguments.
 --
--- Contract   p_event, such as TAKEN: somebody held it (p_from_operator_id by the grant p_expected_fence, NULL = whoever, by
---            whichever); p_to_operator_id holds it now: a new grant, a greater fence, an empty note. That is an event.
---            HELD: it is held, and not so, or p_unchanged_ts is not its lock_ts any more. FREE: nobody holds it. p_old_* tell who
---            holds or held it.
---            A ttl that is NULL is the grant's; it is cut to the greatest one of the type's policy. With p_first_seconds it is the
---            policy's, and the grant ends after that many seconds at the latest, unless it is renewed.
+-- Contract   p_event, such as TAKEN: p_from_operator_id (NULL = any operator) held it by the grant p_expected_fence (NULL = any
+--            grant). Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It is an event.
+--            HELD: another operator or grant holds it, or its lock_ts is no longer p_unchanged_ts. FREE: nobody holds it. The
+--            present or former holder is in p_old_*.
+--            A NULL ttl keeps that of the ended grant, within the policy's longest. With p_first_seconds the ttl is the
+--            policy's, but the grant ends after p_first_seconds unless it is renewed.
 -- Raises     LK003 when the object changed hands thirty times during the call. -911 and -913 as get_appl_lock.
--- Locks      S1 and S1b read what is committed, without waiting (cur_commit, the default). S2 locks the object's one row; held
---            to the end of the caller's transaction.
+-- Locks      S1 and S1b read committed rows without waiting (cur_commit, the default). S2 locks the object's one row; held to
+--            the end of the caller's transaction.
 -- Differs    As get_appl_lock.
 
 --#SET TERMINATOR @
@@ -54,7 +54,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
             MAX(l.expires_ts), MAX(l.released_ts)
@@ -81,7 +81,7 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S1b: how long may it last?
+        -- S1b: how long may the new grant last?
         SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds)
         INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds
         FROM appl_lock_policy AS p
@@ -108,7 +108,7 @@ main: BEGIN
             SET v_fence = v_old_fence + 1;
         END IF;
 
-        -- S2: a new grant, if it is still so.
+        -- S2: a new grant, if the row is unchanged.
         UPDATE appl_lock AS l
         SET operator_id = p_to_operator_id,
             department_id = p_to_department_id,
@@ -126,7 +126,7 @@ main: BEGIN
             AND l.released_ts IS NULL;
         GET DIAGNOSTICS v_changed = ROW_COUNT;
         IF v_changed = 1 THEN
-            -- S3: that has taken long, or the clock was set back meanwhile: then it is as if it began now.
+            -- S3: S2 took long, or the clock was set back meanwhile: count the times from now.
             SET v_begun = v_now;
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
             IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN

@@ -3,7 +3,7 @@
 -- Contract   One row, with the database user of the session. The caller has checked what it passes.
 -- Raises     Nothing on purpose.
 -- Locks      The new row, to the end of the caller's transaction.
--- Differs    program is empty: Db2 on all its platforms has no one name for it.
+-- Differs    program is empty: each platform of Db2 has another name for it.
 
 --#SET TERMINATOR @
 

@@ -1,24 +1,24 @@
--- ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+-- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
--- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
---            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
---            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
+-- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
+--            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
---            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
+--            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_client_id 1..64, the asking program, by a name that no other one has; p_message 0..255, NULL = empty;
---            p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
+--            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
+--            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
 --            p_expires_ts (UTC, NULL when FREE or WITHDRAWN), p_seconds_left (rounded up; 0 then).
 -- Raises     LK001 invalid argument. LK003 when the request came and went, or the object changed hands, thirty times during the
 --            call. -911 and -913 as get_appl_lock.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default). S2 changes, S2b inserts or S4 deletes the
---            request's one row; held to the end of the caller's transaction. Then S3, if the object is due to the caller, as
---            appl_lock_move. Programs that wait never meet a request.
--- Race-free  Two calls: the primary key lets one insert; the other waits, gets 23505, and its next round finds the row. The time of
---            an answer begins anew with each renewal: S3 names the lock_ts that S1 has read, so a renewal in between keeps the
---            lock. Of two who ask one gets it. An answer and an ask have the request's row first and the lock's row second.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default). S2 changes, S2b inserts or S4 deletes the
+--            request's one row; held to the end of the caller's transaction. If the caller gets the object, S3 locks it as
+--            appl_lock_move. A request delays no waiting program.
+-- Race-free  Two calls: the primary key lets one insert; the other waits, gets 23505, and its next round finds the row. Each
+--            renewal restarts the holder's time to answer: S3 names the lock_ts that S1 has read, so a renewal in between keeps
+--            the lock. Of two askers one gets it. An answer and an ask lock the request's row first and the lock's row second.
 -- Differs    As announce_appl_lock_waiter.
 
 --#SET TERMINATOR @
@@ -77,7 +77,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it, and how long may that one leave a request without an answer?
+        -- S1: who holds it, and how long may the holder leave a request unanswered?
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
             MAX(l.expires_ts), MAX(l.released_ts), MAX(p.yield_after_seconds)
@@ -116,7 +116,7 @@ main: BEGIN
             END IF;
             LEAVE main;
         END IF;
-        -- NULL is NULL: it never gives up.
+        -- NULL stays NULL: it never gives up.
         SET v_until_ts = v_now + (p_wait_seconds) SECOND;
         SET v_ask_ends_ts = v_now + (60) SECOND;
         IF v_until_ts < v_ask_ends_ts THEN
@@ -167,11 +167,11 @@ main: BEGIN
             SET p_old_department_id = v_old_department_id;
             SET p_expires_ts = v_old_expires_ts;
             SET p_seconds_left = SECONDS_UP(v_now, v_old_expires_ts);
-            -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+            -- A lock of less than an hour is a program's lease, with nobody there to answer.
             IF v_yield_after_seconds IS NULL OR v_old_ttl_seconds < 3600 THEN
                 LEAVE main;
             END IF;
-            -- S2c: since when has the holder left it without an answer? Never shown is NULL.
+            -- S2c: since when has the request been unanswered? NULL: the holder's inbox has not shown it.
             SELECT COUNT(*), MAX(a.shown_ts), MAX(a.answered_ts), MAX(a.edited_ts)
             INTO v_rows, v_shown_ts, v_answered_ts, v_edited_ts
             FROM appl_lock_ask AS a
@@ -191,7 +191,7 @@ main: BEGIN
                 SET v_silent_ts = v_edited_ts;
             END IF;
             IF v_silent_ts + (v_yield_after_seconds) SECOND <= v_now THEN
-                -- S3: the holder has had its time.
+                -- S3: the holder's time to answer is over.
                 CALL appl_lock_move(
                     v_object_type, v_object_id, v_old_operator_id, v_old_fence, v_operator_id, v_department_id, NULL,
                     'YIELDED', v_operator_id, 'no answer for ' || CAST(v_yield_after_seconds AS VARCHAR(20)) || ' s', v_old_lock_ts, 60,

@@ -11,7 +11,7 @@
 --            cuts it off after 70 bytes. -911 and -913 as get_appl_lock.
 -- Locks      S1 takes a share lock on the object's one row and decides; held to the end of the caller's
 --            transaction. Other asserts of the grant do not wait for it; its renewal elsewhere does.
--- Race-free  Whoever locks the row first goes first; the row that S1 has locked is judged, with a clock that is read after
+-- Race-free  The call that locks the row first goes first. S1 judges the row once it is locked, by a clock that it reads after
 --            that.
 -- Differs    A refused assert has locked the row, too.
 
@@ -49,7 +49,7 @@ main: BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: who holds it, and keep it so. The aggregates make it one row in any case.
+    -- S1: who holds it, and keep it so. The aggregates always return one row.
     SELECT COUNT(*), MAX(l.operator_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
     INTO v_rows, v_old_operator_id, v_old_fence, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l

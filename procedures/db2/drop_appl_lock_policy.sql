@@ -1,6 +1,6 @@
--- drop_appl_lock_policy: take back the policy of a type.
+-- drop_appl_lock_policy: remove the policy of a type.
 --
--- Contract   Y DROPPED: the type has no policy any more. That is an event of the history: POLICY, with who did it and why.
+-- Contract   Y DROPPED: the type has no policy any more. It is an event of the history: POLICY, with its actor and reason.
 --            N NONE: it had none; nothing changed.
 --            A grant keeps the end that it has until it is renewed or transferred.
 -- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..150, NULL = empty. Trailing
@@ -45,7 +45,7 @@ BEGIN
         SET v_told = v_told || ': ' || v_reason;
     END IF;
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: there is none from now on.
+    -- S1: remove it.
     DELETE FROM appl_lock_policy AS p
     WHERE p.object_type = v_object_type;
     GET DIAGNOSTICS v_changed = ROW_COUNT;

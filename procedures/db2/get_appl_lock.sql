@@ -3,26 +3,26 @@
 -- Contract   Y ACQUIRED: the object was free; a new grant, a greater fence. Y RENEWED: this operator holds it; same grant and
 --            fence, and the ttl counts from now. N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*,
 --            p_expires_ts and p_note tell who, until when and why.
---            ACQUIRED from another operator, whose lock had expired and was not released, is an event: OVERTAKEN. Where the
---            policy of the type says ALL, so are ACQUIRED, RENEWED and REFUSED; the last one goes by the holder's last get.
---            The policy has the ttl of a new grant for which none is given, and the greatest ttl, to which others are cut.
+--            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
+--            and REFUSED; for REFUSED the policy at the holder's last get counts. Without p_ttl_seconds a new grant gets the
+--            policy's default ttl. The policy's longest ttl limits every grant.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64,
 --            NULL = as it is in a renewal, empty in a new grant; p_ttl_seconds 1..315360000, NULL = the grant's in a renewal,
 --            in a new grant the policy's, else 604800 (7 days); p_new_fl Y or N, NULL or empty = N. Trailing blanks are
 --            trimmed first. VARCHAR(4000), so that length is checked here.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 when HELD),
 --            p_expires_ts (UTC), p_seconds_left (rounded up), p_note (the holder's when HELD, the grant's own when RENEWED).
--- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call.
---            -911/40001 after 1 s of waiting for another transaction (reason 68) or as a deadlock's victim (reason 2): Db2
---            has rolled the whole transaction back. -913/57033 where only the statement was: roll back and begin again.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD. S2 locks the object's
---            one row or its key; held to the end of the caller's transaction.
--- Race-free  S2 changes the row only if it is still the very row that S1 read (fence, lock_ts, expires_ts, released_ts, note);
---            whoever was quicker makes its row count 0, and the next round reads the new row.
+-- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911/40001 or -913/57033
+--            after 1 s of waiting for another transaction (reason 68), or as a deadlock's victim (reason 2). After -911 Db2 has
+--            rolled back the whole transaction. After -913 it has rolled back the statement only: roll back and begin again.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default), and answers HELD. S2 locks the object's one row
+--            or its key; held to the end of the caller's transaction.
+-- Race-free  S2 changes the row only if fence, lock_ts, expires_ts, released_ts and note are those that S1 read. If another
+--            call was quicker, its row count is 0, and the next round reads the new row.
 --            Free object, two callers: both insert, the primary key lets one; the other waits, gets 23505, and reads again.
---            A row that a purge has removed leaves its fence in appl_lock_fence, which S1c reads once there is no row. Whatever is
---            purged later was free for 1 s, so its fence is less than now, unless S2 took more than 1 s: then S3 looks again.
--- Differs    The wait that is cut off ends the caller's whole transaction.
+--            A row that a purge has removed leaves its fence in appl_lock_fence, which S1c reads once there is no row. A row
+--            that is purged later was free for 1 s, so its fence is less than now. Where S2 took more than 1 s, S3 looks again.
+-- Differs    A wait that times out ends the caller's whole transaction.
 
 --#SET TERMINATOR @
 
@@ -81,7 +81,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: what is there? The aggregates make it one row in any case.
+        -- S1: what is there? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.lock_ts),
             MAX(l.ttl_seconds), MAX(l.expires_ts), MAX(l.note), MAX(l.history_fl), MAX(l.released_ts)
@@ -113,7 +113,7 @@ main: BEGIN
             END IF;
         END IF;
 
-        -- S1b: what is laid down for the type?
+        -- S1b: what does the type's policy say?
         SELECT COUNT(*), MAX(p.default_ttl_seconds), MAX(p.longest_ttl_seconds), MAX(p.history_level)
         INTO v_policies, v_default_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
@@ -152,7 +152,7 @@ main: BEGIN
         END IF;
         SET v_expires_ts = v_now + (v_ttl_seconds) SECOND;
 
-        -- S2: take or renew, if it is still so.
+        -- S2: take or renew, if the row is unchanged.
         IF v_rows = 1 THEN
             UPDATE appl_lock AS l
             SET operator_id = v_operator_id,
@@ -188,7 +188,7 @@ main: BEGIN
             END;
         END IF;
         IF v_changed = 1 THEN
-            -- S3: that has taken long, or the clock was set back meanwhile: then it is as if it began now.
+            -- S3: S2 took long, or the clock was set back meanwhile: count the times from now.
             SET v_begun = v_now;
             SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
             IF v_now NOT BETWEEN v_begun AND v_begun + (1) SECOND THEN

@@ -1,5 +1,4 @@
--- get_appl_lock_permit: take or renew one of the permits of an object, of which there are so many, for one operator until it
--- expires.
+-- get_appl_lock_permit: take or renew one of the N permits of an object for one operator until it expires.
 --
 -- Contract   The permits are slots: the objects p_object_id#1 to p_object_id#N of the type, N being p_permits. A slot is an
 --            object like any other: release, inquire, transfer, assert and the rest take its id.
@@ -7,8 +6,8 @@
 --            slot; same grant and fence. One row tells the slot.
 --            FULL: each slot was held by somebody else when the call looked at it. One row for each, the
 --            soonest to expire first; one that has become free since comes first, without a holder: call again.
---            A slot above N is neither granted nor renewed nor counted: who calls with a smaller N than others did leaves
---            those slots to end by themselves, and who has one of them may have another one within N.
+--            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
+--            holder until released or expired. Such a holder may get another slot within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
 --            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, in a new grant the policy's, else 604800.
@@ -16,7 +15,7 @@
 -- Out        A result set: outcome, slot_id, operator_id, department_id, fence, expires_ts (UTC), seconds_left (from now
 --            to expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
 -- Raises     LK001 invalid argument. LK003, -911 and -913 as get_appl_lock.
--- Locks      S1 and S3 read what is committed, without waiting (cur_commit, the default), so FULL locks nothing. S2 is
+-- Locks      S1 and S3 read committed rows without waiting (cur_commit, the default), so FULL locks nothing. S2 is
 --            get_appl_lock for one slot, with its locks.
 -- Race-free  Never more than N: S1 grants nothing. Each grant is one of get_appl_lock on one of N rows.
 --            Two for the last slot: get_appl_lock lets one have it. The other looks again, for slots that it has not
@@ -24,8 +23,8 @@
 --            Release of a slot during a round: S1 reads anew each time. A slot that was tried is not tried again: it was
 --            held when it was tried.
 --            The same operator twice at once: both begin with the same slot, for which the second waits and renews it.
---            Only where that slot changes hands between the two S1 may each get one of its own; the next calls renew
---            the one of them, and the other ends with its ttl or by a release.
+--            Only where that slot changes hands between the two S1 may each get a slot of its own; later calls renew one of
+--            them.
 -- Differs    S1 is a SELECT for each slot, since Db2 has no list of numbers that a SELECT INTO can begin with.
 
 --#SET TERMINATOR @
@@ -86,7 +85,7 @@ BEGIN
     END WHILE;
 
     rounds: WHILE v_ok_fl = 'N' DO
-        -- S1: the slot that the operator has, or else the next one that is free. The aggregates make it one row in any case.
+        -- S1: the operator's own slot, or else the next free one. The aggregates always return one row.
         SET v_at = 0;
         SET v_free = 0;
         SET v_chosen = 0;

@@ -1,30 +1,29 @@
--- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own
--- requests were answered. It is for one call in each heartbeat.
+-- inbox_appl_locks: report what others did with an operator's locks, who waits or asks for them, and how its own requests were
+-- answered. Call it once in each heartbeat.
 --
--- Contract   At most p_max_rows rows. First the events after p_after_event_id in which somebody else is the actor: TAKEN, another
---            operator has taken it from this one, or has handed it on; HANDED, it was transferred to this one; RELEASED, this one's
---            lock was ended. GIVEN and YIELDED, this one's lock went to who asked for it, are told whoever the actor was. Then
---            AWAITED, another operator waits or asks for what this one holds, and LATER and DECLINED, this one's own request was
---            answered; oldest first. A request that was answered NO is not shown again.
---            The next call names safe_event_id of this one; then an event may come twice.
+-- Contract   At most p_max_rows rows. First the events after p_after_event_id. TAKEN: another operator has taken this one's
+--            lock or handed it on to a third. HANDED: another operator has transferred a lock to this one. RELEASED: another
+--            operator has ended its lock. GIVEN and YIELDED: its lock went to an asker; they appear even if this operator was
+--            the actor. Then, oldest first, AWAITED: another operator waits or asks for a lock of this one. LATER and DECLINED:
+--            a holder has answered this one's request. A request that was answered NO leaves the holder's inbox. The next call
+--            passes safe_event_id; then an event may come twice.
 -- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = no event has been seen; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
--- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, who answered, LATER and DECLINED, both
---            without department; who waits, AWAITED); event_ts (of the event or answer; since when that one waits);
---            seconds_left (to the end of this one's lock; 0 unless AWAITED); reason; safe_event_id (of the newest event that is 15
---            minutes old, p_after_event_id at least); of a request that this one is to answer message, client_id and the fence of
---            the grant that it is about, else empty and 0.
+-- Out        kind; event_id, 0 unless an event; object_type; object_id; other_operator_id and other_department_id, the new
+--            holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter (AWAITED) or, without department, the actor
+--            (RELEASED, LATER, DECLINED); event_ts, of the event, the answer or the wait's begin; seconds_left of this
+--            operator's lock, 0 unless AWAITED; reason; safe_event_id, of the newest event that is 15 minutes old,
+--            p_after_event_id at least; message, client_id and fence of a request to answer, else empty and 0.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
--- Locks      What is committed is read (cur_commit, the default), by indexes: the operator's own events, the events of the last 15
---            minutes, who waits or asks for it, whose locks are read by their keys, and its own requests. S2b locks new requests, to
---            the end of the caller's transaction, where a type has a yield, once for each.
--- Race-free  An event is numbered before its transaction commits. One that commits within 15 minutes of that is told; one whose
---            transaction stays open longer may be missed.
---            S2b changes a request only while it is for the grant that S2 has read. One that came later is for the next call.
--- Differs    Db2 has no way to tell what is open that all of its platforms share: hence the 15 minutes.
---            S2a counts who stands before a request before S3 reads the page.
---            S2 passes over a row that is locked; in the moment between it and S2b a wait of up to 1 s is possible.
+-- Locks      It reads committed rows (cur_commit, the default) by indexes: the operator's own events, the events of the last 15
+--            minutes, the waiters and requests for its locks, those locks by key, and its own requests. S2b locks each new
+--            request once, where a type's policy has a yield, to the end of the caller's transaction.
+-- Race-free  An event is numbered before its transaction commits. The page misses an event only if its transaction stays open
+--            for more than 15 minutes after that. S2b changes a request only while it is for the grant that S2 has read. A
+--            later request is for the next call.
+-- Differs    The platforms of Db2 share no way to list open transactions: hence the 15 minutes. S2a counts the rows before a
+--            request, and S3 reads the page after that. S2 skips a locked row; between it and S2b a wait of up to 1 s is
+--            possible.
 
 --#SET TERMINATOR @
 
@@ -59,7 +58,7 @@ BEGIN
     SET CURRENT LOCK TIMEOUT 1;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     SET v_before = v_now - (900) SECOND;
-    -- S1: which event is behind all that may still come? The newest ones are read first, by the primary key.
+    -- S1: up to which event is none still to come? The newest are read first, by the primary key.
     SELECT COUNT(*), COALESCE(MAX(o.event_id), v_after_event_id)
     INTO v_rows, v_safe_event_id
     FROM (
@@ -97,7 +96,7 @@ BEGIN
             AND l.expires_ts > v_now
         WITH CS SKIP LOCKED DATA
     DO
-        -- S2a: where does it stand on the page? Among the rows of S3, whoever holds the locks by now.
+        -- S2a: where does it stand on the page? It counts the rows of S3, even if their locks have changed hands.
         SELECT COUNT(*)
         INTO v_place
         FROM (
@@ -150,7 +149,7 @@ BEGIN
                 AND a.shown_ts IS NULL;
         END IF;
     END FOR;
-    -- S3: what is there to tell?
+    -- S3: the page.
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT

@@ -1,4 +1,4 @@
--- inquire_appl_lock: who holds an object, since when and until when.
+-- inquire_appl_lock: show who holds an object, since when and until when.
 --
 -- Contract   Y and the lock, when somebody holds the object. N and blanks, when it is free.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed first.
@@ -46,7 +46,7 @@ main: BEGIN
         CALL appl_lock_check_text('inquire_appl_lock', 'p_object_id', v_object_id);
     END IF;
 
-    -- The aggregates make it one row in any case.
+    -- The aggregates always return one row.
     SELECT
         COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence),
         MAX(l.acquired_ts), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.released_ts), MAX(l.note)

@@ -1,17 +1,17 @@
--- note_appl_lock: say why an operator holds an object, for whoever asks.
+-- note_appl_lock: leave a note on why an operator holds an object, for everybody to read.
 --
 -- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
 --            as long as the grant, through renewals; the next grant begins without one.
 --            N FREE: nobody holds it. N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_fence 1 or greater, NULL =
---            whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
+--            any grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as
 --            get_appl_lock.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD and FREE. S2 locks the object's
---            one row; held to the end of the caller's transaction.
--- Race-free  S2 notes only on the very row that S1 read; else the next round reads the new one. A note never lands on a later
---            grant of another operator, nor, with p_fence, on one of this operator.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default), and answers HELD and FREE. S2 locks the
+--            object's one row; held to the end of the caller's transaction.
+-- Race-free  S2 changes the row only if it is still the one that S1 read; else the next round reads the new one. A note never
+--            lands on a later grant of another operator, nor, with p_fence, on one of this operator.
 --            A renewal answers with the note that is there when it changes the row.
 -- Differs    As get_appl_lock.
 
@@ -58,7 +58,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts), MAX(l.released_ts)
         INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_expires_ts, v_old_released_ts
@@ -78,7 +78,7 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: note it on this grant, if it is still so.
+        -- S2: note it on this grant, if the row is unchanged.
         UPDATE appl_lock AS l
         SET note = v_note
         WHERE l.object_type = v_object_type

@@ -1,24 +1,22 @@
--- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
--- listed.
+-- poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 --
--- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
---            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
---            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
---            30 s or more, with who holds each object now.
+-- Contract   One row for each object that a waiter of the program still waits for: free objects first, then by the end of their
+--            locks, at most p_max_rows. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s
+--            or more, with each object's present holder.
 -- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
 --            trimmed first.
 -- Out        A result set: object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the
 --            object is free), ordered by free_in_us, object_type, object_id.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
--- Locks      Normally nothing: S1 and S4 read what is committed, without waiting (cur_commit, the default). Once in 30 s S2
---            locks the program's rows in appl_lock_waiter, and S3 those whose object has changed hands, to the end of the
---            caller's transaction.
--- Race-free  Against announce and retract of a row: whoever locks it first goes first; those lock one row, so
---            that alone they and a poll are no circle. A row that comes behind S1 is listed for 60 s anyway.
---            What S4 says was true at one moment; a get finds out what has become of it.
--- Differs    S2 and S3 wait for a row that another transaction is changing, up to 1 s, where it cannot be passed over:
---            announce in a transaction that stays open keeps its program from polling. A purge that removes rows
---            which a poll is bringing back may be a deadlock, of which Db2 ends one.
+-- Locks      Normally nothing: S1 and S4 read committed rows without waiting (cur_commit, the default). Once in 30 s S2 locks
+--            the program's rows in appl_lock_waiter, and S3 those whose object has changed hands, to the end of the caller's
+--            transaction.
+-- Race-free  Against announce and retract of a row: the call that locks it first goes first. Those lock one row each, so one of
+--            them cannot deadlock with a poll. A row that comes after S1 is listed for 60 s anyway. S4 was true at one moment:
+--            only a get decides.
+-- Differs    S2 and S3 wait up to 1 s for a row that another transaction is changing, because Db2 cannot skip it: announce in a
+--            transaction that stays open keeps its program from polling. A purge may deadlock with a poll that revives its
+--            rows; Db2 then ends one of them.
 
 --#SET TERMINATOR @
 
@@ -65,7 +63,7 @@ BEGIN
         AND (w.until_ts IS NULL OR w.until_ts > v_now)
     WITH CS;
 
-    -- S2: then all of them, so that it is not another one's turn at the next poll.
+    -- S2: then keep all of them, so that the next poll need not.
     IF v_ending > 0 THEN
         UPDATE appl_lock_waiter AS w
         SET expires_ts = CASE WHEN w.until_ts < v_expires_ts THEN w.until_ts ELSE v_expires_ts END
@@ -73,7 +71,7 @@ BEGIN
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts));
     END IF;
 
-    -- S3: and say who holds it now.
+    -- S3: store the new holders.
     IF v_moved > 0 THEN
         UPDATE appl_lock_waiter AS w
         SET holder_id = COALESCE((

@@ -1,8 +1,8 @@
 -- purge_appl_lock_history: remove old events from the history.
 --
 -- Contract   Deletes at most p_max_rows events that are older than p_older_than_seconds, the oldest first; fewer than p_max_rows
---            means that none is left. PURGED and HISTORY_PURGED stay for 400 days at least, whatever is asked. What is removed
---            is an event, HISTORY_PURGED, if there is any: its reason is the number.
+--            means that none is left. PURGED and HISTORY_PURGED, the records of purges, stay for 400 days at least. If any
+--            went, the event HISTORY_PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 34560000 (400 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of events removed.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.

@@ -2,21 +2,19 @@
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago; fewer than
 --            p_max_rows means that none is left. No live lock is ever touched. Waiters, requests and viewers that have been dead for as
---            long go as well, at most p_max_rows of each, and are not counted. What is counted is an event, PURGED, if there is any:
---            its reason is the number.
+--            long go as well, at most p_max_rows of each, and are not counted. If any went, the event PURGED has the number as
+--            its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
 -- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction.
--- Race-free  Get of a row being purged: S2 removes the row only if it is still the very row that S1 read; a
---            get that waited for S2 finds no row and inserts a new one. S3 and S4 do so with a waiter's row,
---            against announce and poll, S5 and S6 with a request's, against ask, S7 and S8 with a
---            viewer's, against see.
---            Fences grow for ever: a row goes only when its fence lies in the past, and not before appl_lock_fence has it, for
---            gets after the clock was set back.
--- Differs    A row that another transaction is changing is waited for, up to 1 s: whether a DELETE may skip
---            locked rows is not documented for LUW. A purge of waiters that a poll is bringing back may be a
---            deadlock, of which Db2 ends one.
+-- Race-free  Get of a row being purged: S2 removes the row only if it is still the one that S1 read. A get that waited for S2
+--            finds no row and inserts a new one. The same holds for waiters (S3 and S4, against announce and poll), requests
+--            (S5 and S6, against ask) and viewers (S7 and S8, against see).
+--            Fences never fall: a row goes only when its fence lies in the past and appl_lock_fence has it, for gets after the
+--            clock was set back.
+-- Differs    It waits up to 1 s for a row that another transaction is changing: whether a DELETE may skip locked rows is not
+--            documented for LUW. A purge may deadlock with a poll that revives its rows; Db2 then ends one of them.
 
 --#SET TERMINATOR @
 
@@ -68,7 +66,7 @@ BEGIN
             SET fence = v_highest_fence
             WHERE f.fence < v_highest_fence;
         END IF;
-        -- S2: remove it, if it is still so.
+        -- S2: remove it, if it is unchanged.
         DELETE FROM appl_lock
         WHERE object_type = c_object_type
             AND object_id = c_object_id
@@ -93,7 +91,7 @@ BEGIN
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
     DO
-        -- S4: remove it, if it is still so.
+        -- S4: remove it, if it is unchanged.
         DELETE FROM appl_lock_waiter
         WHERE object_type = c_waiter_type
             AND object_id = c_waiter_id
@@ -115,7 +113,7 @@ BEGIN
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
     DO
-        -- S6: remove it, if it is still so.
+        -- S6: remove it, if it is unchanged.
         DELETE FROM appl_lock_ask
         WHERE object_type = c_request_type
             AND object_id = c_request_id
@@ -137,7 +135,7 @@ BEGIN
         FETCH FIRST v_limit ROWS ONLY
         WITH CS
     DO
-        -- S8: remove it, if it is still so.
+        -- S8: remove it, if it is unchanged.
         DELETE FROM appl_lock_viewer
         WHERE object_type = c_viewer_type
             AND object_id = c_viewer_id

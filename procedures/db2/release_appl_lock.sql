@@ -3,19 +3,19 @@
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now. Y FREE: nobody holds it; if
 --            the operator's own grant had expired, it is released now. N HELD: another operator, or another grant than p_fence,
 --            holds it; p_old_* tell who.
---            A release by another actor than the operator, or with a reason, is an event: RELEASED. So is any where the policy
---            of the type said ALL when the operator last called get.
+--            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
+--            operator's last get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_fence 1 or greater, NULL =
---            whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL = empty. Trailing blanks are
---            trimmed first.
+--            any grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL = empty. Trailing blanks are trimmed
+--            first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as
 --            get_appl_lock.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and answers HELD and FREE. S2 locks the object's
---            one row; held to the end of the caller's transaction.
--- Race-free  S2 ends the grant only if the row is still the very row that S1 read; else the next round reads the new one, and a
---            later grant never matches. Two releases: the second finds the row released and answers FREE.
---            A get that has not committed yet is not there yet: FREE, as for every reader.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default), and answers HELD and FREE. S2 locks the
+--            object's one row; held to the end of the caller's transaction.
+-- Race-free  S2 ends the grant only if the row is still the one that S1 read; else the next round reads the new one. A later
+--            grant never matches. Two releases: the second finds the row released and answers FREE.
+--            An uncommitted get is invisible: FREE, as for every reader.
 -- Differs    As get_appl_lock.
 
 --#SET TERMINATOR @
@@ -66,7 +66,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: who holds it? The aggregates make it one row in any case.
+        -- S1: who holds it? The aggregates always return one row.
         SELECT
             COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts),
             MAX(l.released_ts), MAX(l.history_fl)
@@ -92,7 +92,7 @@ main: BEGIN
             LEAVE main;
         END IF;
 
-        -- S2: end this grant, if it is still so, for good: however far the clock is set back, it does not come to life again.
+        -- S2: end this grant, if the row is unchanged. It stays released even if the clock is set back.
         UPDATE appl_lock AS l
         SET released_ts = v_now
         WHERE l.object_type = v_object_type

@@ -1,5 +1,5 @@
 -- release_appl_locks: release what an operator holds, all or of a type, page by page.
--- appl_lock_move_page: does that, and the same for transfer_appl_locks. It is internal: nobody is granted it.
+-- appl_lock_move_page: does it for this operation and for transfer_appl_locks. Internal: nobody is granted it.
 --
 -- Contract   A page is at most p_max_rows live locks of p_operator whose key is greater than (p_after_type, p_after_id), with a row
 --            for each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
@@ -11,14 +11,13 @@
 -- Out        A result set: object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of
 --            the operator's grant; 0 when HELD or FREE), expires_ts (UTC, NULL when RELEASED or FREE), seconds_left (rounded
 --            up), in the order of the keys.
--- Raises     LK001 invalid argument: nothing is done. LK003 as release_appl_lock. -911 and -913 as get_appl_lock, when another
---            transaction has locked a row for more than 1 s: -911 means that nothing of the page is done, and that the caller's
---            transaction is over.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default). S2 is release_appl_lock for one row after the
---            other, in the order of the keys, with its locks.
--- Race-free  S2 decides, as it does alone. What was got behind S1 is not in the page. S3 tells of what S2 has done, whose rows stay
---            locked, and of the others as they are by then. Begun again after a page: nothing is done twice.
--- Differs    As get_appl_lock. There is no BUSY: Db2 has no way to look whether a row is locked that all of its platforms share.
+-- Raises     LK001 invalid argument: nothing is done. LK003 as release_appl_lock. When a row stays locked for more than 1 s,
+--            -911 or -913 as get_appl_lock. After -911 nothing of the page is done, and the caller's transaction is over.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default). S2 is release_appl_lock for row after row in
+--            the order of the keys, with its locks.
+-- Race-free  S2 is the operation on one object. A lock that was got after S1 is not in the page. S3 reports what S2 has done,
+--            on rows that stay locked, and the other locks as they are by then. Calling again after a page repeats nothing.
+-- Differs    As get_appl_lock. There is no BUSY: the platforms of Db2 share no way to see whether a row is locked.
 
 --#SET TERMINATOR @
 
@@ -86,7 +85,7 @@ BEGIN
             );
             SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;
         END IF;
-        -- What became of it (W: nothing yet, D: done, L: lost), and its key: 320 characters for each.
+        -- A result (W: nothing yet, D: done, L: lost) and a key: 320 characters for each lock.
         SET v_told = v_told + 1;
         SET v_answers = v_answers || v_verdict
             || c_object_type || REPEAT(' ', 64 - CHARACTER_LENGTH(c_object_type, CODEUNITS32))
@@ -150,7 +149,7 @@ BEGIN
         v_told, v_answers
     );
 
-    -- S3: tell it, and who holds what is lost.
+    -- S3: the answer, with the holders of locks that were lost.
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR

@@ -1,29 +1,28 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
--- Contract   RENEWED: this very grant is live; expires_ts = now + its ttl, or what it was, if that is later: a renewal that
---            arrives late undoes none that came first, and no get. A ttl is cut to the greatest one of the type's policy.
---            HELD: somebody else holds the object, or the operator under another fence; old_* and expires_ts tell who and until
---            when. FREE: nobody holds it: the grant has ended, and is not revived.
---            No row: another transaction has changed this lock during the call. Ask again.
---            Where the policy of the type said ALL when the operator last called get, a renewal is an event: RENEWED.
+-- Contract   RENEWED: this very grant is live; it lasts for its ttl from now, or as long as it did, if that is longer. So a
+--            late renewal shortens nothing. The policy's longest ttl is the limit.
+--            HELD: another operator or another grant holds the object; old_* and expires_ts tell who and until when. FREE:
+--            nobody holds it: the grant has ended, and is not revived.
+--            No row: another transaction has changed this lock during the call; call again.
+--            A renewal is an event, RENEWED, if history was ALL at the operator's last get.
 -- In         p_grants, 1 to 1000 grants of five fields: object_type, object_id, operator_id, fence, ttl_seconds,
---            with the limits that these have as parameters of get_appl_lock and assert_appl_lock. A field is the
---            number of its characters, a colon, and these: 8:customer2:424:JDOE2:172:30 is the grant 17 of JDOE
---            on customer:42, for 30 s. No object may come twice. Trailing blanks of values are trimmed.
+--            with the limits of get_appl_lock and assert_appl_lock. A field is the number of its characters, a colon, and the
+--            characters: 8:customer2:424:JDOE2:172:30 is the grant 17 of JDOE on customer:42, for 30 s. Each object may come at
+--            most once. Trailing blanks of values are trimmed.
 -- Out        A result set: object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD),
 --            expires_ts (UTC, NULL when FREE), seconds_left (rounded up; 0 when FREE), ordered by object_type, object_id.
--- Raises     LK001 invalid argument: nothing has been renewed. -911/40001 with reason 68, or -913/57033, at once,
---            when another transaction has locked a row that would be renewed: -911 means that nothing has been
---            renewed and that the caller's transaction is over. Then renew the halves, and so on.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default), and keeps from S2 all that is
---            lost. S2 locks the rows that it renews, in the order of p_grants, which should be that of
---            the keys, to the end of the caller's transaction; it never waits.
--- Race-free  S2 renews a grant only if its row is still the very row that S1 read; else there is no row of it in the answer. A
---            grant that S1 finds ended does not come back: fences only grow. What became of its object S3 reads, later.
--- Differs    The text, since Db2 reads no JSON on all its platforms; at most 1000 grants and 32000 bytes, which is
---            some 300 leases. A row that is locked ends the call, since it cannot be passed over. An object that
---            comes twice is refused where its grants stand side by side, as in the order of keys; elsewhere both
---            are renewed.
+-- Raises     LK001 invalid argument: nothing has been renewed. When another transaction has locked a row that would be renewed,
+--            -911/40001 with reason 68, or -913/57033, at once. After -911 nothing has been renewed, and the caller's
+--            transaction is over. Then renew the halves, and so on.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default), and keeps lost grants from S2. S2 locks the
+--            rows that it renews, in the order of p_grants, which should be that of the keys, to the end of the caller's
+--            transaction; it never waits.
+-- Race-free  S2 renews a grant only if its row is still the one that S1 read; else the answer has no row of it. A grant that S1
+--            finds ended does not come back, because fences only grow. S3 reads its object's present holder.
+-- Differs    Text instead of JSON, which not all platforms of Db2 read: at most 1000 grants and 32000 bytes, some 300 leases. A
+--            locked row ends the call, because Db2 cannot skip it. An object that comes twice is refused only where its grants
+--            are neighbours, as in the order of keys; elsewhere both are renewed.
 
 --#SET TERMINATOR @
 
@@ -146,7 +145,7 @@ BEGIN
             SET v_last_id = v_object_id;
 
             IF v_pass = 2 THEN
-                -- S1: is this grant live? The aggregates make it one row in any case.
+                -- S1: is this grant live? The aggregates always return one row.
                 SELECT
                     COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.expires_ts),
                     MAX(l.released_ts), MAX(l.history_fl)
@@ -167,7 +166,7 @@ BEGIN
                     IF v_old_lock_ts >= v_now THEN
                         SET v_lock_ts = v_old_lock_ts + (0.000001) SECOND;
                     END IF;
-                    -- S1b: how long may it last?
+                    -- S1b: how long may the grant last?
                     SELECT COUNT(*), MAX(p.longest_ttl_seconds)
                     INTO v_policies, v_longest_ttl_seconds
                     FROM appl_lock_policy AS p
@@ -183,7 +182,7 @@ BEGIN
                         SET v_verdict = 'K';
                     END IF;
 
-                    -- S2: renew it, if it is still so.
+                    -- S2: renew it, if the row is unchanged.
                     UPDATE appl_lock AS l
                     SET lock_ts = v_lock_ts,
                         ttl_seconds = v_ttl_seconds,
@@ -203,8 +202,8 @@ BEGIN
                     END IF;
                 END IF;
                 IF v_changed = 1 THEN
-                    -- What became of it (L: lost, R: renewed, K: renewed, and it keeps its later end), where p_grants
-                    -- has its key, and its ttl: 30 characters for each.
+                    -- A result (L: lost, R: renewed, K: renewed, with its later end kept), the place of its key in p_grants,
+                    -- and its ttl: 30 characters for each grant.
                     SET v_told = v_told + 1;
                     SET v_answers = v_answers || v_verdict
                         || CAST(v_type_at AS CHAR(5)) || CAST(CHARACTER_LENGTH(v_object_type, CODEUNITS32) AS CHAR(5))
@@ -219,11 +218,11 @@ BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;
     END IF;
 
-    -- S3: tell it, and who holds what is lost.
+    -- S3: the answer, with the holders of locks that are lost.
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             WITH told (verdict, object_type, object_id, ttl_seconds) AS (
-                -- There is nothing at most places, and NULL is that as a number.
+                -- Most places are empty, which is NULL as a number.
                 SELECT
                     SUBSTR(v_answers, 30 * p.n + 1, 1),
                     CAST(SUBSTRING(

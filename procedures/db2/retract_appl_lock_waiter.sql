@@ -5,10 +5,10 @@
 --            p_client_id 1..64. Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
--- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. It locks nothing
---            else, so that alone it is in no circle of waiting calls.
--- Race-free  Against announce, poll or purge of the same row: whoever locks it first goes first. An announce that
---            waited inserts a new row.
+-- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. It locks nothing else, so it cannot
+--            deadlock by itself.
+-- Race-free  Against announce, poll or purge of the same row: the call that locks it first goes first. An announce that waited
+--            inserts a new row.
 -- Differs    Nothing.
 
 --#SET TERMINATOR @
@@ -41,7 +41,7 @@ BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: nobody waits.
+    -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter
     WHERE object_type = v_object_type
         AND object_id = v_object_id

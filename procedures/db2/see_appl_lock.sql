@@ -1,29 +1,29 @@
--- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
--- it. It is for one call in each heartbeat.
+-- see_appl_lock: list an operator as a viewer of an object, and show its holder, askers and other viewers. Call it once in each
+-- heartbeat.
 --
--- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds: called again
---            it stays listed, since its first call; once it is not listed any more, a call begins anew. Without a state the
---            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself;
---            ASKER, each request of another operator, and VIEWER, each program of another operator that is listed, both oldest
---            first. It locks and promises nothing, and nothing of it is in the history. EDITING by the holder begins its time to
---            answer anew (ask_appl_lock). Where the type's policy has presence N, it records nothing, and answers with the holder and
---            who asks.
+-- Contract   Lists the operator as a viewer for p_ttl_seconds, with its state, for the program p_client_id. Each further call
+--            keeps it listed, since the first one; after the listing has ended, a call begins anew. Without a state the
+--            program's row goes. Then at most 200 rows. HOLDER: the object's holder, even if it is the operator itself. ASKER:
+--            each request of another operator. VIEWER: each program of another operator that is listed. Askers and viewers come
+--            oldest first. The call is no lock, and the history does not record it. EDITING by the holder restarts its time to
+--            answer (ask_appl_lock). Where the type's policy has presence N, the call records nothing and shows only holder and
+--            askers.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
---            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+--            empty; p_client_id 1..64, the browser tab or program, under a name that no other program has; p_state VIEWING,
+--            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
 -- Out        A result set: kind; operator_id; department_id; client_id (empty for HOLDER); state (empty unless VIEWER);
---            since_ts (start of the grant, HOLDER; since when it asks or looks); seconds_left (until the lock ends; until that one is
---            not listed any more); message (empty unless ASKER).
+--            since_ts (start of the grant, the request or the listing); seconds_left (until the lock or the listing ends);
+--            message (empty unless ASKER).
 -- Raises     LK001 invalid argument. LK003 when the row came and went thirty times during the call. -911 and -913 as get_appl_lock.
--- Locks      S2 or S3 the operator's own row, S3b the requests that ask the operator for the object, S4 rows of the object that have
---            been dead for ten minutes; to the end of the caller's transaction. The rest is read as it is committed, without
---            waiting (cur_commit, the default), by the primary key.
+-- Locks      S2 or S3 locks the operator's own row, S3b the requests that ask the operator for the object, S4 rows of the
+--            object that have been dead for ten minutes. All to the end of the caller's transaction. The rest reads committed
+--            rows without waiting (cur_commit, the default), by the primary key.
 -- Race-free  Two calls for one row: the primary key lets one insert; the other waits, gets 23505, and its next round finds the row.
---            S4 judges a row again once it is locked: a viewer that has come back stays. An ask that is under way is not waited for:
---            the next heartbeat begins its time anew.
--- Differs    Whether a DELETE may skip locked rows is not documented for LUW. So only what has been dead for ten minutes goes, which
---            hardly anybody brings back; a call that does so meanwhile is waited for, up to 1 s. S3a passes over a row that is
---            locked; in the moment between it and S3b a wait of up to 1 s is possible.
+--            S4 judges a row again once it is locked: a viewer that has come back stays. S3a does not wait for an ask that is
+--            under way: the next heartbeat restarts its time.
+-- Differs    Whether a DELETE may skip locked rows is not documented for LUW. So only rows that have been dead for ten minutes
+--            go, which calls seldom revive; then S4 waits up to 1 s. S3a skips a locked row; between it and S3b a wait of up to
+--            1 s is possible.
 
 --#SET TERMINATOR @
 
@@ -133,7 +133,7 @@ BEGIN
                 AND a.shown_ts IS NOT NULL
             WITH CS SKIP LOCKED DATA
         DO
-            -- S3b: an operator that edits is not silent: the time after which its lock goes to who asks begins anew.
+            -- S3b: an operator that edits is present: restart its time to answer the requests for its lock.
             UPDATE appl_lock_ask AS a
             SET edited_ts = v_now
             WHERE a.object_type = v_object_type
@@ -145,7 +145,7 @@ BEGIN
         END FOR;
     END IF;
     SET v_before = v_now - (600) SECOND;
-    -- S4: what has been dead for long goes, if there is any.
+    -- S4: remove the rows that have been dead for long.
     SELECT COUNT(*)
     INTO v_dead
     FROM appl_lock_viewer AS v

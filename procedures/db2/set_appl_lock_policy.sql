@@ -1,16 +1,16 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
--- is told, and who sees whom.
+-- set_appl_lock_policy: set a type's policy: how long its locks last, whether a take needs a reason, what the history records,
+-- and who sees whom.
 --
--- Contract   Y SET: the policy of the type is this one, whichever it had; what is not given is none of it. That is an event
---            of the history: POLICY, with what it says now, who did it and why.
---            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then.
---            With ALL the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the
---            holder's next get on.
+-- Contract   Y SET: this replaces the policy of the type. A NULL argument gets its default, not its former value. It is an
+--            event of the history: POLICY, with the new values, its actor and reason.
+--            Every later get, renewal and transfer follows it. A grant keeps its end until then. With ALL the history also
+--            records each get, renewal, refusal and release; for a lock that is held already, from the holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
 --            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
---            p_reason 0..150, NULL = empty: the event has room for 255 with what the policy says; p_history_level ALL or CHANGES,
---            NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever. Trailing blanks are trimmed first.
+--            p_reason 0..150, NULL = empty, because the event's 255 characters also hold the policy; p_history_level ALL or
+--            CHANGES, NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever.
+--            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 when the policy changed thirty times during the call. -911 and -913 as
 --            get_appl_lock.
@@ -18,7 +18,7 @@
 --            reads what is committed (cur_commit, the default).
 -- Race-free  Two at once: the primary key lets one insert; the other waits, gets 23505, and changes the row in the next
 --            round. The event of each is in its transaction.
---            A get that has begun before the policy is committed may still go by the former one.
+--            A get that has begun before the policy is committed may still follow the former one.
 -- Differs    As get_appl_lock.
 
 --#SET TERMINATOR @
@@ -82,7 +82,7 @@ main: BEGIN
     WHILE v_round < 30 DO
         SET v_round = v_round + 1;
 
-        -- S1: this is the policy from now on.
+        -- S1: the new policy.
         UPDATE appl_lock_policy AS p
         SET default_ttl_seconds = p_default_ttl_seconds,
             longest_ttl_seconds = p_longest_ttl_seconds,

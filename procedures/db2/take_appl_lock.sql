@@ -1,14 +1,14 @@
--- take_appl_lock: take a held object from whoever holds it, for a reason.
+-- take_appl_lock: take a held object from its holder, for a reason.
 --
--- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence or, if that is NULL, by whichever; p_operator_id
---            holds it now: a new grant, a greater fence, an empty note. p_old_* tell from whom it was taken; of what it
---            holds itself an operator gets a new grant, too, and p_old_* are empty. That is an event, TAKEN, with the reason.
+-- Contract   Y TAKEN: an operator held it, by the grant p_expected_fence (NULL = any grant). Now p_operator_id holds it: a new
+--            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
+--            itself. It is an event, TAKEN, with the reason.
 --            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_reason 1..255, or empty if the type's policy says N; p_expected_fence 1 or greater, NULL = whichever;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends, cut to the greatest one of the type's policy.
---            Trailing blanks are trimmed first.
+--            empty; p_reason 1..255, or empty if the type's policy says N; p_expected_fence 1 or greater, NULL = any grant;
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends, within the policy's longest. Trailing blanks are
+--            trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty when FREE, and when p_operator_id held it),
 --            p_fence (0 unless TAKEN), p_expires_ts (UTC, NULL when FREE), p_seconds_left (rounded up; 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as
@@ -69,7 +69,7 @@ main: BEGIN
     END IF;
 
     SET CURRENT LOCK TIMEOUT 1;
-    -- S1: does it want a reason?
+    -- S1: does the type's policy require a reason?
     SELECT COUNT(*), MAX(p.take_reason_fl)
     INTO v_policies, v_take_reason_fl
     FROM appl_lock_policy AS p

@@ -1,12 +1,12 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
--- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence. That is an event, with who did it
---            and why. N HELD: somebody else than p_from holds it; p_old_* and p_expires_ts tell who and until when.
+-- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence. It is an event, with its actor and
+--            reason. N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL =
---            that of the grant that ends, cut to the greatest one of the type's policy; p_actor_id 1..64, NULL = unknown;
---            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
+--            that of the grant that ends, within the policy's longest; p_actor_id 1..64, NULL = unknown; p_reason 0..255, NULL
+--            = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 unless TRANSFERRED),
 --            p_expires_ts (UTC, NULL when FREE), p_seconds_left (rounded up; 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as

@@ -12,14 +12,13 @@
 -- Out        A result set: object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of
 --            the new grant; of the old one when WOULD_TRANSFER; 0 when HELD or FREE), expires_ts (UTC, NULL when FREE),
 --            seconds_left (rounded up), in the order of the keys.
--- Raises     LK001 invalid argument: nothing is done. LK003 as transfer_appl_lock. -911 and -913 as get_appl_lock, when another
---            transaction has locked a row for more than 1 s: -911 means that nothing of the page is done, and that the caller's
---            transaction is over.
--- Locks      S1 reads what is committed, without waiting (cur_commit, the default). S2 is transfer_appl_lock for one row after the
---            other, in the order of the keys, with its locks.
--- Race-free  S2 decides, as it does alone. What was got behind S1 is not in the page. S3 tells of what S2 has done, whose rows stay
---            locked, and of the others as they are by then. Begun again after a page: nothing is done twice.
--- Differs    As get_appl_lock. There is no BUSY: Db2 has no way to look whether a row is locked that all of its platforms share.
+-- Raises     LK001 invalid argument: nothing is done. LK003 as transfer_appl_lock. When a row stays locked for more than 1 s,
+--            -911 or -913 as get_appl_lock. After -911 nothing of the page is done, and the caller's transaction is over.
+-- Locks      S1 reads committed rows without waiting (cur_commit, the default). S2 is transfer_appl_lock for row after row in
+--            the order of the keys, with its locks.
+-- Race-free  S2 is the operation on one object. A lock that was got after S1 is not in the page. S3 reports what S2 has done,
+--            on rows that stay locked, and the other locks as they are by then. Calling again after a page repeats nothing.
+-- Differs    As get_appl_lock. There is no BUSY: the platforms of Db2 share no way to see whether a row is locked.
 
 --#SET TERMINATOR @
 
@@ -84,7 +83,7 @@ BEGIN
         v_told, v_answers
     );
 
-    -- S3: tell it, and who holds what is lost.
+    -- S3: the answer, with the holders of locks that were lost.
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR

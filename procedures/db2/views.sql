@@ -1,10 +1,10 @@
--- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for SELECT.
--- appl_lock_number is internal: the numbers 0 to 9999, of which thousand is the first digit.
+-- The views: locks, waiters, requests, viewers, events, policies and numbers, for SELECT. appl_lock_number is internal: the
+-- numbers 0 to 9999, of which thousand is the first digit.
 --
 -- Contract   The columns and their meaning are those of procedures/README.md. A view is read with its owner's rights: callers
 --            need SELECT on it, and nothing on the tables. Join a view with tables of your own by object_type and object_id.
 -- Raises     Nothing on purpose.
--- Locks      Nothing that lasts: what is committed is read (cur_commit, the default). Isolation is the reader's.
+-- Locks      Nothing that lasts: they read committed rows (cur_commit, the default). Isolation is the reader's.
 -- Differs    The clock is that of the statement, in UTC.
 
 --#SET TERMINATOR @

@@ -1,14 +1,14 @@
 -- announce_appl_lock_waiter: say that an operator waits for an object, or still waits.
 --
--- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than p_wait_seconds, with who holds
---            the object now. Called again, or kept by poll_appl_locks, it stays listed, and waits since the first call.
+-- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than p_wait_seconds, with the
+--            object's holder. Called again, or kept by poll_appl_locks, it stays listed, and waits since the first call.
 -- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: NULL = never gives up.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
 -- Locks      The waiter's row, to the end of the caller's transaction. Only announce, retract and purge of it wait; poll passes over it.
--- Race-free  Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
---            whether the row is live is judged on it. Against purge or retract: an announce that waited inserts a new row.
+-- Race-free  Two calls: the primary key lets one insert. ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock,
+--            then it judges whether the row is live. Against purge or retract: an announce that waited inserts a new row.
 --            The holder is a hint: inbox_appl_locks verifies it, and poll_appl_locks refreshes it.
 -- Differs    Of three calls for one waiter at once, one of them a retract, one may become a deadlock's victim (1213): call again.
 --            S1 is a plain read: call it outside of transactions.
@@ -53,7 +53,7 @@ BEGIN
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S2: a new wait, or the one that goes on. The assignments are made in this order, each seeing the ones before.
+    -- S2: a new wait, or the one that goes on. Each assignment sees the ones before it.
     INSERT INTO appl_lock_waiter (
         object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
     )

@@ -1,26 +1,26 @@
 -- answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
 --
--- Contract   Y GIVEN, to GIVE: the asker holds the object now: a new grant, a greater fence, an empty note, the ttl of the type's
---            policy. It ends after 60 s, so that nobody who has gone locks it for long, unless the asker's get comes first, which
---            tells it its fence and renews for the ttl. That is an event, of which the former holder is told, whoever made the call:
---            a fence is in the view of all operators, so GIVE is as strong as a release is.
---            Y TOLD, to LATER and NO: the asker finds it in its inbox.
+-- Contract   Y GIVEN, after GIVE: the asker holds the object: a new grant, a greater fence, an empty note, the ttl of the
+--            type's policy. The grant ends after 60 s unless the asker calls get first, which returns the fence and renews for
+--            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
+--            holder's inbox: every operator can read the fence, so another may have made the call.
+--            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
 --            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
--- In         p_operator_id: the holder. p_fence: its grant. p_client_id: the asker's program, NULL = whichever. p_answer: GIVE, LATER or NO.
---            p_reason: NULL = empty.
+-- In         p_operator_id: the holder. p_fence: its grant. p_client_id: the asker's program, NULL = any. p_answer: GIVE, LATER
+--            or NO. p_reason: NULL = empty.
 -- Out        p_old_*: empty unless HELD. p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
--- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps beside them, S3 and S4 the
---            object's row. All to the end of the caller's transaction, or of the call's own.
--- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. An asker that takes its
---            request back has its row before S2, which finds none, or after S4, when it holds the object. S4 names the grant, and
---            judges the newest row. Of two answers one gives, the other finds HELD. A request that was not there at S2 is
---            passed over by S4 while another transaction has it: its next call removes it.
---            In a transaction only locking reads, so that a later get is not given an old snapshot.
--- Differs    In a transaction each answer waits for one that is changing the lock, or the request, and locks the rows until the caller's
---            ends. No 40001: InnoDB judges the newest row.
+-- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps around them,
+--            S3 and S4 the object's row. All to the end of the caller's transaction, or of the call's own.
+-- Race-free  An answer and an ask lock the request's row first and the lock's row second, so they cannot deadlock. An asker
+--            that withdraws its request locks its row before S2, which then finds none, or after S4, when it holds the object.
+--            S4 names the grant, and judges the newest row. Of two answers one gives, the other finds HELD. S4 skips a request
+--            that came after S2 while another transaction has locked it; its next call removes it.
+--            In a transaction it uses only locking reads: a plain read would fix a snapshot that is too old for a later get.
+-- Differs    In a transaction each call waits for another transaction that is changing the lock or the request, and locks the
+--            rows until its own ends. No 40001: InnoDB judges the newest row.
 
 DELIMITER $$
 
@@ -75,7 +75,7 @@ BEGIN
         IF NOT v_open THEN
             CALL appl_lock_begin(v_began);
         END IF;
-        -- S2: does the asker still ask? (The aggregate locks all of its rows, and makes it one row in any case.)
+        -- S2: does the asker still ask? (The aggregate locks all of its rows and always returns one row.)
         SELECT MIN(a.client_id)
         INTO v_client_id
         FROM appl_lock_ask AS a FORCE INDEX (PRIMARY)
@@ -116,7 +116,7 @@ BEGIN
             AND a.operator_id = p_asker_id
             AND a.client_id = v_client_id
         FOR UPDATE;
-        -- S4: the grant goes to the asker, whose requests have come true.
+        -- S4: grant it to the asker, and remove the asker's requests.
         CALL appl_lock_move(
             'GIVEN', p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, v_department_id, NULL,
             p_operator_id, p_reason, NULL, 60,
@@ -126,7 +126,7 @@ BEGIN
             CALL appl_lock_unask(p_object_type, p_object_id, p_asker_id);
         END IF;
     ELSE
-        -- S5: the asker is told.
+        -- S5: store the answer for the asker.
         UPDATE appl_lock_ask AS a FORCE INDEX (PRIMARY)
         SET a.holder_id = p_operator_id,
             a.fence = p_fence,

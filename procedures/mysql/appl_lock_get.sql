@@ -1,19 +1,20 @@
--- get_appl_lock_check, get_appl_lock_insert, get_appl_lock_tell, get_appl_lock_late: the rare branches of get_appl_lock. appl_lock_policy: what is laid
--- down for a type. Internal: nobody is granted these.
+-- get_appl_lock_check, get_appl_lock_insert, get_appl_lock_tell, get_appl_lock_late: the rare branches of get_appl_lock.
+-- appl_lock_policy: the policy of a type. Internal: nobody is granted these.
 --
--- Contract   get_appl_lock_check trims and checks get_appl_lock's arguments. get_appl_lock_insert grants an object that has no row;
---            if it has one by then, nothing changes, p_outcome is NULL, and in a transaction the answer is the row, locked. get_appl_lock_late makes the times of a grant or renewal
---            anew that took more than a second. appl_lock_policy answers with the defaults where there is no policy.
+-- Contract   Check trims and checks get_appl_lock's arguments. Insert grants an object that has no row; if it has one by then,
+--            nothing changes, p_outcome is NULL, and in a transaction the answer is the row, locked. Late computes the times
+--            anew of a grant or renewal that took more than a second. The policy is the defaults where there is none.
 -- In         As get_appl_lock. p_lock_ts: of the row that is late.
 -- Out        As get_appl_lock. p_all_fl Y: history ALL.
 -- Raises     LK001 invalid argument. 1205, 1213 as get_appl_lock.
 -- Locks      The object's row; the policy's row, or its gap, and that of appl_lock_fence, for reading; in a transaction until it ends.
--- Race-free  ON DUPLICATE KEY UPDATE waits for an exclusive lock on the row that is there and changes nothing. (A failed INSERT would
---            take a shared lock, and two of those deadlock.) LAST_INSERT_ID tells whether it inserted, ROW_COUNT cannot.
---            The fence of a new row is greater than any that was purged: appl_lock_fence is read when the row is there, and in a transaction
---            for share, because a plain read would fix the caller's snapshot. More than a second since the clock was read, or a clock
---            that went back: times and fence are made anew in the same transaction, so that nobody has seen the former ones.
--- Differs    A purge in a transaction makes a get of a new object in another transaction wait, and the other way about, for 1 s at most.
+-- Race-free  ON DUPLICATE KEY UPDATE waits for an exclusive lock on the row that is there and changes nothing. (A failed INSERT
+--            would take a shared lock, and two of those deadlock.) LAST_INSERT_ID tells whether it inserted, ROW_COUNT cannot.
+--            A new row's fence is greater than every purged one: appl_lock_fence is read once the row is there. In a
+--            transaction it is read for share, because a plain read would fix the caller's snapshot. If more than a second has
+--            passed since the clock was read, or it went back, times and fence are computed anew in the same transaction,
+--            before others see them.
+-- Differs    A purge in a transaction and a get of a new object in another one wait for each other, for 1 s at most.
 
 DELIMITER $$
 
@@ -49,7 +50,7 @@ COMMENT 'Internal to applock: what is laid down for a type.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    -- The aggregates make it one row in any case.
+    -- The aggregates always return one row.
     SELECT
         COALESCE(MIN(p.default_ttl_seconds), 604800),
         COALESCE(MIN(p.longest_ttl_seconds), 315360000),

@@ -1,9 +1,9 @@
 -- get_appl_lock_rows: get_appl_lock_row for each of a list, one after the other.
 --
--- Contract   A result set of one row for each get, in the order of the list. Each get is one by itself; in a transaction of the
---            caller's all or nothing is a rollback.
+-- Contract   A result set of one row for each get, in the order of the list. Each get is independent. A caller that wants all
+--            or none uses a transaction and rolls it back.
 -- In         p_gets: a JSON array of 0 to 10000 gets such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
---            "department_id": "CS", "ttl_seconds": 60}; what is left out is NULL. Types are checked before the first get.
+--            "department_id": "CS", "ttl_seconds": 60}. A missing value is NULL. Types are checked before the first get.
 -- Out        As get_appl_lock_row.
 -- Raises     As get_appl_lock: the gets before it have been made.
 -- Locks      As get_appl_lock.
@@ -26,7 +26,7 @@ BEGIN
     DECLARE v_operator_id LONGTEXT;
     DECLARE v_department_id LONGTEXT;
     DECLARE v_ttl_seconds BIGINT;
-    -- What is left out is NULL, and so is what is no text or no whole number: such a list has been refused before.
+    -- A missing value is NULL. A list with a value of a wrong type has been refused before.
     DECLARE c_gets CURSOR FOR
         SELECT j.object_type, j.object_id, j.operator_id, j.department_id, j.ttl_seconds
         FROM JSON_TABLE(v_gets, '$[*]' COLUMNS (
@@ -41,7 +41,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_left = FALSE;
 
     BEGIN
-        -- What MySQL says of JSON that is too deep, also when it is asked whether it is valid.
+        -- MySQL raises this for JSON that is nested too deep, even from JSON_VALID.
         DECLARE EXIT HANDLER FOR SQLSTATE '22032' SET v_reason = 'is not a list of gets';
         IF p_gets IS NULL THEN
             SET v_reason = 'must not be empty';
@@ -55,7 +55,7 @@ BEGIN
     END;
     IF v_reason IS NULL THEN
         SET v_gets = p_gets;
-        -- Types only: JSON_TABLE converts. The rest is checked get by get.
+        -- Only types are checked here, because JSON_TABLE converts them. Each get checks the rest.
         SELECT CONCAT('has a value of a wrong type in get ', MIN(j.place))
         INTO v_reason
         FROM JSON_TABLE(v_gets, '$[*]' COLUMNS (

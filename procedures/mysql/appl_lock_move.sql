@@ -1,18 +1,20 @@
--- appl_lock_move: hand a held object to an operator, for take, transfer, answer and ask. appl_lock_holder, appl_lock_unask: what answer
--- and ask share besides. Internal: nobody is granted these.
+-- appl_lock_move: hand a held object to an operator, for take, transfer, answer and ask. appl_lock_holder, appl_lock_unask:
+-- helpers of answer and ask. Internal: nobody is granted these.
 --
--- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is that of the
---            policy, and the grant ends after p_first_seconds at the latest, unless it is renewed.
---            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for one.
--- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = whichever. p_unchanged_ts: the lock_ts of a grant that is
---            moved only while nobody has renewed it. p_first_seconds: NULL = as long as the ttl says.
+-- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is the
+--            policy's, but the grant ends after p_first_seconds unless it is renewed.
+--            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for an object.
+-- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = any. p_unchanged_ts: the lock_ts that the grant
+--            must still have: a renewal since then makes the answer HELD. p_first_seconds: NULL = as long as the ttl says.
 -- Out        As the operations.
 -- Raises     As the operations.
--- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. appl_lock_holder as it is told.
---            appl_lock_unask locks the requests, and passes over those that another transaction has: it is called in a transaction.
--- Race-free  S1 reads the row and locks it, S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes the fence
---            greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is. S2 and the event are one transaction: the caller's, or one of
---            the call's own. Only locking reads, so that a later get is not given an old snapshot.
+-- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. With p_lock,
+--            appl_lock_holder locks the row. In a transaction appl_lock_unask locks the requests, and skips those that another
+--            transaction has locked.
+-- Race-free  S1 reads the row and locks it. S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes
+--            the fence greater, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS. S2 and the event are one transaction: the
+--            caller's, or one of the call's own. It uses only locking reads: a plain read would fix a snapshot that is too old
+--            for a later get.
 -- Differs    No 40001: InnoDB judges the newest row.
 
 DELIMITER $$
@@ -133,7 +135,7 @@ main: BEGIN
         IF p_outcome IS NOT NULL THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
             SET p_ok_fl = 'Y';
-            -- A take tells whom it displaced.
+            -- Only a take answers with the former holder.
             IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
                 SET p_old_operator_id = '';
                 SET p_old_department_id = '';

@@ -6,8 +6,8 @@
 -- Out        As the operations.
 -- Raises     As the operations.
 -- Locks      The objects' rows, to the end of the transaction, and their policies' for reading.
--- Race-free  S1 is a plain read. S2 locks one row after the other and waits for none. S3 decides as it does alone, on a row that
---            nobody else changes any more. All of a page is one transaction: the caller's, or one of the call's own.
+-- Race-free  S1 is a plain read. S2 locks one row after the other and waits for none. S3 is the operation on one object, whose
+--            row S2 has locked. All of a page is one transaction: the caller's, or one of the call's own.
 -- Differs    No 40001: InnoDB judges the newest row.
 
 DELIMITER $$
@@ -108,7 +108,7 @@ BEGIN
         SET v_old_operator_id = '';
         SET v_old_department_id = '';
         IF COALESCE(p_dry_run_fl, '') <> 'Y' THEN
-            -- S2: is the row at hand, and what grant does it have?
+            -- S2: can the row be locked at once, and which grant does it have?
             SET v_outcome = '';
             SELECT l.fence, l.expires_ts
             INTO v_fence, v_expires_ts
@@ -144,7 +144,7 @@ BEGIN
         ));
     END LOOP locks;
     CLOSE page;
-    -- What is longer than max_allowed_packet is NULL, and nothing must be done that is not told.
+    -- An answer longer than max_allowed_packet is NULL. It cannot be returned, so the page is refused.
     IF v_told IS NULL THEN
         SET v_message = CONCAT(p_routine, ': p_max_rows is too much for max_allowed_packet');
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = v_message;

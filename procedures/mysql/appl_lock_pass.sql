@@ -6,10 +6,10 @@
 -- Out        One row: released, outcome, fence, expires_ts, seconds_left. All but released are empty, NULL or 0 unless RELEASED.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading.
--- Race-free  S1 names operator, fence and expiry, and is judged on the newest row. It makes the fence greater, so ROW_COUNT is 1 whatever
---            CLIENT_FOUND_ROWS is. A grant of which an event tells it passes over at first; then S2 locks the row, and S1 again and
---            the events are of the same transaction: the caller's, or one of the call's own.
---            Only locking reads, so that a later get is not given an old snapshot.
+-- Race-free  S1 names operator, fence and expiry, and sees the newest row. It raises the fence, so ROW_COUNT is 1 with and
+--            without CLIENT_FOUND_ROWS. It first skips a grant whose change is an event. Then S2 locks the row, and S1 and the
+--            events are one transaction: the caller's, or one of the call's own.
+--            It uses only locking reads: a plain read would fix a snapshot that is too old for a later get.
 -- Differs    For MySQL and MariaDB only: on PostgreSQL a query joins the two row forms.
 
 DELIMITER $$
@@ -53,7 +53,8 @@ BEGIN
 
     CALL appl_lock_enter();
     IF (
-        -- The row vouches for the grant. Names of printable ASCII need no closer look: JSON_QUOTE makes a control character longer.
+        -- A row with this grant proves the arguments valid. Names of printable ASCII need no closer look: JSON_QUOTE makes a
+        -- control character longer.
         p_fence > 0
         AND LENGTH(JSON_QUOTE(p_next_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_next_operator_id)), 64) + 2
         AND LOCATE(x'7F', p_next_operator_id) = 0
@@ -131,7 +132,7 @@ BEGIN
         CALL appl_lock_end(TRUE);
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
-    -- What has been waited for is not left any more.
+    -- seconds_left counts from now, after any wait.
     SELECT
         v_released AS released, IF(v_released = 'RELEASED', 'ACQUIRED', '') AS outcome, IF(v_released = 'RELEASED', v_fence, 0) AS fence,
         IF(v_released = 'RELEASED', v_expires_ts, NULL) AS expires_ts,

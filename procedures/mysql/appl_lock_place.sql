@@ -1,13 +1,13 @@
 -- appl_lock_place: where a request stands on a page of inbox_appl_locks. Internal: nobody is granted it.
 --
--- Contract   The number of rows that come before the request, and it. Requests and waiters for what the operator does not hold any more
---            count, and of several since the same microsecond each stands behind the others: it is never before its place.
+-- Contract   The number of rows before the request, plus one. It counts requests and waiters for locks that the operator no
+--            longer holds, and all others of the same microsecond. So the place is never too far in front.
 -- In         Checked arguments, as inbox_appl_locks. p_since_ts: since when the request asks.
 -- Out        p_place: 1 = the first row.
 -- Raises     Nothing of its own.
 -- Locks      None. It reads by index only, and no more events than a page has.
 -- Race-free  The answer is one snapshot.
--- Differs    It is asked after the page. Who has left meanwhile may let the request stand one place too far in front.
+-- Differs    The call comes after the page. Each waiter that has left meanwhile moves the request one place to the front.
 
 DELIMITER $$
 

@@ -6,8 +6,8 @@
 -- Out        None.
 -- Raises     Nothing of its own.
 -- Locks      Nothing but the new row.
--- Race-free  A forced number is taken back before the INSERT. MySQL then has 0 as the forced one: that row goes again, and the next
---            INSERT is free of it.
+-- Race-free  The routine resets a forced number before the INSERT. MySQL then forces 0 once: that row is deleted, and the next
+--            INSERT gets the table's number.
 -- Differs    From PostgreSQL, where no session chooses a number.
 
 DELIMITER $$

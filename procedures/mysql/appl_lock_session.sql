@@ -1,18 +1,18 @@
--- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call asks of its
--- session, and transactions of a call's own. Internal: nobody is granted these.
+-- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call needs from
+-- its session, and transactions of a call's own. Internal: nobody is granted these.
 --
--- Contract   appl_lock_enter comes first in a verb that writes: time is the server's from then on, whatever SET timestamp said;
---            a server that is read only, and a session in which a killed call has left its transaction open, are refused.
---            appl_lock_look does the same and tells whether a transaction is open; if none is, it leaves read_only to appl_lock_begin.
---            In a function or trigger both answer 1422, because of the COMMIT that they never reach: then call appl_lock_inside, which does
---            the same there, and take it that a transaction is open.
---            appl_lock_begin begins a transaction and says so, unless the caller has one; appl_lock_end ends it. Between
---            them @appl_lock_own is set: FALSE until there is a savepoint, TRUE from then on. KILL QUERY runs no handler and leaves
---            both: the marker is how the next call knows, and the savepoint tells that the transaction is still the same.
+-- Contract   Enter comes first in a verb that writes. From then on time is the server's, whatever SET timestamp said. It
+--            refuses a server that is read only, and a session in which a killed call has left its transaction open. Look does
+--            the same and tells whether a transaction is open; if none is, it leaves read_only to appl_lock_begin. In a
+--            function or trigger both raise 1422, because of a COMMIT that they never reach. Then call appl_lock_inside, which
+--            does the same there, and assume that a transaction is open.
+--            Begin begins a transaction, unless the caller has one, and p_began tells which. End ends it. Between them
+--            @appl_lock_own is set: FALSE until there is a savepoint, TRUE from then on. KILL QUERY runs no handler and leaves
+--            both. So the next call finds the marker, and the savepoint proves that the transaction is still the same.
 -- In         p_commit: FALSE rolls back. p_open: TRUE.
 -- Out        p_open, p_began.
--- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK. If it was killed before it had its
---            savepoint, a transaction of the caller's that follows is taken for it once.
+-- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK. If it was killed before
+--            it had its savepoint, the caller's next transaction is mistaken for it once.
 -- Locks      Nothing.
 -- Race-free  SET TRANSACTION raises 1568 when a transaction is open. Its READ WRITE is for the next transaction only, so the caller
 --            of appl_lock_look reads before it writes, and appl_lock_begin reads: a session whose transactions are read only

@@ -1,27 +1,29 @@
--- ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+-- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
--- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
---            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
---            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
+-- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
+--            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
---            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
+--            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
 -- In         p_department_id, p_message: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: 0 = takes the
 --            request back, NULL = never gives up.
 -- Out        p_old_*: empty unless ASKED or GIVEN. p_fence: 0 unless GIVEN. p_expires_ts: NULL when FREE or WITHDRAWN.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
--- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the object is due to the caller,
---            its row as appl_lock_move, and those other requests of the operator for it that nobody is changing.
---            Programs that wait never meet a request.
--- Race-free  An answer and an ask have the request's row first and the lock's row second, so no circle closes. The caller's other
---            requests are passed over where another transaction has them: its next call removes them.
---            Two calls: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and it judges
---            that row anew. The time of an answer begins anew with each renewal: S6 names the lock_ts that S2 has read, so a
---            renewal in between keeps the lock. Of two who ask one gets it.
---            In a transaction only locking reads, so that a GIVEN, or a later get, is not given an old snapshot.
--- Differs    In a transaction S2 waits for one that is changing the lock, and locks its row until the caller's ends; at REPEATABLE READ
---            an object or a request without a row leaves its gap locked so long. No 40001: InnoDB judges the newest row.
+-- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the caller gets the
+--            object, also its row as appl_lock_move, and the operator's other requests that nobody is changing. A request
+--            delays no waiting program.
+-- Race-free  An answer and an ask lock the request's row first and the lock's row second, so they cannot deadlock. The caller's
+--            other requests are skipped where another transaction has locked them; its next call removes them.
+--            Two calls: the primary key lets one insert. ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock,
+--            then it judges that row anew. Each renewal restarts the holder's time to answer: S6 names the lock_ts that S2 has
+--            read, so a renewal in between keeps the lock. Of two askers one gets it.
+--            In a transaction it uses only locking reads: a plain read would fix a snapshot that is too old for a GIVEN or a
+--            later get.
+-- Differs    In a transaction S2 waits for another transaction that is changing the lock, and locks its row until the caller's
+--            ends. At REPEATABLE READ it also locks the gap of an object or a request that has no row. No 40001: InnoDB judges
+--            the newest row.
 
 DELIMITER $$
 
@@ -87,9 +89,9 @@ BEGIN
         CALL appl_lock_holder(
             v_open, p_object_type, p_object_id, v_holder_id, v_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
         );
-        -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+        -- A lock of less than an hour is a program's lease, with nobody there to answer.
         IF v_holder_id <> p_operator_id AND v_ttl_seconds >= 3600 THEN
-            -- S3: how long may that one leave a request without an answer?
+            -- S3: how long may the holder leave a request unanswered?
             SELECT p.yield_after_seconds
             INTO v_patience
             FROM appl_lock_policy AS p
@@ -117,7 +119,7 @@ BEGIN
         SET v_until = v_now + INTERVAL p_wait_seconds SECOND;
         SET v_expires = LEAST(v_now + INTERVAL 60 SECOND, COALESCE(v_until, v_now + INTERVAL 60 SECOND));
         -- S4: a new request, or the one that goes on. It begins anew with another grant or message, or if it was dead.
-        -- The assignments are made in this order, each seeing the ones before.
+        -- Each assignment sees the ones before it.
         INSERT INTO appl_lock_ask (
             object_type, object_id, operator_id, department_id, client_id, message, since_ts, until_ts, expires_ts, holder_id, fence,
             answer, answer_reason
@@ -140,7 +142,7 @@ BEGIN
             holder_id = v_holder_id,
             fence = v_fence;
         IF v_patience IS NOT NULL THEN
-            -- S5: has the holder had its time? NULL: its inbox has not shown the request.
+            -- S5: is the holder's time to answer over? NULL: its inbox has not shown the request.
             SELECT
                 GREATEST(a.shown_ts, COALESCE(a.answered_ts, a.shown_ts), COALESCE(a.edited_ts, a.shown_ts), v_lock_ts)
                 + INTERVAL v_patience SECOND <= v_now
@@ -153,7 +155,7 @@ BEGIN
             FOR UPDATE;
         END IF;
         IF v_due THEN
-            -- S6: the grant goes to the caller, whose requests have come true.
+            -- S6: grant it to the caller, and remove the caller's requests.
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,

@@ -9,9 +9,9 @@
 --            routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      S1 takes a share lock on the object's row, to the end of the caller's transaction. Other asserts of the grant do not wait
 --            for it; its renewal elsewhere does. A renewal or release in the same transaction may then deadlock with a call that waits
---            for the row (MariaDB). At REPEATABLE READ an object without a row leaves its gap locked so long.
--- Race-free  Assert against take-over, release, transfer: whichever locks the row first goes first; S1 names the grant and is judged
---            on the newest row. Only locking reads.
+--            for the row (MariaDB). At REPEATABLE READ the gap of an object without a row is locked as long.
+-- Race-free  Assert against take-over, release, transfer: the call that locks the row first goes first. S1 is a locking read
+--            that names the grant and sees the newest row.
 -- Differs    MySQL cuts the message off at 128 characters, and has a question mark for each character outside the basic plane.
 
 DELIMITER $$
@@ -41,8 +41,8 @@ main: BEGIN
         CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), p_operator_id, CHAR(9 USING utf8mb4), p_object_type, ':', p_object_id
     );
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: is this grant live? If so it becomes a line for guards, newest first: one that is cut off loses its end, by which
-    -- a guard would find it.
+    -- S1: is this grant live? If so it becomes a line for guards, newest first. A line that is cut off loses its end, so no
+    -- guard matches it.
     SELECT
         TRUE,
         IF(

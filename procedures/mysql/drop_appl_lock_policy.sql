@@ -1,7 +1,7 @@
--- drop_appl_lock_policy: take back the policy of a type.
+-- drop_appl_lock_policy: remove the policy of a type.
 --
--- Contract   Y DROPPED: the type has no policy any more. POLICY is an event, with who did it and why. N NONE: it had none.
---            A grant keeps the end that it has until it is renewed or transferred.
+-- Contract   Y DROPPED: the type has no policy any more. It is an event, POLICY, with its actor and reason. N NONE: it had
+--            none. A grant keeps the end that it has until it is renewed or transferred.
 -- In         p_reason: 0..150, NULL = empty.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
@@ -36,7 +36,7 @@ BEGIN
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
-    -- S1: there is none from now on.
+    -- S1: remove it.
     DELETE FROM appl_lock_policy
     WHERE object_type = p_object_type;
     SET p_ok_fl = IF(ROW_COUNT() > 0, 'Y', 'N');

@@ -2,24 +2,24 @@
 --
 -- Contract   Y ACQUIRED: nobody held it: a new grant, a greater fence. Y RENEWED: this operator holds it: the same grant, and its ttl
 --            counts from now. N HELD: another operator holds it, or this one and p_new_fl is Y; the answer tells who.
---            The type's policy has the ttl of a new grant and the longest ttl. OVERTAKEN is an event: the grant before had
---            expired, was another operator's, and was not released. Under history ALL so are ACQUIRED, RENEWED and REFUSED.
+--            The type's policy sets the default ttl and the longest one. Events: OVERTAKEN, when another operator's grant had
+--            expired unreleased; under history ALL also ACQUIRED, RENEWED and REFUSED.
 -- In         p_department_id and p_ttl_seconds: NULL keeps those of the grant; in a new grant '' and the policy's, else 604800.
 -- Out        p_old_*: empty unless HELD. p_fence: 0 when HELD. p_note: the holder's, or one's own when RENEWED.
 -- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      Outside a transaction: nothing when HELD; the row, while one statement changes it. In a transaction, a function or a
 --            trigger: the row, also when HELD, and the policy's row for reading, until the transaction ends.
--- Race-free  S1 reads the row, S2 decides, S3 changes it. A grant, a renewal and a transfer make fence or lock_ts greater, and
---            S3 names both, released_ts and the note: it changes nothing if the row is another than S1 has read; then the call
---            begins again. S3 makes lock_ts greater, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
+-- Race-free  S1 reads the row, S2 decides, S3 changes it. Each grant, renewal and transfer raises fence or lock_ts. S3 names
+--            both, released_ts and the note, so it matches only the row that S1 has read; otherwise the call begins again. S3
+--            raises lock_ts, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS.
 --            No row: get_appl_lock_insert inserts, or yields to one that was inserted meanwhile; then the call begins again.
 --            In a transaction a plain read would fix the caller's snapshot before the grant. There the insert that yields comes
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
 --            An event and its change are one transaction: the caller's, or one of the call's own.
 -- Differs    In a transaction a refusal waits for another transaction that is changing the row. No 40001: InnoDB judges the
---            newest row. Outside a transaction a grant of a row that is there, or a renewal, that took more than a second keeps
---            the times of its beginning, which others have seen.
+--            newest row. Outside a transaction, a grant on an existing row or a renewal that took more than a second keeps the
+--            times of its start, which others have seen.
 
 DELIMITER $$
 
@@ -62,8 +62,8 @@ main: BEGIN
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
-            -- The row vouches for type and id, and for what is equal in it. An operator of printable ASCII needs no closer look:
-            -- JSON_QUOTE makes a control character longer.
+            -- A row proves type and id valid, and each argument that equals its column. An operator of printable ASCII needs no
+            -- closer look: JSON_QUOTE makes a control character longer.
             (
                 p_operator_id = p_old_operator_id
                 OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
@@ -80,7 +80,7 @@ main: BEGIN
         IF p_outcome IS NULL AND v_fence IS NOT NULL AND v_released_ts IS NULL AND p_expires_ts > v_now
             AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
         THEN
-            -- S2: another's.
+            -- S2: another operator holds it.
             IF v_history_fl = 'Y' THEN
                 CALL appl_lock_record(
                     'REFUSED', p_object_type, p_object_id, p_operator_id,
@@ -112,7 +112,7 @@ main: BEGIN
                     RESIGNAL;
                 END;
 
-                -- S2: free, or one's own. What is laid down for the type? Most have nothing.
+                -- S2: it is free, or the operator's own. Does the type have a policy? Most have none.
                 IF v_open THEN
                     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_event);
                 ELSE
@@ -192,7 +192,7 @@ main: BEGIN
                             p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
                         );
                     ELSE
-                        -- Others have seen these times: they stay, and the answer says what is left.
+                        -- Others have seen these times, so they stay; p_seconds_left counts from now.
                         SET p_seconds_left = GREATEST(
                             (TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), p_expires_ts) + 999999) DIV 1000000, 0
                         );
@@ -211,7 +211,7 @@ main: BEGIN
         END IF;
         SET v_fence = NULL;
         SET v_round = v_round + 1;
-        -- Others were quicker, again and again: let them pass.
+        -- Other calls were quicker four times: give them time.
         IF v_round > 4 THEN
             DO SLEEP(RAND() * v_round / 1000);
         END IF;

@@ -1,5 +1,4 @@
--- get_appl_lock_permit: take or renew one of the permits of an object, of which there are so many, for one operator until it
--- expires.
+-- get_appl_lock_permit: take or renew one of the N permits of an object for one operator until it expires.
 --
 -- Contract   The permits are slots: the objects p_object_id#1 to p_object_id#N of the type, N being p_permits. A slot is an
 --            object like any other: release, inquire, transfer, assert and the rest take its id.
@@ -7,8 +6,8 @@
 --            slot; same grant and fence. One row tells the slot.
 --            FULL: each slot was held by somebody else when the call looked at it. One row for each, the
 --            soonest to expire first; one that has become free since comes first, without a holder: call again.
---            A slot above N is neither granted nor renewed nor counted: who calls with a smaller N than others did leaves
---            those slots to end by themselves, and who has one of them may have another one within N.
+--            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
+--            holder until released or expired. Such a holder may get another slot within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..64; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
 --            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
@@ -16,19 +15,19 @@
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
 --            expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
 -- Raises     LK001 invalid argument. LK003, 1205 and 1213 as get_appl_lock.
--- Locks      S1 and S3 are plain reads, so FULL locks nothing and waits for nothing. S2 is get_appl_lock for one slot, with its locks.
+-- Locks      S1 and S3 are plain reads, so FULL answers without locking or waiting. S2 is get_appl_lock for one slot, with its
+--            locks.
 -- Race-free  Never more than N: S1 grants nothing. Each grant is one of get_appl_lock on one of N rows.
 --            Two for the last slot: get_appl_lock lets one have it. The other looks again, for slots that it has not
 --            tried; so it ends after N rounds at the most, whatever the others do.
 --            Release of a slot during a round: S1 is a new snapshot each time. A slot that was tried is not tried again: it
 --            was held when it was tried.
 --            The same operator twice at once: both begin with the same slot, for which the second waits and renews it.
---            Only where that slot changes hands between the two S1 may each get one of its own; the next calls renew
---            the one of them, and the other ends with its ttl or by a release.
--- Differs    In a transaction a slot that S2 finds held stays locked until that ends, as in get_appl_lock; and at REPEATABLE READ
---            S1 and S3 see the transaction's snapshot, which S1 fixes if nothing has before: then the caller's reads are
---            older than its grant, and a slot that is held by now may be tried, or told, as free. Call it outside of
---            transactions, or at READ COMMITTED.
+--            Only where that slot changes hands between the two S1 may each get a slot of its own; later calls renew one of
+--            them.
+-- Differs    Call it outside of transactions, or at READ COMMITTED. In a transaction a slot that S2 finds held stays locked
+--            until the transaction ends, as in get_appl_lock. At REPEATABLE READ S1 and S3 see the transaction's snapshot,
+--            which S1 may fix. Then the caller's reads are older than its grant, and a slot that is held by now may look free.
 
 DELIMITER $$
 
@@ -65,7 +64,7 @@ main: BEGIN
     SET v_slots = CONCAT('[0', REPEAT(',0', p_permits - 1), ']');
     SET v_first = CRC32(p_operator_id) MOD p_permits;
     slots: LOOP
-        -- S1: the slot that the operator has, or else the next one that is free.
+        -- S1: the operator's own slot, or else the next free one.
         SET v_now = UTC_TIMESTAMP(6);
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id

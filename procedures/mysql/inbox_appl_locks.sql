@@ -1,26 +1,29 @@
--- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own requests were
--- answered. It is for one call in each heartbeat.
+-- inbox_appl_locks: report what others did with an operator's locks, who waits or asks for them, and how its own requests were
+-- answered. Call it once in each heartbeat.
 --
--- Contract   First the events after p_after_event_id in which another than the operator is the actor: TAKEN, another operator has taken
---            its lock, or has handed it on to a third; HANDED, one was transferred to it; RELEASED, its lock was ended. GIVEN and
---            YIELDED, its lock went to who asked for it, are told whoever the actor was. Then AWAITED, another operator waits or asks
---            for what this one holds, and LATER and DECLINED, its own request was answered; oldest first. A request that was answered NO
---            is not shown again. What had expired is lost, and not taken.
+-- Contract   First the events after p_after_event_id. TAKEN: another operator has taken this one's lock or handed it on to a
+--            third. HANDED: another operator has transferred a lock to this one. RELEASED: another operator has ended its lock.
+--            GIVEN and YIELDED: its lock went to an asker; they appear even if this operator was the actor. Then, oldest first,
+--            AWAITED: another operator waits or asks for a lock of this one. LATER and DECLINED: a holder has answered this
+--            one's request. A request that was answered NO leaves the holder's inbox. A lock that had expired before another
+--            operator got it is no TAKEN.
 -- In         p_after_event_id: NULL = no event has been seen. p_max_rows: 1..10000, NULL = 1000.
--- Out        event_id: 0 unless an event. other_*: who has it now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, who
---            answered, LATER and DECLINED; who waits. event_ts: of the event; since when that one waits. seconds_left: of the operator's
---            lock; 0 unless AWAITED. safe_event_id: the next p_after_event_id. message, client_id and fence: of a request to answer.
+-- Out        event_id: 0 unless an event; other_*: the new holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter
+--            (AWAITED) or, without department, the actor (RELEASED, LATER, DECLINED); event_ts: of the event or of the wait's
+--            begin; seconds_left: of the operator's lock, 0 unless AWAITED; safe_event_id: the next p_after_event_id; message,
+--            client_id and fence: of a request to answer.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
--- Locks      Never waits. It reads the operator's own events from p_after_event_id on, the waiters and requests that are listed with the
---            operator as the holder, its own requests, and the lock of each by key. S3 writes only where a type has a yield, once for
---            each request that the page has shown, passes over rows that another transaction has, and writes nothing in a transaction or
---            on a server that only reads.
--- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible first.
---            safe_event_id is the last of the operator's events that is older than 15 minutes: a later call reads again what is younger.
---            S1 reads before the page, so S2 shows what S3 marks, which locks and changes it in one statement and names its grant.
--- Differs    Where the page is full, S3 marks a request only if it stands on the page by the count of appl_lock_place, which comes after S2.
---            An event may be missed whose transaction stays open for more than 15 minutes after it was numbered. In a Galera cluster
---            each node numbers for itself: an event of another node may have a lesser number than an earlier one.
+-- Locks      Never waits. It reads the operator's own events from p_after_event_id on, the waiters and requests whose stored
+--            holder it is, its own requests, and the lock of each by key. S3 writes once for each request shown, only where a
+--            type's policy has a yield, and only where transaction and server may write. It skips rows that another transaction
+--            has locked.
+-- Race-free  The answer is one snapshot. An event is numbered before its transaction commits, so a later number may be visible
+--            first. So safe_event_id is the operator's last event that is older than 15 minutes, and the next call reads the
+--            younger ones again. S1 reads before the page, so S2 shows each request that S3 marks. S3 locks and changes it in
+--            one statement, which names its grant.
+-- Differs    Where the page is full, S3 marks a request only if appl_lock_place, which comes after S2, counts it on the page.
+--            An event is missed if its transaction stays open for more than 15 minutes after it was numbered. In a Galera
+--            cluster each node numbers for itself: an event of another node may have a lesser number than an earlier one.
 
 DELIMITER $$
 
@@ -72,10 +75,10 @@ BEGIN
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;
     SET v_now = UTC_TIMESTAMP(6);
-    -- S1: which requests that can run out of time have not been shown? The cursor has them from now on.
+    -- S1: which requests that can run out of time have not been shown? The cursor keeps them.
     OPEN shown;
 
-    -- S2: the page. By these indexes, whatever the statistics say: else each call could read the whole history.
+    -- S2: the page. The indexes are forced: else a call could read the whole history.
     SELECT
         m.kind,
         m.event_id,
@@ -86,7 +89,7 @@ BEGIN
         m.event_ts,
         m.seconds_left,
         m.reason,
-        -- Of the same events, read once more: on MariaDB, MAX OVER () would read all of them for each.
+        -- A second read of the same events: on MariaDB, MAX OVER () would read all of them for each.
         GREATEST(v_after_event_id, COALESCE((
             SELECT MAX(s.event_id)
             FROM (
@@ -205,7 +208,7 @@ BEGIN
     SET v_full = FOUND_ROWS() = v_max_rows;
     IF LOCATE(@@GLOBAL.read_only, '0 OFF') > 0 THEN
         FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence, v_since_ts;
-        -- MariaDB's safe updates refuse S3, because it reads all that the inner SELECT has found.
+        -- MariaDB's safe updates refuse S3, because it reads all rows of the inner SELECT.
         SET SESSION sql_safe_updates = FALSE;
         WHILE v_more DO
             IF v_full THEN

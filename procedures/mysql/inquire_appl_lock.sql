@@ -1,10 +1,10 @@
--- inquire_appl_lock: who holds an object, since when and until when.
+-- inquire_appl_lock: show who holds an object, since when and until when.
 --
 -- Contract   Y and the lock, when somebody holds the object. N and blanks (empty strings, numbers 0, NULL timestamps) when it is free.
 -- In         p_object_type, p_object_id.
 -- Out        As the view appl_lock_live.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
--- Locks      Nothing; never waits and never writes.
+-- Locks      Nothing; it neither waits nor writes.
 -- Race-free  One read of one committed row: what it says was true at one moment.
 -- Differs    At REPEATABLE READ that moment is the transaction's snapshot, which it fixes: a get, assert or serialize that is to see the
 --            newest data comes first. In a transaction at SERIALIZABLE InnoDB makes it a locking read, which waits.

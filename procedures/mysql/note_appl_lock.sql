@@ -1,15 +1,15 @@
--- note_appl_lock: say why an operator holds an object.
+-- note_appl_lock: leave a note on why an operator holds an object, for everybody to read.
 --
 -- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note. It lasts as long as the grant.
 --            N HELD: another operator or another grant holds it. N FREE: nobody holds it.
--- In         p_fence: NULL = whichever grant. p_note: NULL = empty.
+-- In         p_fence: NULL = any grant. p_note: NULL = empty.
 -- Out        p_old_*: empty unless HELD.
 -- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
--- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ an object without a row leaves its gap
---            locked so long.
--- Race-free  S1 reads the row, S2 changes it only if it is as S1 has read it; else S1 again. A note that is there already is not written:
---            ROW_COUNT could not tell it from no row. Only locking reads.
+-- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ the gap of an object without a row is
+--            locked as long.
+-- Race-free  S1 locks and reads the row. S2 changes it only if it is as S1 has read it; else S1 runs again. An equal note is
+--            not written again, because ROW_COUNT is 0 then as without a row.
 -- Differs    A refusal waits for a transaction that is changing the row. No 40001: InnoDB judges the newest row.
 
 DELIMITER $$

@@ -1,16 +1,17 @@
--- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters listed.
+-- poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 --
--- Contract   A row for each object that a waiter of the program waits for who has not given up; those that are free first, then
---            those whose lock ends soonest. The time is as the lock stands: it may be renewed or released meanwhile.
---            The program's waiters stay listed for 30 s or more, with who holds the object now.
+-- Contract   A row for each object that a waiter of the program still waits for: free objects first, then by the end of their
+--            locks. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s or more, with the
+--            object's present holder.
 -- In         p_max_rows: 1..10000, NULL = 1000.
 -- Out        free_in_us: microseconds until the lock ends, 0 when the object is free. Ordered by that and the key.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
 -- Locks      Normally nothing. Once in 30 s S2 locks the program's rows in appl_lock_waiter and in its index, to the end of the caller's
---            transaction, at REPEATABLE READ also the gaps beside them. S3 locks waiters whose object changed hands.
+--            transaction, at REPEATABLE READ also the gaps around them. S3 locks waiters whose object changed hands.
 --            Rows that another transaction is changing are passed over.
--- Race-free  Against announce and retract of a row: they lock the row first and the index then, S2 the other way about; but S2 never
---            waits, so no circle closes. S2 and S3 lock and change in one statement: under autocommit no lock outlives it.
+-- Race-free  Against announce and retract of a row: they lock the row first and the index second, S2 the other way round. S2
+--            never waits, so they cannot deadlock. S2 and S3 lock and change in one statement: under autocommit no lock
+--            outlives it.
 -- Differs    Plain reads: call it outside of transactions.
 
 DELIMITER $$
@@ -63,11 +64,11 @@ BEGIN
         AND w.expires_ts < v_now + INTERVAL 30 SECOND
         AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     LIMIT 1;
-    -- MariaDB's safe updates refuse S2 and S3, because they read all that the inner SELECT has found.
+    -- MariaDB's safe updates refuse S2 and S3, because they read all rows of the inner SELECT.
     SET SESSION sql_safe_updates = FALSE;
     IF v_due THEN
-        -- S2: keep all of them. The limit, which is out of reach, has the rows locked before the first changes; and
-        -- of a small table the servers would rather read, and so lock, all rows.
+        -- S2: keep all of them. The LIMIT, which is out of reach, makes the server lock the rows before it changes the first.
+        -- Without the forced index it would read, and so lock, all rows of a small table.
         UPDATE (
             SELECT r.object_type, r.object_id, r.operator_id, r.client_id
             FROM appl_lock_waiter AS r FORCE INDEX (appl_lock_waiter_client_ix)
@@ -84,7 +85,7 @@ BEGIN
         SET w.expires_ts = LEAST(v_expires, COALESCE(w.until_ts, v_expires));
     END IF;
 
-    -- S3: store who holds what has changed hands.
+    -- S3: store the new holders of objects that changed hands.
     OPEN moved;
     SET v_more = TRUE;
     FETCH moved INTO v_object_type, v_object_id, v_operator_id, v_holder_id;

@@ -1,8 +1,8 @@
 -- purge_appl_lock_history: remove old events from the history.
 --
 -- Contract   Deletes at most p_max_rows events that happened p_older_than_seconds ago or longer, oldest first, and no further than the
---            first that stays. PURGED and HISTORY_PURGED stay for 400 days, whatever the age asked for.
---            HISTORY_PURGED is an event, if any went: its reason is the number.
+--            first that stays. PURGED and HISTORY_PURGED, the records of purges, stay for 400 days at least. If any went, the
+--            event HISTORY_PURGED has the number as its reason.
 -- In         p_older_than_seconds: NULL = 34560000 (400 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of events removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205, 1213 two purges at once.

@@ -1,15 +1,15 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters,
---            requests and viewers that have been dead for as long go as well, at most as many of each, and are not counted. No live lock
---            and no event is touched.
---            PURGED is an event, if there is anything to count: its reason is the number.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; an answer below
+--            p_max_rows means that none is left. Waiters, requests and viewers that have been dead for as long go as well, at
+--            most as many of each, and are not counted. Live locks and events stay.
+--            If any went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
 --            new object, or for another purge. 1213 deadlock.
--- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It passes over rows that another
---            transaction is changing (S3, S6, S9, S12).
+-- Locks      The rows it removes and the row of appl_lock_fence, to the end of the caller's transaction. It skips rows that
+--            another transaction is changing (S3, S6, S9, S12).
 -- Race-free  Get of a row being purged: S4 judges the newest row once it is locked; a get that waited inserts a new row.
 --            A fence never falls: S2 raises appl_lock_fence before the first row goes, and S4 removes no row of a greater fence; a new
 --            row's fence is greater than that. A row goes only when its fence lies in the past, so new fences stay near now.

@@ -2,18 +2,18 @@
 --
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now. Y FREE: nobody holds it. If the
 --            operator's own grant had expired, it is marked as released. N HELD: another operator or another grant holds it.
---            RELEASED is an event if another actor than the operator did it, if it has a reason, and under history ALL.
--- In         p_fence: NULL = whichever grant. p_actor_id: NULL = p_operator_id. p_reason: NULL = empty.
+--            A release by another actor, with a reason, or under history ALL is an event, RELEASED.
+-- In         p_fence: NULL = any grant. p_actor_id: NULL = p_operator_id. p_reason: NULL = empty.
 -- Out        p_old_*: empty unless HELD.
 -- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
--- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ an object without a row leaves its gap
---            locked so long.
--- Race-free  S1 names operator, fence and expiry, and is judged on the newest row. It passes over a grant of which an event tells.
---            If it has changed nothing, S2 reads the row, and S3 changes it only if it is as S2 has read it; else S2 again. S1 and S3 set
---            released_ts, which was NULL, so ROW_COUNT is 1 whatever CLIENT_FOUND_ROWS is.
---            Only locking reads: a later get of the transaction is not given an old snapshot. A get that has not committed is
---            waited for. The event and S3 are one transaction.
+-- Locks      The object's row, to the end of the caller's transaction. At REPEATABLE READ the gap of an object without a row is
+--            locked as long.
+-- Race-free  S1 names operator, fence and expiry, and sees the newest row. It skips a grant whose release is an event. If it
+--            has changed nothing, S2 reads the row, and S3 changes it only if it is as S2 has read it; else S2 runs again. S1
+--            and S3 set released_ts, which was NULL, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS. The event and S3 are
+--            one transaction. It uses only locking reads, so it waits for an uncommitted get, and fixes no snapshot that is too
+--            old for a later get.
 -- Differs    A refusal waits for a transaction that is changing the row. No 40001: InnoDB judges the newest row.
 
 DELIMITER $$
@@ -34,7 +34,7 @@ main: BEGIN
     CALL appl_lock_enter();
     IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-        -- S1: end a live grant of which no event tells. The row vouches for the arguments.
+        -- S1: end a live grant whose release is no event. A match proves the arguments valid.
         UPDATE appl_lock AS l
         SET l.released_ts = UTC_TIMESTAMP(6)
         WHERE l.object_type = p_object_type

@@ -2,25 +2,26 @@
 --
 -- Contract   RENEWED: this very grant is live, and lasts for its ttl from now, or as long as it did if that is longer. The policy's
 --            longest ttl is the limit. HELD: another operator or another grant holds the object. FREE: nobody holds it; the grant has
---            ended, and is not revived. No row: another transaction is changing this lock, or asserts it; it is neither renewed nor lost:
---            ask again. So one busy lock delays none of the others. Under history ALL a renewal is an event: RENEWED.
+--            ended, and is not revived. No row: another transaction is changing this lock, or asserts it; it is neither renewed
+--            nor lost: call again. So one busy lock delays none of the others. Under history ALL a renewal is an event:
+--            RENEWED.
 -- In         p_grants: a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
---            "fence": 17, "ttl_seconds": 30}; none may be left out, no object may come twice. Trailing blanks are trimmed.
+--            "fence": 17, "ttl_seconds": 30}; all five are required; each object at most once. Trailing blanks are trimmed.
 -- Out        old_*: empty unless HELD. expires_ts: NULL when FREE. Ordered by key.
 -- Raises     LK001 invalid argument: nothing has been renewed. LK003 an upgrade is replacing the routine.
--- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It passes over rows that another transaction has
---            locked, so it never waits and is in no deadlock. At REPEATABLE READ an object without a row leaves its gap locked so long.
+-- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It skips rows that another transaction
+--            has locked, so it neither waits nor deadlocks. At REPEATABLE READ the gap of an object without a row is locked as
+--            long.
 -- Race-free  S1 locks, judges and changes in one statement, so one commit is enough for all. It makes lock_ts v_now or later.
---            A live grant whose lock_ts is older than v_now was passed over; S1 tries it again. One whose lock_ts is not was renewed, by S1
---            or by another call since, and S1 leaves it: it undoes no call. S3 answers RENEWED for what ends as late as was asked,
---            whichever call did it; what another call has made shorter since has no row.
---            A grant that ends between v_now and S1 is renewed as of v_now: nobody can have held the object meanwhile, since then
---            the fence would be another one.
---            Outside a transaction S1 is committed before S3 reads. If S1 has renewed all, all are RENEWED, whatever came in between; of
---            a grant that has ended since, expires_ts is the end that was asked for, although the lock may have lasted longer.
--- Differs    A refused get in a transaction locks the row: S1 tries again what it has passed over, up to a hundred grants, for some 30 ms.
---            S0, S2 and S3 are plain reads. If S1 has not renewed all at once, what is released or taken before S3 is FREE or HELD. In the
---            case of a clock that was set back, what is passed over is not tried again.
+--            A live grant whose lock_ts is older than v_now was skipped, and S1 tries it again. A newer lock_ts means that S1
+--            or another call has renewed it, and S1 leaves it. S3 answers RENEWED for a grant that ends as late as was asked,
+--            whichever call did it. A grant that another call has made shorter since has no row. A grant that ends between
+--            v_now and S1 is renewed as of v_now: had another operator held the object meanwhile, the fence would differ.
+--            Outside a transaction S1 is committed before S3 reads. If S1 has renewed all, all are RENEWED, whatever came in
+--            between. For a grant that has ended since, expires_ts is the end that was asked for.
+-- Differs    A refused get in a transaction locks the row. So S1 retries up to a hundred skipped grants for some 30 ms, unless
+--            the clock was set back. S0, S2 and S3 are plain reads. If S1 has not renewed all at once, a grant that is released
+--            or taken before S3 is FREE or HELD.
 
 DELIMITER $$
 
@@ -52,7 +53,7 @@ BEGIN
     END;
 
     BEGIN
-        -- What MySQL says of JSON that is too deep, also when it is asked whether it is valid.
+        -- MySQL raises this for JSON that is nested too deep, even from JSON_VALID.
         DECLARE EXIT HANDLER FOR SQLSTATE '22032' SET v_reason = 'is not a list of grants';
         IF p_grants IS NULL THEN
             SET v_reason = 'must not be empty';
@@ -111,8 +112,7 @@ BEGIN
     END IF;
 
     CALL appl_lock_enter();
-    -- S0: what the policies cut, and whether any has the history told of renewals. MariaDB's list would end where
-    -- group_concat_max_len does.
+    -- S0: does a policy limit a ttl, or record renewals? MariaDB cuts a list off at group_concat_max_len.
     SET v_policies = (
         SELECT BIT_OR(IF(p.longest_ttl_seconds IS NULL, 0, 1) | IF(p.history_level = 'ALL', 2, 0))
         FROM appl_lock_policy AS p
@@ -140,7 +140,7 @@ BEGIN
         SET v_grants = COALESCE(v_grants, p_grants);
     END IF;
 
-    -- MariaDB's safe updates refuse S1, because it reads all that the inner SELECT has found.
+    -- MariaDB's safe updates refuse S1, because it reads all rows of the inner SELECT.
     SET SESSION sql_safe_updates = FALSE;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_left = v_grants;
@@ -153,8 +153,8 @@ BEGIN
             CALL appl_lock_begin(v_began);
         END IF;
 
-        -- S1: renew what is live and at hand. The inner SELECT locks and the limit keeps it apart: the rows are
-        -- locked before the first one changes. Of a small table the servers would rather read, and so lock, all rows.
+        -- S1: renew live grants that can be locked at once. The LIMIT keeps the inner SELECT apart, so all rows are locked
+        -- before the first changes. Without the forced index the server would read, and so lock, all rows of a small table.
         UPDATE (
             SELECT r.object_type, r.object_id, g.ttl_seconds
             FROM (
@@ -194,7 +194,7 @@ BEGIN
             END IF;
         END IF;
 
-        -- S2: what was passed over?
+        -- S2: which grants were skipped?
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
             'object_type', p.object_type,
             'object_id', p.object_id,
@@ -253,7 +253,7 @@ BEGIN
             l.expires_ts,
             IFNULL(l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6), FALSE) AS live,
             IFNULL(l.operator_id = g.operator_id AND l.fence = g.fence, FALSE) AS own,
-            -- By S1, whatever came after that, or live and renewed by any call since v_now.
+            -- S1 renewed all, or the grant is live and a call has renewed it since v_now.
             g.until_ts > UTC_TIMESTAMP(6) AND (v_all OR IFNULL(
                 l.operator_id = g.operator_id AND l.fence = g.fence AND l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6)
                 AND l.lock_ts >= v_now AND l.expires_ts >= g.until_ts, FALSE
@@ -297,7 +297,7 @@ BEGIN
     DECLARE v_operator_id VARCHAR(64);
     DECLARE v_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
-    -- What S1 has not renewed is passed over here, too.
+    -- A grant that S1 has not renewed is skipped here, too.
     DECLARE renewed CURSOR FOR
         SELECT r.object_type, r.object_id, r.operator_id, r.department_id, r.fence
         FROM (

@@ -5,10 +5,10 @@
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
--- Locks      The waiter's row, to the end of the caller's transaction. At REPEATABLE READ a waiter without a row leaves its gap locked
---            so long. Poll and purge pass over locked rows.
--- Race-free  Against announce, poll or purge of the same row: whichever locks it first goes first. An announce that waited inserts a
---            new row.
+-- Locks      The waiter's row, to the end of the caller's transaction. At REPEATABLE READ the gap of a waiter without a row is
+--            locked as long. Poll and purge pass over locked rows.
+-- Race-free  Against announce, poll or purge of the same row: the call that locks it first goes first. An announce that waited
+--            inserts a new row.
 -- Differs    1213 among three calls for one waiter at once, as in announce_appl_lock_waiter.
 
 DELIMITER $$
@@ -31,7 +31,7 @@ BEGIN
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S1: it does not wait.
+    -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter
     WHERE object_type = p_object_type
         AND object_id = p_object_id

@@ -1,24 +1,27 @@
--- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
--- it. It is for one call in each heartbeat.
+-- see_appl_lock: list an operator as a viewer of an object, and show its holder, askers and other viewers. Call it once in each
+-- heartbeat.
 --
--- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds, since the first of such
---            calls. Without a state the program's row goes. Then at most 200 rows: HOLDER, also where that is the operator itself; ASKER,
---            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. Nothing of
---            it is in the history. Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- Contract   Lists the operator as a viewer for p_ttl_seconds, with its state, for the program p_client_id. Each further call
+--            keeps it listed, since the first one. Without a state the program's row goes. Then at most 200 rows. HOLDER: the
+--            object's holder, even if it is the operator itself. ASKER: each request of another operator. VIEWER: each program
+--            of another operator that is listed. Askers and viewers come oldest first. The history does not record the call.
+--            Where the type's policy has presence N, the call records nothing and shows only holder and askers.
 -- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_state: VIEWING, EDITING or IDLE, NULL = it
 --            leaves. p_ttl_seconds: 1..60, NULL = 45.
--- Out        client_id: empty for HOLDER. state: empty unless VIEWER. since_ts: start of the grant, HOLDER; since when it asks or looks.
---            seconds_left: until the lock ends; until that one is not listed any more. message: empty unless ASKER.
+-- Out        client_id: empty for HOLDER; state: empty unless VIEWER; since_ts: start of the grant, the request or the listing;
+--            seconds_left: until the lock or the listing ends; message: empty unless ASKER.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another call for the same row.
 --            1213 deadlock.
 -- Locks      S2 the operator's own row; at REPEATABLE READ one who leaves without a row locks its gap. Without waiting S3 the requests
 --            that ask the operator for the object, and at REPEATABLE READ their gaps: nobody asks for it anew meanwhile. S5 the dead rows of
 --            the object, at most 200. To the end of the caller's transaction. It reads the rows of this object only.
--- Race-free  S3 passes over an ask that is under way: the next heartbeat begins its time anew.
---            Two calls for one row: the primary key lets one insert; ON DUPLICATE KEY UPDATE makes the other wait for an exclusive lock, and
---            whether the row is live is judged on it. S5 judges a row once it is locked: a viewer that has come back stays.
--- Differs    S1, S4 and S6 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to leave, one
---            may become a deadlock's victim (1213): call again. The dead go row by row: one statement would lock the live ones, too.
+-- Race-free  S3 skips an ask that is under way: the next heartbeat restarts its time.
+--            Two calls for one row: the primary key lets one insert. ON DUPLICATE KEY UPDATE makes the other wait for an
+--            exclusive lock, then it judges whether the row is live. S5 judges a row once it is locked: a viewer that has come
+--            back stays.
+-- Differs    S1, S4 and S6 are plain reads: call it outside of transactions. Of three calls for one row at once, one of them to
+--            leave, one may become a deadlock's victim (1213): call again. Dead rows go one by one, because one statement would
+--            lock the live ones, too.
 
 DELIMITER $$
 
@@ -72,7 +75,7 @@ BEGIN
     SET v_now = UTC_TIMESTAMP(6);
     SET v_expires = v_now + INTERVAL v_ttl_seconds SECOND;
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
-    -- S2: it leaves, or it is listed. The assignments are made in this order, each seeing the ones before.
+    -- S2: it leaves, or it is listed. Each assignment sees the ones before it.
     IF p_state IS NULL THEN
         DELETE FROM appl_lock_viewer
         WHERE object_type = p_object_type
@@ -95,9 +98,9 @@ BEGIN
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 
-    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    -- S3: an operator that edits is present: restart its time to answer the requests for its lock.
     IF p_state = 'EDITING' AND v_presence_fl = 'Y' THEN
-        -- MariaDB's safe updates refuse S3 and S5, because they read all that the inner SELECT has found.
+        -- MariaDB's safe updates refuse S3 and S5, because they read all rows of the inner SELECT.
         SET SESSION sql_safe_updates = FALSE;
         UPDATE (
             SELECT r.object_type, r.object_id, r.operator_id, r.client_id

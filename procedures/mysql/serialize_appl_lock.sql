@@ -6,13 +6,11 @@
 --            Calling it again in the same transaction returns at once. Under autocommit it has no effect.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255. Trailing blanks are trimmed.
 -- Out        None; the row form returns p_ok_fl 'Y'.
--- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. 40001 at REPEATABLE READ
---            when the caller has read before, and its snapshot is older than what the former transaction
---            committed: roll back and begin again, with this call first. 1213 deadlock. The caller's own
---            innodb_lock_wait_timeout bounds the wait (1205); there is no other bound.
--- Locks      One row of appl_lock_serialize, chosen by a hash of the object. The rows are always there: of
---            rows that come and go, and three transactions, InnoDB makes a deadlock as soon as the first
---            rolls back or the purge thread removes one, also with ON DUPLICATE KEY UPDATE.
+-- Raises     LK001 invalid argument. LK003 when an upgrade is replacing the routine. At REPEATABLE READ 40001, when the
+--            caller's snapshot is older than the former transaction's commit: roll back and begin again, with this call first.
+--            A deadlock is 1213. The caller's own innodb_lock_wait_timeout bounds the wait (1205); there is no other bound.
+-- Locks      One row of appl_lock_serialize, chosen by a hash of the object. The rows are permanent: on rows that come and go,
+--            three transactions would deadlock as soon as the first rolls back or InnoDB's purge thread removes a row.
 -- Race-free  Two callers: S1 locks the row for one, and for the next when the first has ended.
 --            The caller's next read sees all that the former one committed: S1 is a locking read, and
 --            S2 finds a snapshot that is older than S1, because every turn is counted (S3).

@@ -1,18 +1,18 @@
--- set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history
--- is told, and who sees whom.
+-- set_appl_lock_policy: set a type's policy: how long its locks last, whether a take needs a reason, what the history records,
+-- and who sees whom.
 --
--- Contract   Y SET: the policy of the type is this one, whichever it had. POLICY is an event, with what it says now, who did it and why.
---            Each get, renewal and transfer from the next one on goes by it. A grant keeps the end that it has until then. Under ALL
---            the history is told each get, renewal, refusal and release, too: of a lock that is held by then from the holder's next get on.
--- In         p_default_ttl_seconds: NULL = 604800; not above p_longest_ttl_seconds, NULL = 315360000. p_take_reason_fl: NULL = Y.
---            p_reason: 0..150, because the event has room for 255 with what the policy says. p_history_level: NULL = CHANGES.
---            p_presence_fl: NULL = Y. p_yield_after_seconds: 60 or more, NULL = for ever.
+-- Contract   Y SET: this replaces the policy of the type. It is an event, POLICY, with the new values, its actor and reason.
+--            Every later get, renewal and transfer follows it. A grant keeps its end until then. With ALL the history also
+--            records each get, renewal, refusal and release; for a lock that is held already, from the holder's next get on.
+-- In         p_default_ttl_seconds: not above p_longest_ttl_seconds, NULL = 604800; p_longest_ttl_seconds: NULL = 315360000;
+--            p_take_reason_fl: NULL = Y; p_reason: 0..150, because the event's 255 characters also hold the policy;
+--            p_history_level: NULL = CHANGES; p_presence_fl: NULL = Y; p_yield_after_seconds: 60 or more, NULL = for ever.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction.
 --            1213 deadlock.
 -- Locks      The type's row, or its gap, to the end of the caller's transaction.
 -- Race-free  Two at once: the primary key lets one insert, the other waits and changes the row. The change and its event are one
---            transaction. A get that has begun before the policy is committed may still go by the former one.
+--            transaction. A get that has begun before the policy is committed may still follow the former one.
 -- Differs    A get inside a transaction locks the policy's row for reading until that ends: S1 waits for it, for 1 s.
 
 DELIMITER $$
@@ -60,7 +60,7 @@ BEGIN
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
-    -- S1: this is the policy from now on.
+    -- S1: the new policy.
     INSERT INTO appl_lock_policy (
         object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl, history_level, presence_fl, yield_after_seconds
     )

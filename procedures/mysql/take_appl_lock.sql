@@ -1,9 +1,10 @@
--- take_appl_lock: take a held object from whoever holds it, for a reason.
+-- take_appl_lock: take a held object from its holder, for a reason.
 --
--- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence if that is given; p_operator_id holds it now: a new grant, a greater
---            fence, an empty note. p_old_* tell from whom it was taken; they are empty when p_operator_id held it itself.
+-- Contract   Y TAKEN: an operator held it, by the grant p_expected_fence (NULL = any grant). Now p_operator_id holds it: a new
+--            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
+--            itself.
 --            N HELD: another grant than p_expected_fence holds it. N FREE: nobody holds it: get_appl_lock gets it.
---            TAKEN is an event, with the reason; p_operator_id is its actor.
+--            It is an event, TAKEN, with the reason and p_operator_id as its actor.
 -- In         p_department_id: NULL = empty. p_reason: may be empty only if the type's policy says so. p_ttl_seconds: NULL = that of the
 --            grant that ends; the policy's longest is the limit.
 -- Out        p_fence: 0 unless TAKEN. p_expires_ts: NULL when FREE.

@@ -1,8 +1,8 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
--- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence, an empty note. N HELD: another than p_from
---            holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody holds it.
---            TRANSFERRED is an event, with who did it and why.
+-- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence, an empty note. N HELD: another
+--            operator holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody holds it.
+--            It is an event, TRANSFERRED, with its actor and reason.
 -- In         p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that ends; the policy's longest is the limit.
 --            p_actor_id: NULL = unknown, and empty in the event. p_reason: NULL = empty.
 -- Out        p_fence: 0 unless TRANSFERRED. p_expires_ts: NULL when FREE.

@@ -1,4 +1,5 @@
--- The views: what locks, waiters, requests, viewers, events, policies and numbers there are. internal/db/views.go has their columns.
+-- The views: locks, waiters, requests, viewers, events, policies and numbers, for SELECT. internal/db/views.go has their
+-- columns.
 --
 -- Contract   A row for each live lock, waiter, request and viewer that is listed, event, policy, and type with department. Page
 --            by a WHERE on the key behind the last row, ORDER BY and LIMIT. Join appl_lock_live with a table by (object_type, object_id).

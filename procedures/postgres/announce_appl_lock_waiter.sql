@@ -2,21 +2,21 @@
 --
 -- Contract   Lists the operator as a waiter of the program p_client_id for 60 s, but not longer than
 --            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
---            first call; once it is not listed any more, a call begins a new wait. It takes nothing and
---            promises nothing: others see who waits, and release_appl_lock notifies. The holder finds it in its inbox.
+--            first call; after the listing has ended, a call begins a new wait. The wait reserves nothing: others see it, the
+--            holder finds it in its inbox, and release_appl_lock notifies the program.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, by a name that no
---            other one has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
+--            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, under a name that no other program
+--            has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
 --            Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
 --            the engine has them.
 -- Locks      S1 inserts or changes the waiter's one row; held to the end of the caller's transaction. Only
 --            announce, retract and purge of this very waiter wait for it; poll passes over it.
--- Race-free  Two calls: the primary key lets one insert; the other waits, then ON CONFLICT locks that row,
---            and whether it is live is judged on it.
+-- Race-free  Two calls: the primary key lets one insert. The other waits, then ON CONFLICT locks that row and judges whether it
+--            is live.
 --            Against purge: one of them has the row; an announce that waited inserts a new one.
---            The holder that is stored may be another by then: inbox verifies it, and the next announce or poll refreshes it.
+--            The stored holder may be out of date: inbox verifies it, and the next announce or poll refreshes it.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 

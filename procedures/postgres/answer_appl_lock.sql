@@ -1,14 +1,14 @@
 -- answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
 --
--- Contract   Y GIVEN, to GIVE: the asker holds the object now: a new grant, a greater fence, an empty note, the ttl of the type's
---            policy. It ends after 60 s, so that nobody who has gone locks it for long, unless the asker's get comes first, which
---            tells it its fence and renews for the ttl. That is an event, of which the former holder is told, whoever made the call:
---            a fence is in the view of all operators, so GIVE is as strong as a release is.
---            Y TOLD, to LATER and NO: the asker finds it in its inbox.
+-- Contract   Y GIVEN, after GIVE: the asker holds the object: a new grant, a greater fence, an empty note, the ttl of the
+--            type's policy. The grant ends after 60 s unless the asker calls get first, which returns the fence and renews for
+--            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
+--            holder's inbox: every operator can read the fence, so another may have made the call.
+--            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
 --            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64, the holder; p_fence 1 or greater,
---            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = whichever; p_answer GIVE, LATER or NO;
+--            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (of the lock as it is now;
 --            NULL when FREE or GONE), p_seconds_left (0 then).
@@ -16,10 +16,11 @@
 --            as the engine has them.
 -- Locks      S1 reads without a lock. S2 locks the asker's rows, S3 the object's row as appl_lock_move; to the end of the caller's
 --            transaction.
--- Race-free  An asker that takes its request back has its row before S2, which finds none, or after S3, when it holds the object.
---            Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds HELD.
---            An answer and an ask have the request's row first and the lock's row second; the asker's other requests that another
---            transaction has are passed over, and go with their next call.
+-- Race-free  An asker that withdraws its request locks its row before S2, which then finds none, or after S3, when it holds the
+--            object. Against take, transfer, release and expiry: S3 names the grant. Of two answers one gives, the other finds
+--            HELD.
+--            An answer and an ask lock the request's row first and the lock's row second. The asker's other requests are
+--            skipped where another transaction has locked them; their next call removes them.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -27,7 +28,7 @@ CREATE OR REPLACE FUNCTION answer_appl_lock_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
--- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+-- Force the primary key, whatever the statistics say. For the same reason operator_id || '' matches no index.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
@@ -91,7 +92,7 @@ BEGIN
     END IF;
 
     IF v_answer = 'GIVE' THEN
-        -- S3: the grant goes to the asker, whose requests have come true.
+        -- S3: grant it to the asker, and remove the asker's requests.
         v_moved := appl_lock_move(
             'answer_appl_lock', 'GIVEN', v_object_type, v_object_id, v_operator_id, v_fence,
             v_asker_id, v_department_id, NULL, v_operator_id, v_reason, NULL, 60
@@ -117,7 +118,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- S4: the asker is told.
+    -- S4: store the answer for the asker.
     UPDATE appl_lock_ask AS a
     SET holder_id = v_operator_id,
         fence = v_fence,

@@ -1,8 +1,7 @@
 -- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
 --
--- Contract   appl_lock_text returns the value without trailing blanks, and an empty string for a NULL that is allowed.
---            appl_lock_number returns the value, or p_default for NULL. appl_lock_yes returns whether the value is Y; N, NULL
---            and blanks are no.
+-- Contract   The first returns the value without trailing blanks, and an empty string where NULL is allowed. The second returns
+--            the value, or p_default for NULL. The third returns whether the value is Y; N, NULL and blanks are no.
 -- Raises     LK001; the message names routine and argument, the error's COLUMN field has the argument alone.
 -- Locks      Nothing.
 -- Differs    Nothing. They have no search_path of their own: the caller's is pinned.

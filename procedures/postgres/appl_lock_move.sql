@@ -1,17 +1,17 @@
 -- appl_lock_move: begin a new grant in place of a live one, for transfer, take, answer and ask. Internal.
 --
--- Contract   Y and p_event: p_from_operator_id held it (NULL: whoever), by the grant p_expected_fence (NULL: whichever);
---            p_to_operator_id holds it now: a new grant, a greater fence, an empty note. That is an event, p_event.
---            p_old_* tell from whom it went. The longest ttl of the type's policy is that of the new grant, too. With
---            p_first_seconds its ttl is the policy's, and it ends after that many seconds at the latest, unless it is renewed.
+-- Contract   Y and p_event: p_from_operator_id (NULL = any operator) held it by the grant p_expected_fence (NULL = any grant).
+--            Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It is an event, p_event. The former
+--            holder is in p_old_*. The policy's longest ttl limits the new grant. With p_first_seconds the ttl is the policy's,
+--            but the grant ends after p_first_seconds unless it is renewed.
 --            N HELD: another operator or grant holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody.
--- In         p_routine, for messages; p_unchanged_ts, the lock_ts of a grant that is moved only while nobody has renewed it.
---            The others as in transfer_appl_lock and take_appl_lock, checked.
+-- In         p_routine, for messages; p_unchanged_ts, the lock_ts that the grant must still have: a renewal since then makes
+--            the answer HELD. The others as in transfer_appl_lock and take_appl_lock, checked.
 -- Out        As transfer_appl_lock, but for p_old_*.
 -- Raises     LK003 when the object changed thirty times during the call.
 -- Locks      S1 reads without a lock and answers HELD and FREE. S2 locks the object's row, to the end of the caller's transaction.
--- Race-free  S2 matches only the version of the row that S1 has read; what has changed since is read again. Of two that name the
---            same operator or grant one wins, and the other answers HELD.
+-- Race-free  S2 matches only the version of the row that S1 has read; otherwise the call begins again. Of two calls that name
+--            the same operator or grant one wins, and the other answers HELD.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION appl_lock_move(

@@ -1,16 +1,17 @@
 -- appl_lock_move_page: a page of what an operator holds, released or handed over, for release_appl_locks and transfer_appl_locks.
 -- Internal.
 --
--- Contract   A page is at most p_max_rows live locks of p_operator_id, of p_object_type if it is given, whose key is greater than
---            (p_after_type, p_after_id), with a row for each. p_to_operator_id NULL releases, else it gets them.
+-- Contract   A page is at most p_max_rows live locks of p_operator_id whose key is greater than (p_after_type, p_after_id), of
+--            p_object_type if that is given. The answer has a row for each. If p_to_operator_id is NULL, they are released;
+--            else that operator gets them.
 --            BUSY, HELD and FREE are left as they are. A dry run does nothing.
 -- In         As in release_appl_locks and transfer_appl_locks, checked.
 -- Out        As transfer_appl_locks.
--- Raises     What the operations on one object raise: the page is undone.
+-- Raises     As the operations on one object; then the page is undone.
 -- Locks      S1 nothing. S2 locks one row after the other in the order of the keys, and waits for none. All are held to the end of
 --            the caller's transaction.
--- Race-free  S3 decides, as it does alone, on a row that S2 has locked and nobody changes any more. A lock that was got after S1
---            is not in the page. Called again after a page: nothing is done twice, because the operator does not hold it any more.
+-- Race-free  S3 is the operation on one object, whose row S2 has locked. A lock that was got after S1 is not in the page.
+--            Calling again after a page repeats nothing: the operator does not hold those locks any more.
 -- Differs    Nothing: this is the reference. Each caller keeps the planner from reading the whole table.
 
 CREATE OR REPLACE FUNCTION appl_lock_move_page(
@@ -74,7 +75,7 @@ BEGIN
             CONTINUE;
         END IF;
 
-        -- S2: is the row at hand, and which grant does it have?
+        -- S2: can the row be locked at once, and which grant does it have?
         SELECT l.fence, l.expires_ts
         INTO v_row
         FROM appl_lock AS l

@@ -1,13 +1,13 @@
 -- appl_lock_record: write an event of the history. Internal: the operations call it once they have changed the lock.
 --
 -- Contract   One row of appl_lock_event, with the user and the application_name of the session.
---            next_xid is greater than the id of each transaction that had one when the event was numbered. This transaction has
---            its id before its first number. So a transaction that is open at a reader, whose snapshot's xmin has reached
---            next_xid, got its id after that, and its numbers are greater: inbox_appl_locks rests on this.
+--            next_xid is greater than every transaction id that was assigned before the event got its number. Each transaction
+--            gets its id before its first number. So once a reader's xmin has reached next_xid, every transaction still open
+--            has greater numbers than this event: inbox_appl_locks relies on it.
 -- Raises     Nothing.
 -- Locks      Nothing but the new row. It is part of the caller's transaction, as the change of the lock is.
--- Race-free  S1 to S3 are in this order. A probe of an id that is not assigned yet raises; up to eight ids behind the first one
---            are probed one by one, later ones in greater steps: too great an id only makes the event count later.
+-- Race-free  S1 to S3 keep this order. A probe of an id that is not assigned yet raises. The first eight ids are probed one by
+--            one, later ones in growing steps. Too great an id does no harm: the event only counts as safe later.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION appl_lock_record(

@@ -1,11 +1,11 @@
 -- appl_lock_seconds_left, appl_lock_next_fence: the end and the fence of a grant. Internal.
 --
--- Contract   appl_lock_seconds_left returns the whole seconds from now to p_expires_ts, rounded up and never less than 1: it is
---            for locks that were live a moment ago. appl_lock_next_fence returns the fence of a grant that begins at p_now after
---            one with the fence p_old.
+-- Contract   The first returns the whole seconds from now to p_expires_ts, rounded up, at least 1: it is for locks that were
+--            live a moment ago. The second returns the fence of a grant that begins at p_now after a grant with the fence
+--            p_old.
 -- Raises     Nothing.
 -- Locks      Nothing.
--- Differs    Nothing. One expression each, which the planner puts in place of the call.
+-- Differs    Nothing. Each is one expression, which the planner inlines.
 
 CREATE OR REPLACE FUNCTION appl_lock_seconds_left(p_expires_ts timestamptz) RETURNS bigint
 LANGUAGE sql VOLATILE

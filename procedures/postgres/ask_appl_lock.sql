@@ -1,24 +1,24 @@
--- ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+-- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
--- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox. Called
---            again it stays listed, since the first call. p_old_* and p_expires_ts tell who holds the object, and until when.
---            Y GIVEN: the policy of the type lets a lock go to who asks when its holder has not renewed, edited (see_appl_lock) or
---            answered for so long. The caller holds it now, as after the GIVE of answer_appl_lock; it was p_old_operator_id's.
+-- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
+--            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
---            N FREE: nobody holds the object. N OWN: the operator holds it itself. Its request is gone then.
+--            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_client_id 1..64, the asking program, by a name that no other one has; p_message 0..255, NULL = empty;
---            p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
+--            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
+--            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
 --            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
--- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. Then S3, if
---            the object is due to the caller, as appl_lock_move. Programs that wait never meet a request.
--- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. The time of an answer begins
---            anew with each renewal: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two who ask
---            one gets it. An answer and an ask have the request's row first and the lock's row second; other
---            requests of the operator that another transaction has are passed over, and go with their next call.
+-- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. If the
+--            caller gets the object, S3 locks it as appl_lock_move. A request delays no waiting program.
+-- Race-free  Two calls: the primary key lets one insert; the other waits, then judges that row anew. Each renewal restarts the
+--            holder's time to answer: S3 names the lock_ts that S1 has read, so a renewal in between keeps the lock. Of two
+--            askers one gets it. An answer and an ask lock the request's row first and the lock's row second. Other requests of
+--            the operator are skipped where another transaction has locked them; their next call removes them.
 --            REPEATABLE READ and SERIALIZABLE: a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION ask_appl_lock_row(...)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
--- By the primary key, whatever the statistics say and whenever the plans were made. So operator_id || '' is in no index.
+-- Force the primary key, whatever the statistics say. For the same reason operator_id || '' matches no index.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
@@ -53,14 +53,14 @@ BEGIN
     p_old_department_id := '';
     p_fence := 0;
     p_seconds_left := 0;
-    -- S1: who holds it, and how long may that one leave a request without an answer?
+    -- S1: who holds it, and how long may the holder leave a request unanswered?
     SELECT
         l.operator_id,
         l.department_id,
         l.fence,
         l.lock_ts,
         l.expires_ts,
-        -- A lock of less than an hour is a lease of a program, which has nobody to answer.
+        -- A lock of less than an hour is a program's lease, with nobody there to answer.
         CASE WHEN l.ttl_seconds >= 3600 THEN make_interval(secs => p.yield_after_seconds) END AS patience
     INTO v_lock
     FROM appl_lock AS l
@@ -133,7 +133,7 @@ BEGIN
         IF v_asked.shown_ts IS NOT NULL
             AND greatest(v_asked.shown_ts, v_asked.answered_ts, v_asked.edited_ts, v_lock.lock_ts) + v_lock.patience <= v_now
         THEN
-            -- S3: the holder has had its time.
+            -- S3: the holder's time to answer is over.
             v_moved := appl_lock_move(
                 'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
                 v_operator_id, v_department_id, NULL, v_operator_id,

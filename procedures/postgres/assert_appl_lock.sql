@@ -42,7 +42,7 @@ BEGIN
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
-        -- Newest first, a line for each: what is cut off loses its end, by which a guard would find it.
+        -- Newest first, one line each. A line that is cut off loses its end, so no guard matches it.
         v_grant := E'\n' || p_fence || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
         v_asserted := coalesce(nullif(current_setting('applock.asserted', true), ''), E'\n');
         IF strpos(v_asserted, v_grant || E'\n') = 0 THEN
@@ -51,7 +51,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Arguments that name a grant are valid.
+    -- No grant matched, so the arguments may be invalid: a match would prove them valid.
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);

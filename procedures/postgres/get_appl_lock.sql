@@ -4,9 +4,9 @@
 --            Y RENEWED: this operator holds it; same grant, fence and note, and the ttl counts from now.
 --            N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*, p_expires_ts and p_note tell who, until
 --            when and why.
---            The type's policy has the ttl of a new grant for which none is given, and the longest ttl, to which others are cut.
---            Events: OVERTAKEN, when another operator's grant had expired and was not released. Where the policy says ALL, also
---            ACQUIRED, RENEWED and REFUSED; a refusal goes by the policy at the holder's last get.
+--            Without p_ttl_seconds a new grant gets the policy's default ttl. The policy's longest ttl limits every grant.
+--            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
+--            and REFUSED; for REFUSED the policy at the holder's last get counts.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else the policy's, else 604800; p_new_fl Y or N, NULL or empty = N. Trailing
@@ -15,13 +15,13 @@
 --            p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (empty when ACQUIRED).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 and S2 read without a lock and answer HELD. S3 locks the object's row, to the end of the caller's transaction; so it
---            does where it had to wait and S1 then answers HELD.
--- Race-free  S3 matches only the version of the row that S1 has read, or inserts where there is none. What has changed since is
---            read again, so each answer is decided on the row as it was when S3 locked it.
+-- Locks      S1 and S2 read without a lock and answer HELD. S3 locks the object's row, to the end of the caller's transaction,
+--            also where it had to wait and S1 then answers HELD.
+-- Race-free  S3 matches only the version of the row that S1 has read, or inserts where there is none. Otherwise the call begins
+--            again. So each answer is decided on the row as it was when S3 locked it.
 --            The note in the answer is the row's at that moment.
 --            S3 may have waited for a transaction that was rolled back, or in a trigger: S5 counts from the end of the wait.
---            A purge may have removed a later grant before S3 inserted: S4 looks after that, and S5 puts the fence above it.
+--            A purge may have removed a later grant before S3 inserted: S4 checks for it, and S5 raises the fence above it.
 --            REPEATABLE READ and SERIALIZABLE: S3 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -56,7 +56,7 @@ DECLARE
 BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
-        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
+        -- While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
         SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
             l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
         INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
@@ -67,8 +67,8 @@ BEGIN
             AND l.object_id <= p_object_id
         ORDER BY l.object_id DESC
         LIMIT 1;
-        -- The row vouches for its own operator. What is in an expression costs even where it is not evaluated: rare arguments have one
-        -- of their own.
+        -- A row of this operator proves its name valid. Rare arguments have a branch of their own: even an unevaluated
+        -- expression costs time.
         IF p_department_id IS NOT NULL
             OR p_new_fl IS NOT NULL
             OR p_ttl_seconds NOT BETWEEN 1 AND 315360000
@@ -143,7 +143,7 @@ BEGIN
             RETURNING l.fence, l.expires_ts, l.note
             INTO v_fence, v_expires_ts, v_note;
         ELSE
-            -- Nobody has checked this type and id by storing them.
+            -- There is no row, so this type and id are unchecked.
             IF (
                 p_object_type !~ '[\x01-\x1f:\x7f-\u009f]|^$| $'
                 AND char_length(p_object_type) <= 64

@@ -25,7 +25,7 @@
 CREATE OR REPLACE FUNCTION get_appl_lock_permit(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+-- Force an index, whatever the statistics say.
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
@@ -45,8 +45,7 @@ DECLARE
 BEGIN
     PERFORM appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
     LOOP
-        -- S1: the slot that the operator has, or else the next one that is free. The limit, one row by the key, has each
-        -- slot looked up by itself.
+        -- S1: the operator's own slot, or else the next free one. The LIMIT forces a lookup by key for each slot.
         v_now := clock_timestamp();
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id

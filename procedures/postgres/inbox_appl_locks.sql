@@ -1,39 +1,40 @@
--- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its own
--- requests were answered. It is for one call in each heartbeat.
+-- inbox_appl_locks: report what others did with an operator's locks, who waits or asks for them, and how its own requests were
+-- answered. Call it once in each heartbeat.
 --
--- Contract   At most p_max_rows rows. First the events after p_after_event_id in which somebody else is the actor, in their order:
---            TAKEN, another operator has taken it from this one, or has handed it on to a third; HANDED, it was transferred to
---            this one; RELEASED, this one's lock was ended. GIVEN and YIELDED, this one's lock went to who asked for it, are told
---            whoever the actor was. Then AWAITED, another operator waits or asks for what this one holds, and LATER and DECLINED,
---            this one's own request was answered; oldest first. A request that was answered NO is not shown again.
---            A lock that had expired when another operator got it was lost, and not taken.
---            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed; one
---            above it comes again. When the page is full of events, it is at most the last one of them.
+-- Contract   At most p_max_rows rows. First the events after p_after_event_id, in their order. TAKEN: another operator has
+--            taken this one's lock or handed it on to a third. HANDED: another operator has transferred a lock to this one.
+--            RELEASED: another operator has ended its lock. GIVEN and YIELDED: its lock went to an asker; they appear even if
+--            this operator was the actor. Then, oldest first, AWAITED: another operator waits or asks for a lock of this one.
+--            LATER and DECLINED: a holder has answered this one's request. A request that was answered NO leaves the holder's
+--            inbox.
+--            A lock that had expired before another operator got it is no TAKEN.
+--            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed,
+--            but an event above it comes again. When events fill the page, it is at most the last one of them.
 -- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
--- Out        kind; event_id (0 unless an event); object_type; object_id; other_operator_id and other_department_id (who has it
---            now, TAKEN, GIVEN and YIELDED; who had it, HANDED; who ended it, RELEASED, and who answered, LATER and DECLINED, all
---            three without department; who waits, AWAITED); event_ts (of the event; since when that one waits); seconds_left (to
---            the end of this one's lock; 0 unless AWAITED); reason; safe_event_id (the same in each row); of a request that this
---            one is to answer message, client_id and the fence of the grant that it is about, else empty and 0.
+-- Out        kind; event_id, 0 unless an event; object_type; object_id; other_operator_id and other_department_id, the new
+--            holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter (AWAITED) or, without department, the actor
+--            (RELEASED, LATER, DECLINED); event_ts, of the event or of the wait's begin; seconds_left of this operator's lock,
+--            0 unless AWAITED; reason; safe_event_id, the same in each row; message, client_id and fence of a request to
+--            answer, else empty and 0.
 -- Raises     LK001 invalid argument. 40001 where S3 writes above READ COMMITTED, as the engine has it.
 -- Locks      Never waits. It reads by index only: the operator's own events from p_after_event_id on, the waiters and requests for
---            what it holds, its own requests, and the locks by key. S1 reads an event for each doubling of the distance.
---            S3 writes only where a type has a yield, once for each request that the page shows, and not in a transaction that
---            only reads.
+--            what it holds, its own requests, and the locks by key. S1 goes back in doubling steps, with one event each.
+--            S3 writes once for each request shown, only where a type's policy has a yield, and only in a transaction that may
+--            write.
 -- Race-free  The page is one snapshot. S1: a transaction that is not visible in it has the id xmin or a greater one. Where the
 --            next_xid of an event is not above xmin, such a transaction got its id, and so its numbers, after that event
---            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's: its
---            events were numbered before all that come now, so each that counts is safe.
+--            (appl_lock_record). That holds at each isolation level. In a restored dump next_xid may be another cluster's.
+--            Restored events have smaller numbers than all later ones, so each of them is safe.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
 CREATE OR REPLACE FUNCTION inbox_appl_locks(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- By an index, in its order, whatever the statistics say and whenever the plans were made.
+-- Force an index, in its order, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
--- What costs much on paper would be compiled, for half a second of each call.
+-- The plan's estimate is high, so JIT would compile it in each call, which takes longer than the query.
 SET jit = 'off'
 AS $$
 DECLARE
@@ -52,7 +53,7 @@ DECLARE
     v_unshown tid;
     v_shown tid[] := '{}';
 BEGIN
-    -- S1: a late event that no open transaction can come before.
+    -- S1: the latest event with no open transaction before it.
     LOOP
         SELECT e.event_id, e.next_xid
         INTO v_event_id, v_next_xid
@@ -93,7 +94,7 @@ BEGIN
     FROM (
         SELECT p.*
         FROM (
-            -- The order of the two columns of the index, and no = for the first of them: the primary key has no such order.
+            -- Ordering by both columns of the index, without = for the first, keeps the planner from the primary key.
             (
                 SELECT
                     1 AS part,
@@ -233,7 +234,8 @@ BEGIN
         END IF;
     END LOOP;
 
-    -- S3: the page has shown them, so the time of their answers begins. By their places: one that has moved waits for the next page.
+    -- S3: the page has shown these requests, so the time to answer them begins. By ctid: a row that has moved waits for the
+    -- next page.
     IF v_shown <> '{}' AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()

@@ -1,4 +1,4 @@
--- inquire_appl_lock: who holds an object, since when and until when.
+-- inquire_appl_lock: show who holds an object, since when and until when.
 --
 -- Contract   Y and the lock, when somebody holds the object. N and blanks (empty strings, fence 0, NULL timestamps), when it is
 --            free or expired.
@@ -6,7 +6,7 @@
 -- Out        p_ok_fl, p_operator_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_expires_ts,
 --            p_seconds_left (from now to p_expires_ts, 0 when N), p_note (empty when N).
 -- Raises     LK001 invalid argument. Nothing else on purpose.
--- Locks      Nothing; never waits and never writes.
+-- Locks      Nothing; it neither waits nor writes.
 -- Race-free  One read of one committed row version: what it says was true at one moment.
 --            REPEATABLE READ and SERIALIZABLE: that moment is the transaction's snapshot.
 -- Differs    Nothing: this is the reference.
@@ -40,7 +40,7 @@ BEGIN
         IF FOUND THEN
             RETURN v_answer;
         END IF;
-        -- Arguments that name a row are valid. Trailing blanks name none.
+        -- No row matched: the arguments may have trailing blanks, or be invalid.
         IF (
             p_object_type NOT LIKE '% '
             AND p_object_id NOT LIKE '% '

@@ -1,19 +1,19 @@
--- note_appl_lock: say why an operator holds an object, for everybody to read.
+-- note_appl_lock: leave a note on why an operator holds an object, for everybody to read.
 --
 -- Contract   Y NOTED: the operator holds it (this very grant, if p_fence is given), and this is its note now. It lasts
 --            as long as the grant, through renewals; the next grant begins without one.
 --            N FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = any grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
--- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. Another's row it neither
---            locks nor waits for. S2 reads without a lock and answers HELD and FREE.
--- Race-free  Its caller names the grant, so S1 is read, decision, and compare and set in one: a note never lands on another grant.
---            Note against renewal: the later one changes the row that the other has left; neither is lost.
---            A grant of this operator that S1 could not see and S2 does begins again.
+-- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. It neither locks nor waits
+--            for another operator's row. S2 reads without a lock and answers HELD and FREE.
+-- Race-free  S1 reads, decides and writes in one statement that names the grant: a note never lands on another grant. Note
+--            against renewal: the later one changes the row that the other has left, so both count.
+--            If S2 sees a grant of this operator that S1 could not see, the call begins again.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 

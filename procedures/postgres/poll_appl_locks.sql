@@ -1,26 +1,24 @@
--- poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
--- listed.
+-- poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 --
--- Contract   One row for each object that a waiter of the program waits for who has not given up; those that
---            are free first, then those whose lock ends soonest, p_max_rows of them. The time is as
---            the lock stands: it may be renewed or released meanwhile. The program's waiters stay listed for
---            30 s or more.
+-- Contract   One row for each object that a waiter of the program still waits for: free objects first, then by the end of their
+--            locks, at most p_max_rows. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s
+--            or more.
 -- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
 --            trimmed first.
 -- Out        object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the object is free),
 --            ordered by free_in_us, object_type, object_id.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      Normally nothing. Once in 30 s S1, and S3 after a change of holders, lock rows of the program in appl_lock_waiter,
---            to the end of the caller's transaction; rows that another transaction is changing are passed over.
+--            to the end of the caller's transaction; they skip rows that another transaction is changing.
 -- Race-free  Against announce and retract of a row: they keep it listed or end it themselves; poll passes over it.
---            What S2 says was true at one moment; a get finds out what has become of it.
+--            S2 was true at one moment: only a get decides.
 --            REPEATABLE READ and SERIALIZABLE: S1 or S3 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
 CREATE OR REPLACE FUNCTION poll_appl_locks(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- An index is the only way to a row, whatever the statistics say and whenever the plans were made.
+-- Force an index, whatever the statistics say.
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
@@ -37,7 +35,7 @@ BEGIN
             AND w.expires_ts < v_now + interval '30 seconds'
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     ) THEN
-        -- By their places: a row that has just moved is being kept, or ended, by another call.
+        -- By ctid: a row that has just moved is being kept or ended by another call.
         UPDATE appl_lock_waiter AS w
         SET expires_ts = least(v_now + interval '60 seconds', w.until_ts)
         WHERE w.ctid = ANY (ARRAY(
@@ -49,8 +47,8 @@ BEGIN
             ));
     END IF;
 
-    -- S2: when will each be free? The limit, one row by the key, has each object looked up by itself: a join would begin
-    -- with whichever table the statistics call small.
+    -- S2: when will each be free? The LIMIT forces a lookup by key for each object: a join would begin with the table that the
+    -- statistics call small.
     FOR object_type, object_id, free_in_us, v_holders_changed IN
         SELECT
             w.object_type,
@@ -79,7 +77,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
 
-    -- S3: tell the inboxes of the new holders.
+    -- S3: store the new holders, for their inboxes.
     IF v_holders_changed THEN
         UPDATE appl_lock_waiter AS w
         SET holder_id = k.now_id

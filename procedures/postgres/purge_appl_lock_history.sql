@@ -1,12 +1,12 @@
 -- purge_appl_lock_history: remove old events from the history.
 --
--- Contract   Deletes at most p_max_rows events that happened more than p_older_than_seconds ago, the oldest first. A number below
---            p_max_rows means that none is left. Events that tell of a purge, PURGED and HISTORY_PURGED, stay for 400 days.
---            The number, if it is not 0, is an event, HISTORY_PURGED: its reason.
+-- Contract   Deletes at most p_max_rows events that happened more than p_older_than_seconds ago, the oldest first. An answer
+--            below p_max_rows means that none is left. PURGED and HISTORY_PURGED, the records of purges, stay for 400 days at
+--            least. If any went, the event HISTORY_PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 34560000 (400 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of events removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
--- Locks      The events it removes, to the end of the caller's transaction. Those that another purge removes are passed over.
+-- Locks      The events it removes, to the end of the caller's transaction. It skips events that another purge removes.
 -- Race-free  An event never changes. Two at once remove different ones.
 -- Differs    Nothing: this is the reference.
 

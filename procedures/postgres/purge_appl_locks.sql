@@ -1,16 +1,16 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. A number below
---            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and viewers that
---            have been dead for as long go as well, at most p_max_rows of each, and are not counted.
---            The number, if it is not 0, is an event, PURGED: its reason.
+-- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. An answer below
+--            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and
+--            viewers that have been dead for as long go as well, at most p_max_rows of each, and are not counted.
+--            If any went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
--- Locks      The rows it removes, to the end of the caller's transaction. Rows that another transaction is changing are passed
---            over, never waited for. S5 waits for another purge.
--- Race-free  Get of a row being purged: FOR UPDATE decides which of them has the row; purge judges the
---            row again once it is locked, and a get that waited inserts a new row.
+-- Locks      The rows it removes, to the end of the caller's transaction. It skips rows that another transaction is changing.
+--            S5 waits for another purge.
+-- Race-free  Get of a row being purged: FOR UPDATE gives the row to one of them. Purge judges the row again once it is locked,
+--            and a get that waited inserts a new row.
 --            Fences never fall: S5 keeps the greatest fence removed in the same transaction, and the get that inserts looks for
 --            it. A row whose fence lies in the future, because the clock was set back, stays.
 -- Differs    Nothing: this is the reference.

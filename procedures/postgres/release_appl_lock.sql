@@ -1,27 +1,27 @@
 -- release_appl_lock: end the grant that an operator holds on an object.
 --
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
---            Y FREE: nobody holds it. A grant of the operator's that has expired counts as released from now on.
+--            Y FREE: nobody holds it. If the operator's own grant had expired, it is marked as released.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
---            When somebody waits, two notifications on the channel SCHEMA_appl_lock go out once the release is committed: the
---            first names, behind a colon, the client that has waited longest and is to ask first, the second names the object
---            as type:id. They are hints, which may come late, needlessly or not at all.
---            A release by another actor, or with a reason, is an event, RELEASED. So is any where the policy said ALL at the
+--            If somebody waits, the commit sends two notifications on the channel SCHEMA_appl_lock. The first is a colon and
+--            the client that has waited longest, which is to try first. The second is the object as type:id. They are hints,
+--            which may come late, needlessly or not at all.
+--            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
 --            operator's last get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = whichever grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL =
---            empty. Trailing blanks are trimmed first.
+--            p_fence 1 or greater, NULL = any grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL = empty.
+--            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
 --            transaction that has notified cannot be prepared for a two-phase commit (0A000).
--- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. Another's row it neither
---            locks nor waits for. S2 reads without a lock and answers HELD and FREE; S3 passes over
---            a row that is locked. Notifications take their turn at commit.
--- Race-free  Its caller names the grant, so S1 is read, decision, and compare and set in one: a later grant never matches.
+-- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. It neither locks nor waits
+--            for another operator's row. S2 reads without a lock and answers HELD and FREE; S3 skips a locked row.
+--            Notifications take their turn at commit.
+-- Race-free  S1 reads, decides and writes in one statement that names the grant: a later grant never matches.
 --            Two releases: the second finds the row released and answers FREE.
---            A grant of this operator that S1 could not see, or that was changed while S1 waited, and S2 does see begins again.
---            A get that has not committed yet is not there yet: FREE, as for every reader.
+--            If S2 sees a grant of this operator that S1 missed, or that changed while S1 waited, the call begins again. An
+--            uncommitted get is invisible: FREE, as for every reader.
 --            A waiter that S1 cannot see yet is not notified: it must look again after it is listed.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
@@ -47,8 +47,8 @@ DECLARE
     v_history_fl boolean;
 BEGIN
     LOOP
-        -- S1: end this grant. Arguments that name one are valid. Does anybody wait?
-        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
+        -- S1: end this grant. A match proves the arguments valid. Does anybody wait? While another session holds an old
+        -- snapshot, all versions of a row stay: the newest is last in the index.
         UPDATE appl_lock AS l
         SET released_ts = clock_timestamp()
         WHERE l.ctid = (
@@ -107,7 +107,7 @@ BEGIN
             RETURN ROW('Y', 'RELEASED', '', '')::release_appl_lock_answer;
         END IF;
 
-        -- Trailing blanks name no grant.
+        -- Arguments with trailing blanks match no grant.
         IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
             p_object_type := appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             p_object_id := appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
@@ -141,7 +141,7 @@ BEGIN
             AND l.object_id = p_object_id;
         IF v_live IS NOT TRUE THEN
             IF v_holds AND NOT v_released THEN
-                -- S3: this grant has expired, and counts as released. A transaction that has locked the row takes it over.
+                -- S3: mark the expired grant as released, unless another transaction has locked the row to take it over.
                 UPDATE appl_lock AS l
                 SET released_ts = clock_timestamp()
                 WHERE l.object_type = p_object_type

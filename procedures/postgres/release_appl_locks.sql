@@ -5,7 +5,7 @@
 --            RELEASED: it is free now, with an event and a notification, as release_appl_lock has them.
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
---            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
+--            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
 -- In         p_operator_id 1..64; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..64, NULL = p_operator_id;
 --            p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255, NULL = from the start; p_max_rows
 --            1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks are trimmed first.
@@ -21,7 +21,7 @@
 CREATE OR REPLACE FUNCTION release_appl_locks(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- By the key, in its order, whatever the statistics say and whenever the plans were made.
+-- Force the key, in its order, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$

@@ -1,25 +1,24 @@
 -- renew_appl_locks: renew many grants in one call, each by its fence.
 --
 -- Contract   RENEWED: this very grant is live; it lasts for its ttl from now, or as long as it did, if that is longer. So a
---            renewal that arrives late undoes nothing. A ttl beyond the longest one of its type's policy is cut to that.
+--            late renewal shortens nothing. The policy's longest ttl is the limit.
 --            HELD: another operator or another grant holds the object; old_* and expires_ts tell who and until when.
 --            FREE: nobody holds it: the grant has ended, and is not revived.
 --            No row: another transaction is changing or asserting this lock. It is neither renewed nor lost; call again. So a
---            lock that is busy delays none of the others.
---            Where the policy said ALL at the operator's last get, a renewal is an event, RENEWED.
+--            busy lock delays none of the others.
+--            A renewal is an event, RENEWED, if history was ALL at the operator's last get.
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
---            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits that these have as parameters
---            of get_appl_lock and assert_appl_lock; none may be left out, no object may come twice. Trailing
---            blanks are trimmed first.
+--            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits of get_appl_lock and assert_appl_lock; all
+--            five are required; each object at most once. Trailing blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
 --            (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by object_type, object_id
 --            as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
 -- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
---            transaction. A row that another transaction has locked is passed over, never waited for.
+--            transaction. It skips a row that another transaction has locked.
 -- Race-free  Against take-over, release or transfer: S1 locks the row, judges it as it is then, and changes it, in one statement.
---            What is not renewed S2 tells, later: a grant that is live there has no row. So it is with a row that was changed after S1
---            began and before it was locked.
+--            S2 reports the other grants, later. A grant that is still live then has no row: another transaction had locked it,
+--            or changed it after S1 began.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001; HELD and FREE are as
 --            the transaction sees them, as in inquire_appl_lock.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
@@ -27,7 +26,7 @@
 CREATE OR REPLACE FUNCTION renew_appl_locks(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- The key is the only way to a row, whatever the statistics say and whenever the plans were made.
+-- Force the key, whatever the statistics say.
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
@@ -109,8 +108,8 @@ BEGIN
             ON p.object_type = g.object_type
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
-        -- S1: renew what is live and at hand. The inner SELECT comes first, locks, and judges the row once it is locked.
-        -- A snapshot that another session holds keeps all former versions of a row: the newest is last in the index.
+        -- S1: renew live grants that can be locked at once. The inner SELECT comes first, locks, and judges the row once it is
+        -- locked. While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
         v_now := clock_timestamp();
         v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
@@ -151,7 +150,7 @@ BEGIN
             CONTINUE;
         END IF;
 
-        -- S2: who has it? A grant that is live after all was passed over.
+        -- S2: who has it? A grant that is still live was skipped, and gets no row.
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
         INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
         FROM appl_lock AS l

@@ -7,9 +7,9 @@
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
 --            the engine has them.
 -- Locks      S1 deletes the waiter's one row; held to the end of the caller's transaction. It locks nothing
---            else, and poll and purge pass over locked rows: no circle of waiting calls can come about.
--- Race-free  Against announce, poll or purge of the same row: whoever locks it first goes first. An announce that
---            waited inserts a new row.
+--            else, and poll and purge pass over locked rows: so it cannot deadlock.
+-- Race-free  Against announce, poll or purge of the same row: the call that locks it first goes first. An announce that waited
+--            inserts a new row.
 --            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
@@ -24,7 +24,7 @@ DECLARE
     v_operator_id text := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
     v_client_id text := appl_lock_text('retract_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
 BEGIN
-    -- S1: nobody waits.
+    -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter AS w
     WHERE w.object_type = v_object_type
         AND w.object_id = v_object_id

@@ -1,26 +1,27 @@
--- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at
--- it. It is for one call in each heartbeat.
+-- see_appl_lock: list an operator as a viewer of an object, and show its holder, askers and other viewers. Call it once in each
+-- heartbeat.
 --
--- Contract   Lists the operator as a viewer, with what it does there, for the program p_client_id, for p_ttl_seconds: called again
---            it stays listed, since its first call; once it is not listed any more, a call begins anew. Without a state the
---            program's row goes. Then at most 200 rows: HOLDER, who holds the object, also where that is the operator itself; ASKER,
---            each request of another operator, and VIEWER, each program of another operator that is listed, both oldest first. No
---            row: the object is free, and nobody else is there. It locks and promises nothing, and nothing of it is in the
---            history. EDITING by the holder begins its time to answer anew (ask_appl_lock). Where the type's policy has presence N, it records nothing, and answers with the holder and who asks.
+-- Contract   Lists the operator as a viewer for p_ttl_seconds, with its state, for the program p_client_id. Each further call
+--            keeps it listed, since the first one; after the listing has ended, a call begins anew. Without a state the
+--            program's row goes. Then at most 200 rows. HOLDER: the object's holder, even if it is the operator itself. ASKER:
+--            each request of another operator. VIEWER: each program of another operator that is listed. Askers and viewers come
+--            oldest first. No row: the object is free, and nobody else is there. The call is no lock, and the history does not
+--            record it. EDITING by the holder restarts its time to answer (ask_appl_lock). Where the type's policy has presence
+--            N, the call records nothing and shows only holder and askers.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
---            empty; p_client_id 1..64, the browser tab or program, by a name that no other one has; p_state VIEWING, EDITING or
---            IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
--- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (of a VIEWER; else empty); since_ts (start of the grant,
---            HOLDER; since when it asks or looks); seconds_left (until the lock ends, until that one is not listed any more); message
---            (of an ASKER; else empty).
+--            empty; p_client_id 1..64, the browser tab or program, under a name that no other program has; p_state VIEWING,
+--            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+-- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (empty unless VIEWER); since_ts (start of
+--            the grant, the request or the listing); seconds_left (until the lock or the listing ends); message (empty unless
+--            ASKER).
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another call for the same row, 40001 and 40P01 as the engine has
 --            them. 0A000 on a standby: its table is unlogged.
--- Locks      S2 the operator's own row; only another call for it, and a purge of it, wait. S3 the requests that ask
---            the operator for the object, S4 dead rows of the object, at most 200: those that no other transaction is changing. To
---            the end of the caller's transaction. It reads the rows of this object only.
--- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row, and whether
---            it is live is judged on it. S4 judges a row again once it is locked: a viewer that has come back stays.
---            An ask that is under way is not waited for: the next heartbeat begins its time anew.
+-- Locks      S2 locks the operator's own row, for which only another call for it and a purge of it wait. S3 locks the requests
+--            that ask the operator for the object, and S4 at most 200 dead rows of the object. Both skip rows that another
+--            transaction is changing. All to the end of the caller's transaction. It reads the rows of this object only.
+-- Race-free  Two calls for one row: the primary key lets one insert; the other waits, then ON CONFLICT locks that row and
+--            judges whether it is live. S4 judges a row again once it is locked: a viewer that has come back stays.
+--            S3 does not wait for an ask that is under way: the next heartbeat restarts its time.
 --            REPEATABLE READ and SERIALIZABLE: S2, S3 or S4 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference. A function here, because it returns rows.
 
@@ -28,7 +29,7 @@ CREATE OR REPLACE FUNCTION see_appl_lock(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET lock_timeout = '1s'
--- By the primary key, whatever the statistics say and whenever the plans were made.
+-- Force the primary key, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
@@ -80,7 +81,7 @@ BEGIN
             expires_ts = excluded.expires_ts;
     END IF;
 
-    -- S3: an operator that edits is not silent: the time after which its lock goes to who asks for it begins anew.
+    -- S3: an operator that edits is present: restart its time to answer the requests for its lock.
     IF v_state = 'EDITING' AND v_presence THEN
         UPDATE appl_lock_ask AS a
         SET edited_ts = v_now
@@ -89,14 +90,14 @@ BEGIN
                 FROM appl_lock_ask AS s
                 WHERE s.object_type = v_object_type
                     AND s.object_id = v_object_id
-                    -- Without the index of the holders.
+                    -- The || keeps the planner from the index of the holders.
                     AND s.holder_id || '' = v_operator_id
                     AND s.shown_ts IS NOT NULL
                 FOR NO KEY UPDATE SKIP LOCKED
             ));
     END IF;
 
-    -- S4: the dead rows of this object, by their places: a row that has just moved is alive again, or gone.
+    -- S4: remove the dead rows of this object, by ctid: a row that has just moved is alive again, or gone.
     DELETE FROM appl_lock_viewer AS v
     WHERE v.ctid = ANY (ARRAY(
             SELECT d.ctid

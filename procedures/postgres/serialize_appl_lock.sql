@@ -10,8 +10,8 @@
 --            be older than what the former transaction committed: roll back and begin again, with this
 --            call first. 40P01 deadlock. The caller's own lock_timeout and statement_timeout bound the
 --            wait; there is no other bound.
--- Locks      One transaction-level advisory lock, whose 64-bit key is a hash of schema and object. No row:
---            an inserted and deleted row would leave a dead entry per call under one key.
+-- Locks      One transaction-level advisory lock, whose 64-bit key is a hash of schema and object. It uses no row: inserting
+--            and deleting one would leave a dead entry per call.
 -- Race-free  Two callers: the engine grants the lock to one, and to the next when the first has ended.
 --            READ COMMITTED: the caller's next statement sees all that the former one committed.
 --            REPEATABLE READ, SERIALIZABLE: the snapshot is as old as the call, or older. After a wait it

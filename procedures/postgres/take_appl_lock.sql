@@ -1,15 +1,15 @@
--- take_appl_lock: take a held object from whoever holds it, for a reason.
+-- take_appl_lock: take a held object from its holder, for a reason.
 --
--- Contract   Y TAKEN: somebody held it, by the grant p_expected_fence or, if that is NULL, by whichever; p_operator_id
---            holds it now: a new grant, a greater fence, an empty note. p_old_* tell from whom it was taken; they are empty when
---            p_operator_id held it itself. That is an event, TAKEN, with the reason: p_operator_id is the actor.
---            The longest ttl of the type's policy is that of the new grant, too.
+-- Contract   Y TAKEN: an operator held it, by the grant p_expected_fence (NULL = any grant). Now p_operator_id holds it: a new
+--            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
+--            itself. It is an event, TAKEN, with the reason and p_operator_id as its actor. The policy's longest ttl limits the
+--            new grant.
 --            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
 --            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
---            p_expected_fence 1 or greater, NULL = whichever;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends. Trailing blanks are trimmed first.
+--            p_expected_fence 1 or greater, NULL = any grant; p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
+--            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence (0 unless TAKEN), p_expires_ts (NULL when
 --            FREE), p_seconds_left (from now to p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.

@@ -1,7 +1,7 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from_operator_id held it; p_to_operator_id holds it now: a new grant, a greater fence, an empty
---            note. That is an event, with who did it and why. The longest ttl of the type's policy is that of the grant, too.
+--            note. It is an event, with its actor and reason. The policy's longest ttl limits the new grant.
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and

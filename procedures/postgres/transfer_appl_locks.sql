@@ -5,7 +5,7 @@
 --            TRANSFERRED: a new grant of p_to_operator_id, and an event, as transfer_appl_lock has it.
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
---            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. It does not tell what is busy.
+--            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
 -- In         p_from_operator_id and p_to_operator_id 1..64, may be equal; p_object_type 1..64 without ":", NULL = any;
 --            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
 --            p_actor_id 1..64, NULL = unknown; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
@@ -23,7 +23,7 @@
 CREATE OR REPLACE FUNCTION transfer_appl_locks(...) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
--- By the key, in its order, whatever the statistics say and whenever the plans were made.
+-- Force the key, in its order, whatever the statistics say.
 SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$

@@ -1,9 +1,9 @@
--- The views: what locks, waiters, requests, viewers, events, policies and numbers there are, for everybody who reads.
+-- The views: locks, waiters, requests, viewers, events, policies and numbers, for SELECT.
 --
--- Contract   A row for each live lock, waiter, request and viewer, event, type with a policy, and type and department. A page is a WHERE on the key behind
---            the last row, ORDER BY and LIMIT. The columns are in the contract.
+-- Contract   A row for each live lock, waiter, request and viewer, event, type with a policy, and type and department. A page
+--            is a WHERE on the key behind the last row, ORDER BY and LIMIT. The columns are in internal/db/views.go.
 -- Rights     They read with their owner's rights; a reader needs SELECT on the view, and nothing on the tables.
--- Locks      Nothing; they never wait and never write.
+-- Locks      Nothing; they neither wait nor write.
 -- Race-free  One snapshot; now is the start of the reader's statement.
 -- Differs    The clock is statement_timestamp(): with a volatile one a join could not use the key. Whether a lock is live is one
 --            expression, for which the planner has no statistics that could be old. A standby has no

@@ -111,7 +111,7 @@ ORDER BY h.event_id
 LIMIT ?;
 
 -- name: ApplLockHistoryOfNewest :many
--- An operator between itself and itself, not equal to itself: MariaDB would read its events from the newest one down to the page.
+-- BETWEEN instead of =: with = MariaDB would read the operator's events from the newest down to the page.
 SELECT
     h.event_id,
     h.event_ts,

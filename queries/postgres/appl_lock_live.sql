@@ -1,4 +1,4 @@
--- A type is the range from its first key on. By =, without statistics, the server would sort all of the type.
+-- A type is the range from its first key on. With = and without statistics the server would sort the whole type.
 -- name: ApplLockLive :many
 SELECT
     l.object_type::text AS object_type,

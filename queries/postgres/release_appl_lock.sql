@@ -15,7 +15,7 @@ FROM release_appl_lock_row(
 );
 
 -- name: PassApplLock :one
--- A release, and a get by the next operator if it has released: one statement, so that nobody finds the object free.
+-- A release and, if it succeeds, a get by the next operator, in one statement: nobody finds the object free.
 SELECT
     r.p_outcome::text AS released,
     coalesce(g.p_outcome, '')::text AS outcome,

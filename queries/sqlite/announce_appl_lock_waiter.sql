@@ -5,8 +5,8 @@
 -- Out        Nothing.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
--- Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last committed one,
---            and 'now' is read once the write lock is held.
+-- Race-free  SQLite lets one transaction write at a time: it judges on the last committed row whether it is live, and 'now' is
+--            read once the write lock is held.
 -- Differs    It waits for any writer of the file, not only for one of this row.
 
 -- name: AnnounceApplLockWaiter :exec

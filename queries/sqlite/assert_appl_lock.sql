@@ -1,7 +1,7 @@
 -- assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
 --
--- Contract   As procedures/postgres/assert_appl_lock.sql. One row changed is yes; for none the driver reads the holder
---            (inquire_appl_lock) and raises LK002.
+-- Contract   As procedures/postgres/assert_appl_lock.sql. One changed row means that the grant is live. Else the driver reads
+--            the holder (inquire_appl_lock) and raises LK002.
 -- In         The arguments as the facade has checked and trimmed them.
 -- Out        The number of rows changed.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.

@@ -1,15 +1,15 @@
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
 -- Contract   As procedures/postgres/get_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1, or S2 where
---            the object has no row. S1 also takes, transfers, and passes a live grant on. No row back: the object changed
---            meanwhile, and the driver begins again. A change with an event is one transaction with it.
--- In         The arguments as the facade has checked and trimmed them; ttl_seconds is what the policy allows. from_* is
---            what was read. renews 1 = the grant goes on. lasts_seconds is when it ends, ttl_seconds or less.
+--            the object has no row. S1 also moves a live grant, for take, transfer and pass. If no row comes back, the object
+--            changed meanwhile, and the driver begins again. A change and its event are one transaction.
+-- In         The arguments as the facade has checked and trimmed them; ttl_seconds is what the policy allows. from_* are the
+--            values read; renews 1 = the grant goes on; lasts_seconds, up to ttl_seconds, is when it ends.
 -- Out        fence, expires_ts, seconds_left and note of the grant, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
--- Race-free  SQLite lets one transaction write at a time: S1 compares the row with what was read, and S2 yields to a
---            row that has come. 'now' is read once the write lock is held, and is the same throughout the statement.
+-- Race-free  SQLite lets one transaction write at a time: S1 compares the row with the values read, and S2 yields to a row that
+--            has come. The statement reads 'now' once, when it holds the write lock.
 -- Differs    It waits for any writer of the file, not only for one of this object.
 
 -- name: GetApplLock :one

@@ -1,5 +1,4 @@
--- get_appl_lock_permit: take or renew one of the permits of an object, of which there are so many, for one operator until it
--- expires.
+-- get_appl_lock_permit: take or renew one of the N permits of an object for one operator until it expires.
 --
 -- Contract   As procedures/postgres/get_appl_lock_permit.sql. The driver runs S1, and if the operator has a slot or one is
 --            free, in one transaction S1 again and get_appl_lock for the first slot that S1 names.
@@ -9,8 +8,8 @@
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      S1 none, so FULL locks nothing. A grant takes the one write lock of the database file, to the end of the caller's
 --            transaction.
--- Race-free  SQLite lets one transaction write at a time: the slot is judged on the rows that the second S1 has seen.
---            So an operator never has two slots, and FULL tells of one moment.
+-- Race-free  SQLite lets one transaction write at a time: the second S1 decides. So an operator never has two slots, and FULL
+--            was true at one moment.
 -- Differs    It waits for any writer of the file, not only for one of these slots.
 
 -- name: GetApplLockPermitSlots :many

@@ -1,15 +1,15 @@
--- inbox_appl_locks: what concerns an operator: what others did with its locks, who waits or asks for them, and how its
---                   requests were answered.
+-- inbox_appl_locks: report what others did with an operator's locks, who waits or asks for them, and how its own requests were
+-- answered.
 --
 -- Contract   As procedures/postgres/inbox_appl_locks.sql.
 -- In         The arguments as the facade has checked and trimmed them; after_event_id 0 = no event has been seen.
--- Out        Rows as there; event_ts in microseconds. last_event_id is the greatest number of all events; the driver makes
---            safe_event_id of it, or of the last event of a page behind which there may be more. unshown 1 = the driver runs S2 for the
---            row, and does without where another writer has the file or nothing can be written.
+-- Out        Rows as there; event_ts in microseconds. last_event_id is the greatest number of all events; safe_event_id, which
+--            the driver computes, is that number, or the last event of a full page; unshown 1 = the driver runs S2 for the row,
+--            unless another writer has the file or it is read-only.
 -- Raises     Nothing of its own.
 -- Locks      S1 none. S2 the one write lock of the database file.
 -- Race-free  The answer is one snapshot. One transaction writes at a time, so events are numbered as they are committed.
---            The indexes are named: no statistics lead to another one.
+--            The statement names its indexes, so statistics cannot lead to others.
 -- Differs    Nothing.
 
 -- name: InboxApplLocks :many

@@ -1,13 +1,13 @@
--- see_appl_lock: say that an operator looks at an object, and see who else is there: its holder, who asks for it, and who looks at it.
+-- see_appl_lock: list an operator as a viewer of an object, and show its holder, askers and other viewers.
 --
 -- Contract   As procedures/postgres/see_appl_lock.sql. The driver runs S1, with S2 where the operator edits, or S3; then S4 and S5, in one transaction.
 -- In         The arguments as the facade has checked and trimmed them; ttl_seconds NULL = 45.
 -- Out        S5: rows as there; since_ts in microseconds.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
--- Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last committed one.
---            A call begins with the write, so what it reads cannot have changed meanwhile.
--- Differs    It waits for any writer of the file; it cannot pass over a row.
+-- Race-free  SQLite lets one transaction write at a time: it judges on the last committed row whether it is live. A call begins
+--            with the write, so the rows that it reads cannot change meanwhile.
+-- Differs    It waits for any writer of the file; it cannot skip a row.
 
 -- name: SeeApplLockKeep :exec
 INSERT INTO appl_lock_viewer AS v (

@@ -56,6 +56,14 @@ func TestBlocks(t *testing.T) {
 	if got := rulesOf(statements("p.sql", "-- Purpose: one.\n-- So many.\nSELECT 'so many'\n")...); !slices.Equal(got, []string{"so many"}) {
 		t.Errorf("the header breaks %v", got)
 	}
+	if got := rulesOf(messages("m.golden", "# a.go\n\nlabel\tWho asks.\nso many\n")...); !slices.Equal(got, []string{"subject", "so many"}) {
+		t.Errorf("the messages break %v", got)
+	}
+	parts := statements("p.sql", "-- p: one.\n--\n-- In         p_a 1..64; p_b,\n--            NULL = none.\n-- Out        None.\nSELECT 1 -- S1\n")
+	if want := []block{{"p.sql", 1, "p: one.", true, false}, {"p.sql", 3, "p_a 1..64", true, false},
+		{"p.sql", 3, "p_b, NULL = none.", true, false}, {"p.sql", 5, "None.", true, false}}; !slices.Equal(parts, want) {
+		t.Errorf("the header's parts are %v", parts)
+	}
 }
 
 // Goal: figures are those of the sentences, and a table's cells are none. Method: a page by hand.
@@ -72,7 +80,7 @@ func TestFigures(t *testing.T) {
 // Goal: a page that is too long has a finding. Method: pages of as many lines as they may have, and of one more.
 func TestLength(t *testing.T) {
 	t.Parallel()
-	for name, lines := range map[string]int{"README.md": 140, "docs/p.md": 300, "bench/README.md": 1000} {
+	for name, lines := range map[string]int{"README.md": 140, "docs/p.md": 300, "docs/reference.md": 1000, "bench/README.md": 1000} {
 		for more := range 2 {
 			f := figures{name: name, lines: lines + more}
 			f.checkLength()

@@ -64,13 +64,15 @@ func place(file string) string {
 	folder := path.Dir(file)
 	isSource := strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && !strings.HasSuffix(file, ".sql.go")
 	switch {
+	case strings.HasSuffix(file, "/messages.golden"):
+		return file
 	case file == "CHANGELOG.md" || strings.Contains(file, "testdata/") && !strings.HasSuffix(file, "/README.md"):
 		return ""
 	case strings.HasSuffix(file, ".md"):
 		return file
 	case isSource && (folder == "applock" || strings.HasPrefix(folder, "applock/") || folder == "cmd/applockctl"):
 		return folder
-	case strings.HasSuffix(file, ".sql") && strings.HasPrefix(folder, "procedures/"):
+	case strings.HasSuffix(file, ".sql") && (strings.HasPrefix(folder, "procedures/") || strings.HasPrefix(folder, "queries/")):
 		return folder
 	}
 	return ""
@@ -122,6 +124,8 @@ func blocksOf(file, text string) ([]block, error) {
 		return source(file, text)
 	case ".sql":
 		return statements(file, text), nil
+	case ".golden":
+		return messages(file, text), nil
 	}
 	return page(file, text), nil
 }

@@ -29,6 +29,7 @@ var (
 	emphasis    = regexp.MustCompile(`\*\*|__|(?:^|\s)\*(\S)`)
 	sentenceEnd = regexp.MustCompile(`([.!?])["')*_]*\s+(["'(*_]*[A-Z` + "`" + `])`)
 	sqlComment  = regexp.MustCompile(`^\s*--\s?(.*)$`)
+	sqlSection  = regexp.MustCompile(`^(Contract|In|Out|Raises|Rights|Locks|Race-free|Differs) {2,}(.*)$`)
 	goDirective = regexp.MustCompile(`^//(?:go:|nolint|line )`)
 )
 
@@ -124,17 +125,49 @@ func source(file, text string) ([]block, error) {
 	return found, nil
 }
 
-// statements returns the comments of a file of SQL.
+// statements returns the comments of a file of SQL. A section of a header is a block, and its In and Out are lists.
 func statements(file, text string) []block {
 	var found []block
 	var lines []string
-	for i, line := range strings.Split(text+"\n", "\n") {
+	section, begun := "", 0
+	end := func() {
+		parts := []string{strings.Join(lines, " ")}
+		if section == "In" || section == "Out" {
+			parts = strings.Split(parts[0], "; ")
+		}
+		for _, part := range parts {
+			if part != "" {
+				found = append(found, block{file: file, line: begun, text: plain(part), isComment: true})
+			}
+		}
+		section, lines = "", nil
+	}
+	for i, line := range strings.Split(text, "\n") {
 		comment := sqlComment.FindStringSubmatch(line)
-		if comment != nil && strings.TrimSpace(comment[1]) != "" {
-			lines = append(lines, strings.TrimSpace(comment[1]))
-		} else if len(lines) > 0 {
-			found = append(found, block{file: file, line: i + 1 - len(lines), text: plain(strings.Join(lines, " ")), isComment: true})
-			lines = nil
+		if comment == nil || strings.TrimSpace(comment[1]) == "" {
+			end()
+			continue
+		}
+		heading := sqlSection.FindStringSubmatch(comment[1])
+		if heading != nil {
+			end()
+			section, comment[1] = heading[1], heading[2]
+		}
+		if len(lines) == 0 {
+			begun = i + 1
+		}
+		lines = append(lines, strings.TrimSpace(comment[1]))
+	}
+	end()
+	return found
+}
+
+// messages returns the lines of a file of messages. A tab stands behind the name of a text.
+func messages(file, text string) []block {
+	var found []block
+	for i, line := range strings.Split(text, "\n") {
+		if line != "" && !strings.HasPrefix(line, "#") {
+			found = append(found, block{file: file, line: i + 1, text: line[strings.LastIndex(line, "\t")+1:], isCell: true})
 		}
 	}
 	return found

@@ -94,7 +94,7 @@ func (f form) comment() string {
 	case "_rows":
 		return summary + "; for each of a list, one row each."
 	case "_pass":
-		return summary + ", and have the next operator get it; the answer is one row."
+		return summary + ", and get it for the next operator; the answer is one row."
 	case "_core":
 		return "Internal to applock: the operation " + f.Name + "."
 	case "_row_core":

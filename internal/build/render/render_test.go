@@ -122,7 +122,7 @@ CREATE PROCEDURE poll_appl_locks(
     IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_max_rows BIGINT
 )
-COMMENT 'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.'
+COMMENT 'Show which objects that a program waits for are free or will be next, and keep its waiters listed.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -146,7 +146,7 @@ BEGIN
 END
 @
 
-COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Which of the objects that a program waits for are free, or will be next; keeps its waiters listed.'
+COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Show which objects that a program waits for are free or will be next, and keep its waiters listed.'
 @
 `,
 		},

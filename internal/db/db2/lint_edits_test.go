@@ -216,7 +216,7 @@ func lintEdits() []lintEdit {
 		edit(renew, "SET CURRENT LOCK TIMEOUT 0", "SET CURRENT LOCK TIMEOUT 1", "registers: `set current lock timeout 1`", "lock timeout: a table is used before"),
 		edit(see, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
 		edit(retract, timeout, "", "lock timeout: a table is used before the lock timeout is set"),
-		edit(retract, timeout+"    -- S1: nobody waits.\n    DELETE FROM appl_lock_waiter\n    WHERE", "    SET", "lock timeout: the lock timeout is not set"),
+		edit(retract, timeout+"    -- S1: remove the waiter.\n    DELETE FROM appl_lock_waiter\n    WHERE", "    SET", "lock timeout: the lock timeout is not set"),
 		edit(purgeZOS, "    SET v_limit = v_max_rows;", timeout+"    SET v_limit = v_max_rows;", "lock timeout: set where it must not be"),
 
 		edit(assert, "WITH RS USE AND KEEP SHARE LOCKS", "WITH CS", "isolation: want `WITH RS USE AND KEEP SHARE LOCKS`"),

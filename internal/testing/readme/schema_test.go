@@ -177,10 +177,10 @@ its migration.
 const schemaEnds = `## And besides
 
 Text is compared by bytes: collation C, utf8mb4_bin, BINARY, IDENTITY. Times are UTC; SQLite has them as microseconds since 1970. No column but
-` + "`released_ts`, `until_ts`" + ` and the seconds of a policy may be NULL (on PostgreSQL also ` + "`next_xid`" + `, which events have there alone: what was
-running when an event was numbered). No foreign key: who waits for an object may wait for one that has no row, and an event outlives its object.
+` + "`released_ts`, `until_ts`" + ` and the seconds of a policy may be NULL (on PostgreSQL also ` + "`next_xid`" + `, which only events have there: it bounds
+the transactions that ran when the event was numbered). There is no foreign key: an object may have waiters without having a row, and an event outlives its object.
 
-` + "`appl_lock_fence`" + ` has one row: the greatest fence that a purge has removed, above which new grants of objects without a row begin.
+` + "`appl_lock_fence`" + ` has one row: the greatest fence that a purge has removed. A grant of an object without a row begins above it.
 ` + "`appl_lock_serialize`" + ` is on MySQL, MariaDB and Db2 only, for ` + "`serialize_appl_lock`" + `: its rows are only locked.
 On PostgreSQL ` + "`appl_lock_viewer`" + ` is unlogged: a crash empties it, and a standby does not have it.
 ` + "`appl_lock_goose`" + ` notes the steps that were applied.

@@ -5,7 +5,7 @@
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020.
 -- TIMESTAMP in UTC: local time jumps when daylight saving begins and ends.
--- VOLATILE: always by the primary key, whatever the statistics say of a table that was small once.
+-- VOLATILE: the optimizer always takes the primary key, even if old statistics call the table small.
 -- No second index: a renewal or a release changes the one row of the primary key and nothing else.
 -- A check may not call LOCATE here; the procedures refuse ":" in object_type.
 -- Give the table spaces, which are created implicitly, LOCKSIZE ROW LOCKMAX 0 (ALTER TABLESPACE; their names
@@ -75,8 +75,8 @@ COMMENT ON TABLE appl_lock_serialize IS 'It never has committed rows.'
 
 -- The columns are those of appl_lock, with as many bytes. The primary key may have 1788 bytes: an index key has
 -- room for 2000, of which each of the four columns takes 2 more where the index is not padded.
--- VOLATILE: always by an index, whatever the statistics say of a table that was small once.
--- No index has expires_ts: what keeps a row alive changes none.
+-- VOLATILE: the optimizer always takes an index, even if old statistics call the table small.
+-- No index has expires_ts, so keeping a row listed changes no index.
 -- A check may not call LOCATE here; the procedures refuse ":" in object_type.
 -- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the first migration.
 -- +goose StatementBegin
@@ -109,7 +109,7 @@ CREATE INDEX appl_lock_waiter_holder_ix ON appl_lock_waiter (holder_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_waiter IS 'Who waits for a lock.'
+COMMENT ON TABLE appl_lock_waiter IS 'The operators that wait for a lock.'
 -- +goose StatementEnd
 
 -- The key is as long as that of appl_lock_waiter.
@@ -147,7 +147,7 @@ CREATE INDEX appl_lock_ask_holder_ix ON appl_lock_ask (holder_id)
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_ask IS 'Who asks for a lock.'
+COMMENT ON TABLE appl_lock_ask IS 'The operators that ask for a lock.'
 -- +goose StatementEnd
 
 -- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
@@ -173,11 +173,11 @@ VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_viewer IS 'Who looks at an object.'
+COMMENT ON TABLE appl_lock_viewer IS 'The operators that look at an object.'
 -- +goose StatementEnd
 
--- No foreign key: an event outlives its object. What happened at a time is looked for in the order of event_id, which needs no
--- sort; what an operator did, lost and got in indexes.
+-- No foreign key: an event outlives its object. Each index ends in event_id, so that a search
+-- needs no sort: by object, by actor, by former holder and by new holder.
 -- Give the table space, which is created implicitly, LOCKSIZE ROW LOCKMAX 0, as those of the other tables.
 -- +goose StatementBegin
 CREATE TABLE appl_lock_event (
@@ -239,7 +239,7 @@ VOLATILE CARDINALITY
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON TABLE appl_lock_policy IS 'What is laid down for a type.'
+COMMENT ON TABLE appl_lock_policy IS 'The policies of types.'
 -- +goose StatementEnd
 
 -- +goose Down

@@ -395,7 +395,7 @@ type ApplLockHistoryOfNewestParams struct {
 	Limit_4      int32
 }
 
-// An operator between itself and itself, not equal to itself: MariaDB would read its events from the newest one down to the page.
+// BETWEEN instead of =: with = MariaDB would read the operator's events from the newest down to the page.
 func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHistoryOfNewestParams) ([]Event, error) {
 	rows, err := q.db.QueryContext(ctx, ApplLockHistoryOfNewest,
 		arg.OperatorID,

@@ -52,7 +52,7 @@ type ApplLockLiveRow struct {
 	Note         string
 }
 
-// A type is the range from its first key on. By =, without statistics, the server would sort all of the type.
+// A type is the range from its first key on. With = and without statistics the server would sort the whole type.
 func (q *Queries) ApplLockLive(ctx context.Context, afterType string, afterID string, objectType pgtype.Text, operatorID pgtype.Text, departmentID pgtype.Text, olderThanSeconds int64, expiresWithinSeconds int64, maxRows int64) ([]ApplLockLiveRow, error) {
 	rows, err := q.db.Query(ctx, applLockLive,
 		afterType,

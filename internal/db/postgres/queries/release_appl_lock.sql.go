@@ -49,7 +49,7 @@ type PassApplLockRow struct {
 	SecondsLeft int64
 }
 
-// A release, and a get by the next operator if it has released: one statement, so that nobody finds the object free.
+// A release and, if it succeeds, a get by the next operator, in one statement: nobody finds the object free.
 func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64, ttlSeconds int64, nextOperatorID string, nextDepartmentID pgtype.Text) (PassApplLockRow, error) {
 	row := q.db.QueryRow(ctx, passApplLock,
 		objectType,

@@ -74,13 +74,13 @@ type ApplLockAskerDepartmentParams struct {
 
 // answer_appl_lock: answer an operator who asks for a held object: give it, or say later or no.
 //
-// Contract   As procedures/postgres/answer_appl_lock.sql. The driver reads (inquire_appl_lock) and decides. To GIVE it runs S1, moves
+// Contract   As procedures/postgres/answer_appl_lock.sql. The driver reads (inquire_appl_lock) and decides. For GIVE it runs
 //
-//	the grant (get_appl_lock) and takes the requests away (ask_appl_lock), in one transaction with the event; to LATER
-//	and NO it runs S2.
+//	S1, moves the grant (get_appl_lock) and removes the requests (ask_appl_lock), in one transaction with the event.
+//	For LATER and NO it runs S2.
 //
-// In         The arguments as the facade has checked and trimmed them; client_id NULL = whichever.
-// Out        S1: the department of the asker, or no row: gone. S2: the number of rows changed, 0 = gone.
+// In         The arguments as the facade has checked and trimmed them; client_id NULL = any.
+// Out        S1: the asker's department, or no row when it is gone. S2: the number of rows changed, 0 = gone.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time.

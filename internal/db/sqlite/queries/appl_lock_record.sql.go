@@ -62,7 +62,7 @@ type RecordApplLockEventParams struct {
 // appl_lock_record: write an event of the history.
 //
 // Contract   As procedures/postgres/appl_lock_record.sql. The driver runs it in the transaction that changes the lock.
-// In         What the event names. SQLite has no users, and knows no program.
+// In         The columns of the event. SQLite has neither users nor a program's name.
 // Raises     Nothing of its own.
 // Locks      The one write lock of the database file, which the driver has by then.
 // Differs    Nothing.

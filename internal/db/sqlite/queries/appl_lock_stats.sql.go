@@ -24,13 +24,13 @@ type ApplLockStatsParams struct {
 	DepartmentID sql.NullString
 }
 
-// appl_lock_stats: how many locks and waiters there are of each type and department, and how old and how long.
+// appl_lock_stats: how many locks and waiters each type and department has, and their age.
 //
 // Contract   As the view of procedures/postgres/views.sql.
 // In         The arguments as the facade has checked and trimmed them; a NULL filter is any.
 // Out        Rows of the view, ordered by object_type, department_id as bytes.
 // Raises     Nothing of its own.
-// Locks      None. It reads each table once, from end to end.
+// Locks      None. It reads all rows of each table once.
 // Race-free  The answer is one snapshot.
 // Differs    Nothing.
 func (q *Queries) ApplLockStats(ctx context.Context, arg ApplLockStatsParams) ([]ApplLockStat, error) {

@@ -36,8 +36,8 @@ type ApplLockWaitingParams struct {
 	MaxRows         int64
 }
 
-// appl_lock_waiting: one page of those who wait, in the order of the key, all or those for a type or an object, or of an
-// operator or department.
+// appl_lock_waiting: one page of waiters, in the order of the key: all, or those for a type or an object, or of an operator or
+// department.
 //
 // Contract   As the view of procedures/postgres/views.sql.
 // In         The arguments as the facade has checked and trimmed them; a NULL filter is any. after_type and after_id are not before

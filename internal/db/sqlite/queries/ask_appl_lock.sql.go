@@ -81,23 +81,23 @@ type AskApplLockParams struct {
 	LockTs       int64
 }
 
-// ask_appl_lock: ask whoever holds an object for it, with a message, or go on asking.
+// ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 //
-// Contract   As procedures/postgres/ask_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1 for what another
+// Contract   As procedures/postgres/ask_appl_lock.sql. The driver reads (inquire_appl_lock) and decides. If another operator
 //
-//	operator holds, else S2. Where S1 says that it is due, the driver moves the grant (get_appl_lock) and runs S3, in one
-//	transaction with the event.
+//	holds the object, it runs S1, else S2. If S1 answers due, the driver moves the grant (get_appl_lock) and runs S3,
+//	in one transaction with the event.
 //
 // In         The arguments as the facade has checked and trimmed them; wait_seconds NULL = never gives up. holder_id, fence and
 //
-//	lock_ts are what was read; patience is how long the holder may leave it without an answer, 0 = for ever.
+//	lock_ts are what was read; patience is how long the holder may leave the request unanswered, 0 = for ever.
 //
-// Out        S1: due 1 = the holder has had its time. S2 and S3: nothing.
+// Out        S1: due 1 = the holder's time to answer is over. S2 and S3: nothing.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time: whether the row is live is judged on the last committed one.
+// Race-free  SQLite lets one transaction write at a time: it judges on the last committed row whether it is live. The move
 //
-//	The move compares the lock with what was read: a renewal in between keeps it.
+//	compares the lock with what was read: a renewal in between keeps it.
 //
 // Differs    It waits for any writer of the file, not only for one of this row.
 func (q *Queries) AskApplLock(ctx context.Context, arg AskApplLockParams) (int64, error) {

@@ -30,9 +30,9 @@ type AssertApplLockParams struct {
 
 // assert_appl_lock: fail unless exactly this grant is live, and keep it so to the end of the transaction.
 //
-// Contract   As procedures/postgres/assert_appl_lock.sql. One row changed is yes; for none the driver reads the holder
+// Contract   As procedures/postgres/assert_appl_lock.sql. One changed row means that the grant is live. Else the driver reads
 //
-//	(inquire_appl_lock) and raises LK002.
+//	the holder (inquire_appl_lock) and raises LK002.
 //
 // In         The arguments as the facade has checked and trimmed them.
 // Out        The number of rows changed.

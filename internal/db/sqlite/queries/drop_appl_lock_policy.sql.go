@@ -19,7 +19,7 @@ type DropApplLockPolicyParams struct {
 	ObjectType string
 }
 
-// drop_appl_lock_policy: take back the policy of a type.
+// drop_appl_lock_policy: remove the policy of a type.
 //
 // Contract   As procedures/postgres/drop_appl_lock_policy.sql. The driver runs S1 and the event in one transaction.
 // In         The arguments as the facade has checked and trimmed them.

@@ -65,8 +65,7 @@ type GetApplLockPermitSlotsRow struct {
 	IsOwn        int64
 }
 
-// get_appl_lock_permit: take or renew one of the permits of an object, of which there are so many, for one operator until it
-// expires.
+// get_appl_lock_permit: take or renew one of the N permits of an object for one operator until it expires.
 //
 // Contract   As procedures/postgres/get_appl_lock_permit.sql. The driver runs S1, and if the operator has a slot or one is
 //
@@ -82,9 +81,9 @@ type GetApplLockPermitSlotsRow struct {
 //
 //	transaction.
 //
-// Race-free  SQLite lets one transaction write at a time: the slot is judged on the rows that the second S1 has seen.
+// Race-free  SQLite lets one transaction write at a time: the second S1 decides. So an operator never has two slots, and FULL
 //
-//	So an operator never has two slots, and FULL tells of one moment.
+//	was true at one moment.
 //
 // Differs    It waits for any writer of the file, not only for one of these slots.
 func (q *Queries) GetApplLockPermitSlots(ctx context.Context, arg GetApplLockPermitSlotsParams) ([]GetApplLockPermitSlotsRow, error) {

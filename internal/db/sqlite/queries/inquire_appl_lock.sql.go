@@ -62,7 +62,7 @@ type InquireApplLockRow struct {
 	YieldAfterSeconds int64
 }
 
-// inquire_appl_lock: who holds an object, since when and until when.
+// inquire_appl_lock: show who holds an object, since when and until when.
 //
 // Contract   As procedures/postgres/inquire_appl_lock.sql. The other operations on one object read with it, too.
 // In         The arguments as the facade has checked and trimmed them.

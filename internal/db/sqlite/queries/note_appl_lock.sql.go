@@ -33,17 +33,17 @@ type NoteApplLockParams struct {
 	FromLive       int64
 }
 
-// note_appl_lock: say why an operator holds an object, for whoever asks.
+// note_appl_lock: leave a note on why an operator holds an object, for everybody to read.
 //
-// Contract   As procedures/postgres/note_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1. No row
+// Contract   As procedures/postgres/note_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1. If it
 //
-//	changed: the object changed meanwhile, and the driver begins again.
+//	changes no row, the object changed meanwhile, and the driver begins again.
 //
-// In         The arguments as the facade has checked and trimmed them; from_* is what was read.
+// In         The arguments as the facade has checked and trimmed them; from_* are the values read.
 // Out        The number of rows changed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction. A refusal takes none.
-// Race-free  SQLite lets one transaction write at a time: S1 compares the row with what was read.
+// Race-free  SQLite lets one transaction write at a time: S1 compares the row with the values read.
 // Differs    It waits for any writer of the file, not only for one of this object.
 func (q *Queries) NoteApplLock(ctx context.Context, arg NoteApplLockParams) (int64, error) {
 	result, err := q.db.ExecContext(ctx, noteApplLock,

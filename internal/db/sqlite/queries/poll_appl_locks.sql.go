@@ -85,22 +85,21 @@ type PollApplLocksDueParams struct {
 	ClientID string
 }
 
-// poll_appl_locks: which of the objects that a program waits for are free, or will be next; keeps its waiters
-// listed.
+// poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 //
-// Contract   As procedures/postgres/poll_appl_locks.sql. The driver runs S1, S2 if S1 says that it is time, and S3.
+// Contract   As procedures/postgres/poll_appl_locks.sql. The driver runs S1, S2 if S1 finds that it is time, and S3.
 // In         The arguments as the facade has checked and trimmed them.
-// Out        S1: whether a waiter must be kept listed, or names a former holder. S3: object_type, object_id, free_in_us, ordered by
+// Out        S1: whether the listing of a waiter must be extended, or its stored holder is out of date. S3: object_type,
 //
-//	free_in_us, object_type, object_id.
+//	object_id, free_in_us, ordered by free_in_us, object_type, object_id.
 //
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      S1 and S3 none. S2 the one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time. What S3 says was true at one moment.
+// Race-free  SQLite lets one transaction write at a time. S3 was true at one moment. The statement names its index: with the
 //
-//	The index is named: by statistics of a small table SQLite would read the rows of all programs.
+//	statistics of a small table SQLite would read the rows of all programs.
 //
-// Differs    S2 waits for any writer of the file; it cannot pass over a row.
+// Differs    S2 waits for any writer of the file; it cannot skip a row.
 func (q *Queries) PollApplLocksDue(ctx context.Context, arg PollApplLocksDueParams) (bool, error) {
 	row := q.db.QueryRowContext(ctx, pollApplLocksDue, arg.ClientID)
 	var due bool

@@ -92,10 +92,10 @@ type PurgeApplLockWaitersParams struct {
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past, and S4 keeps it
 //
-//	in the same transaction: no later grant of that object has a smaller one. The + keeps S1 and S2 from looking for each row
-//	among all those of its program.
+//	in the same transaction: no later grant of that object has a smaller one. The + keeps S1 and S2 from the index of
+//	programs.
 //
-// Differs    It waits for any writer of the file; it cannot pass over a row.
+// Differs    It waits for any writer of the file; it cannot skip a row.
 func (q *Queries) PurgeApplLockWaiters(ctx context.Context, arg PurgeApplLockWaitersParams) error {
 	_, err := q.db.ExecContext(ctx, purgeApplLockWaiters, arg.OlderThanSeconds, arg.MaxRows)
 	return err

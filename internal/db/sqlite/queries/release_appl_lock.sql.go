@@ -34,15 +34,15 @@ type ReleaseApplLockParams struct {
 
 // release_appl_lock: end the grant that an operator holds on an object.
 //
-// Contract   As procedures/postgres/release_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1. No row
+// Contract   As procedures/postgres/release_appl_lock.sql. The driver reads (inquire_appl_lock), decides, and runs S1. If it
 //
-//	changed: the object changed meanwhile, and the driver begins again. With an event it is one transaction.
+//	changes no row, the object changed meanwhile, and the driver begins again. S1 and an event are one transaction.
 //
-// In         The arguments as the facade has checked and trimmed them; from_* is what was read.
+// In         The arguments as the facade has checked and trimmed them; from_* are the values read.
 // Out        The number of rows changed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction. A refusal takes none.
-// Race-free  SQLite lets one transaction write at a time: S1 compares the row with what was read.
+// Race-free  SQLite lets one transaction write at a time: S1 compares the row with the values read.
 // Differs    It waits for any writer of the file, not only for one of this object.
 func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams) (int64, error) {
 	result, err := q.db.ExecContext(ctx, releaseApplLock,

@@ -51,16 +51,16 @@ type RenewApplLockRow struct {
 
 // renew_appl_locks: renew many grants in one call, each by its fence.
 //
-// Contract   As procedures/postgres/renew_appl_locks.sql. In one transaction, the driver runs S1 for each grant, and reads
+// Contract   As procedures/postgres/renew_appl_locks.sql. In one transaction, the driver runs S1 for each grant. If S1 does not
 //
-//	(inquire_appl_lock) one that it does not renew.
+//	renew it, the driver reads the object (inquire_appl_lock).
 //
 // In         The arguments as the facade has checked and trimmed them.
-// Out        S1: what the answer and the history are told, or no row.
+// Out        S1: the values for the answer and the history, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: a grant that S1 does not renew has ended, and stays so.
-// Differs    It waits for any writer of the file, and so cannot pass over a row: each grant has its answer.
+// Differs    It waits for any writer of the file, and cannot skip a row, so each grant has its answer.
 func (q *Queries) RenewApplLock(ctx context.Context, arg RenewApplLockParams) (RenewApplLockRow, error) {
 	row := q.db.QueryRowContext(ctx, renewApplLock,
 		arg.TtlSeconds,

@@ -49,11 +49,11 @@ type SetApplLockPolicyParams struct {
 	YieldAfterSeconds sql.NullInt64
 }
 
-// set_appl_lock_policy: lay down how long locks on objects of a type last, whether a take wants a reason, what the history is told, and who
-// sees whom.
+// set_appl_lock_policy: set a type's policy: how long its locks last, whether a take needs a reason, what the history records,
+// and who sees whom.
 //
 // Contract   As procedures/postgres/set_appl_lock_policy.sql. The driver runs S1 and the event in one transaction.
-// In         The arguments as the facade has checked and trimmed them; a ttl that is NULL is none.
+// In         The arguments as the facade has checked and trimmed them; a NULL ttl gets its default.
 // Out        Nothing: S1 never fails to set it.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.

@@ -136,7 +136,7 @@ func checkDepartment(department string, none bool) (*string, error) {
 	case err != nil:
 		return nil, err
 	case none && trimmed != "":
-		return nil, &InvalidError{Argument: "NoDepartment", Reason: "is wanted together with a department"}
+		return nil, &InvalidError{Argument: "NoDepartment", Reason: "contradicts a department: leave out one of them"}
 	case none, trimmed != "":
 		return &trimmed, nil
 	default:

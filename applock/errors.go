@@ -17,7 +17,7 @@ var (
 	// ErrNotHeld means that nobody holds the object, or that the named operator does not.
 	ErrNotHeld = errors.New("not held")
 	// ErrNotAsking means that the operator no longer asks for the object.
-	ErrNotAsking = errors.New("that operator does not ask for it any more")
+	ErrNotAsking = errors.New("the asker has withdrawn the request or has left")
 	// ErrLost means that the caller's grant has ended.
 	ErrLost = errors.New("lock lost")
 	// ErrInvalid means that an argument was refused and nothing was changed. errors.As with an *InvalidError names it.
@@ -50,7 +50,7 @@ var (
 
 // ErrUnreachable in other words: of a pool, of a server that runs, and of a transaction of the call's own, which has ended with its connection.
 const (
-	errNoneFree    unreachable = "no connection of the pool was free in time, end what keeps them or raise the pool's limit"
+	errNoneFree    unreachable = "no connection of the pool was free in time, end the calls that keep them or raise the pool's limit"
 	errFull        unreachable = "the server accepts no more connections, end some of them or raise its limit"
 	errInterrupted unreachable = "the connection broke, or the server has ended the call: nothing has happened, call again"
 )

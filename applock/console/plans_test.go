@@ -195,7 +195,7 @@ func TestDeskChangesAreRefused(t *testing.T) {
 		}
 		// A confirmation that names no lock is a plan.
 		_, page := d.follow(t, d.submit("/"+verb, form))
-		check(t, page, "Who will be told")
+		check(t, page, "Who is notified")
 		for field, value := range map[string]string{"desk": "", "after": "nonsense", "next": "nonsense", "reason": strings.Repeat("x", maxForm)} {
 			bad := deskForm("JDOE", "ASMITH")
 			bad.Set(field, value)
@@ -376,7 +376,7 @@ func TestFailuresAmongMany(t *testing.T) {
 	}
 	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
 	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
-	check(t, answer, "RELEASED</strong> Released. 2 of 4.", "Not done, or nobody knows. "+applock.ErrBusy.Error(), "Not tried: 1.", "Go on with the other 1")
+	check(t, answer, "RELEASED</strong> Released. 2 of 4.", "Not done, or the outcome is unknown. "+applock.ErrBusy.Error(), "Not tried: 1.", "Go on with the other 1")
 	if status < http.StatusInternalServerError {
 		t.Errorf("status %d", status)
 	}

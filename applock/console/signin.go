@@ -89,7 +89,7 @@ func TrustedHeader(header, roles string, networks []netip.Prefix) (SignIn, error
 		return nil, &applock.InvalidError{Argument: "header", Reason: "must not be empty"}
 	}
 	if len(networks) == 0 {
-		return nil, &applock.InvalidError{Argument: "networks", Reason: "must name those of the proxy"}
+		return nil, &applock.InvalidError{Argument: "networks", Reason: "must name the networks of the proxy"}
 	}
 	return trustedHeader{header: http.CanonicalHeaderKey(header), roles: http.CanonicalHeaderKey(roles), networks: slices.Clone(networks)}, nil
 }
@@ -103,7 +103,7 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	address, err := remoteAddress(r)
 	trusted := func(network netip.Prefix) bool { return network.Contains(address) }
 	if err != nil || !slices.ContainsFunc(t.networks, trusted) {
-		return Person{}, forbidden("This is reached through the proxy that signs people in.")
+		return Person{}, forbidden("This console is reached only through the proxy that signs people in.")
 	}
 	values := r.Header.Values(t.header)
 	if len(values) == 0 {
@@ -173,7 +173,7 @@ type basic struct {
 func (b *basic) Identify(r *http.Request) (Person, error) {
 	address, err := remoteAddress(r)
 	if err != nil {
-		return Person{}, forbidden("Nobody knows where this comes from.")
+		return Person{}, forbidden("The address of this request is unknown.")
 	}
 	refused := &RefusedError{
 		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`,

@@ -65,7 +65,7 @@ func GuardScript(request GuardScriptRequest) (string, error) {
 	if length := utf8.RuneCountInString(guard.ObjectType); length < 1 || length > 64 || !utf8.ValidString(guard.ObjectType) ||
 		strings.Contains(guard.ObjectType, ":") || strings.ContainsFunc(guard.ObjectType, unicode.IsControl) {
 		return "", &applock.InvalidError{
-			Argument: "ObjectType", Reason: `must have 1 to 64 characters, no control characters and no ":"`,
+			Argument: "ObjectType", Reason: `must have 1 to 64 characters, without control characters and ":"`,
 		}
 	}
 	return dialect.guards.up(guard)

@@ -171,7 +171,7 @@ func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) strin
 	}
 	address += "?token="
 	local.Told = func(token string) {
-		a.note("console: a browser has come in; the address for the next one is %s", address+token)
+		a.note("console: a browser is signed in; the address for the next browser is %s", address+token)
 	}
 	return address + local.Token()
 }
@@ -296,7 +296,7 @@ func healthOf(client *applock.Client) []console.Check {
 			}
 			return "it is a primary", nil
 		})},
-		{Name: "What is in between", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
+		{Name: "Poolers and clusters", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
 			if found.Between != "" {
 				return found.Between, nil
 			}

@@ -76,7 +76,7 @@ func TestListSelects(t *testing.T) {
 		"--object :a":                           "list: --object must have a type",
 		"--object customer:":                    "list: --object must have a type and an id",
 		"--object customer":                     `list: OBJECT "customer" is not TYPE:ID`,
-		"--no-department --department d":        "list: --no-department is wanted together with a department",
+		"--no-department --department d":        "list: --no-department contradicts a department: leave out one of them",
 		"--sort since":                          `"--sort" flag: write one of object, left, age, waiters`,
 		"--sort left --prefix customer:a":       "list: --sort left is for a list of locks",
 		"--sort age --object customer:a":        "list: --sort age is for a list of locks",

@@ -35,7 +35,7 @@ func metrics() []metric {
 		{"applock_waiters", "Operators who wait for a lock.", func(m *metricsText, stats applock.Stats) {
 			m.sample(stats, "", stats.Waiters)
 		}},
-		{"applock_longest_wait_seconds", "Time since the first of those who wait began to.", func(m *metricsText, stats applock.Stats) {
+		{"applock_longest_wait_seconds", "Time since the longest waiter began to wait.", func(m *metricsText, stats applock.Stats) {
 			if stats.Waiters > 0 {
 				m.sample(stats, "", wholeSeconds(stats.LongestWait))
 			}
@@ -72,7 +72,7 @@ func metricsOfHeld(held *migrate.HorizonResult) string {
 		value      int64
 	}{
 		{"applock_held_snapshot_seconds", "Age of the oldest snapshot or transaction for which the server keeps old versions of rows.", wholeSeconds(oldest)},
-		{"applock_held_snapshot_transactions", "Transactions that have begun since that; 0 where the server does not count them.", transactions},
+		{"applock_held_snapshot_transactions", "Transactions that have begun since then; 0 where the server does not count them.", transactions},
 		{"applock_kept_versions", "Old versions that the server keeps: dead rows of appl_lock, or the history list of InnoDB.", held.Kept},
 	} {
 		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s gauge\n%s %d\n", metric.name, metric.help, metric.name, metric.name, metric.value)

@@ -267,7 +267,7 @@ func TestRepairWithoutOwnerByAPlainAccount(t *testing.T) {
 		name := s.newUser(t, dsn, "0wner")
 		s.exec(t, copied, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, copied)+".* TO "+name)
 		plain := userOf(withUser(t, copied, name, "0wner"))
-		plain.run(t, "migrate", "status").check(t, exitNo, "cannot be read, as if the account "+migrator+"@% were gone, whose rights it has",
+		plain.run(t, "migrate", "status").check(t, exitNo, "cannot be read: the account "+migrator+"@%, whose rights it has, seems to be gone",
 			"mend it with: applockctl migrate repair\n")
 		plain.must(t, "migrate", "repair")
 		userOf(copied).must(t, "migrate", "status")

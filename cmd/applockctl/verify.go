@@ -311,7 +311,7 @@ func (v *verifier) grants(context.Context) error {
 		v.fail("grants", text).Repair = v.app.commandLine("grant", "--to", secret.Quote(missing.To), "--as", missing.Role)
 	}
 	if len(v.missing.Missing) == 0 {
-		v.ok("grants", "nobody has a part of a role only")
+		v.ok("grants", "each account has all of a role or nothing of it")
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func harmsOf(t *testing.T, p place) []harm {
 		},
 		{
 			name: "a step of another program", do: []string{insert + "(20240101120000, true)"},
-			check: "steps", text: "step 20240101120000 is none of applock", statement: remove + "20240101120000",
+			check: "steps", text: "step 20240101120000 is not a step of applock", statement: remove + "20240101120000",
 		},
 		{
 			name: "an index is lost", do: []string{dropIndex},
@@ -527,7 +527,7 @@ func TestUpBesideForeignSteps(t *testing.T) {
 	withFile(t, u, func(exec func(string)) {
 		exec("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (20240101120000, true)")
 	})
-	const told = "appl_lock_goose has step 20240101120000, which is none of applock"
+	const told = "appl_lock_goose has step 20240101120000, which is not a step of applock"
 	u.run(t, "migrate", "up").check(t, exitError, told)
 	u.run(t, "migrate", "status").check(t, exitNo, "mend it with the SQL: DELETE FROM appl_lock_goose WHERE version_id = 20240101120000")
 }

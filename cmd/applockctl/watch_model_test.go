@@ -354,9 +354,9 @@ func TestDialogsHaveHints(t *testing.T) {
 	m, _ = m.press("m", "w")
 	expect("tab: mwong", "To which operator? mw_")
 	m, _ = m.press("tab", "enter")
-	expect("tab: CS  sales", "That one's department? _", "(may be empty)")
+	expect("tab: CS  sales", "Department of that operator? _", "(may be empty)")
 	m, _ = m.press("x", "tab")
-	expect("That one's department? x_", "enter goes on")
+	expect("Department of that operator? x_", "enter goes on")
 	m, _ = m.press("enter")
 	expect("The history keeps it, and the former holder reads it", "Why? _", "(may be empty)")
 	for range 50 {
@@ -679,7 +679,7 @@ func TestWaitersAreTold(t *testing.T) {
 	if _, below, _ := strings.Cut(text, "\n30 wait"); strings.Count(below, "\n") != mostWaiting+1 {
 		t.Errorf("not %d lines tell of waiters:\n%s", mostWaiting, text)
 	}
-	if m, got := m.press("w"); got != (deed{report: true}) || m.page.title != "Who waits for customer:1" {
+	if m, got := m.press("w"); got != (deed{report: true}) || m.page.title != "Waiters for customer:1" {
 		t.Errorf("w does %+v: %s", got, m.screen())
 	}
 	m, _ = m.press("down")
@@ -714,7 +714,7 @@ func TestAskersAreTold(t *testing.T) {
 	if text := m.screen(); strings.Contains(text, "ask") && !strings.Contains(text, "a asking") || strings.Contains(text, "asking:") {
 		t.Errorf("somebody is told to ask:\n%s", text)
 	}
-	if m, got := m.press("a"); got != (deed{report: true}) || m.page.title != "Who asks for customer:3" {
+	if m, got := m.press("a"); got != (deed{report: true}) || m.page.title != "Requests for customer:3" {
 		t.Errorf("a does %+v: %s", got, m.screen())
 	}
 }

@@ -61,7 +61,7 @@ const mostTold = 200
 // What an empty page says.
 const (
 	noHistory = "There are no events. A get, renewal or release by the holder leaves one only if the policy of the type has --history all."
-	noInbox   = "There is no news: nobody has taken, handed over, released or awaited a lock of this operator, and none ends within the hour."
+	noInbox   = "There is no news. No lock of this operator was taken, handed over, released or awaited, or ends within the hour."
 )
 
 func titleHistory(lock applock.Lock) string { return "The history of " + lock.Object.String() }
@@ -142,7 +142,7 @@ func noticeText(style style, notice applock.Notice) string {
 	return text
 }
 
-func titleAsking(lock applock.Lock) string { return "Who asks for " + lock.Object.String() }
+func titleAsking(lock applock.Lock) string { return "Requests for " + lock.Object.String() }
 
 // readAskingOf reads all who ask, since any of them can be the first.
 func readAskingOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
@@ -179,7 +179,7 @@ func askerText(asker applock.Asker) string {
 	return text
 }
 
-func titleWaiters(lock applock.Lock) string { return "Who waits for " + lock.Object.String() }
+func titleWaiters(lock applock.Lock) string { return "Waiters for " + lock.Object.String() }
 
 // readWaitersOf reads all who wait, since any of them can be the first.
 func readWaitersOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {

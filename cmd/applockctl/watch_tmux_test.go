@@ -107,7 +107,7 @@ func (m *tmux) look() {
 	m.press("s")
 	m.see("1 of 2 locks by waiters\n", "\nzebra:6 ", " 1, 1d7h ", "\nzebra:3 ", " 30, 1d6h ")
 	m.press("Down", "w")
-	m.see("Who waits for zebra:3\n", "waiter30 (service)", "waiter29 (service)")
+	m.see("Waiters for zebra:3\n", "waiter30 (service)", "waiter29 (service)")
 	m.press("x", "s")
 	m.see("1 of 5,009 locks by object\n")
 }

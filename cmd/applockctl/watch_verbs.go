@@ -46,7 +46,7 @@ func verbs(by string) []verb {
 		hint: "Upper and lower case are different operators.", name: func(o applock.Owner) string { return o.Operator },
 	}
 	department := question{
-		text: "That one's department?", optional: true, answer: func(w *wish) *string { return &w.to.Department },
+		text: "Department of that operator?", optional: true, answer: func(w *wish) *string { return &w.to.Department },
 		hint: "Without one the new lock has no department.",
 		name: func(o applock.Owner) string { return o.Department },
 	}

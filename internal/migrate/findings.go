@@ -158,10 +158,10 @@ func inspectSteps(target Target, steps []Migration) []Finding {
 		finding := Finding{Part: PartSteps, Name: fmt.Sprintf("step %d", step.Version)}
 		switch {
 		case foreign(step):
-			finding.Problem = "is none of applock, and noted in " + VersionTable + ": another program's goose has used that table"
+			finding.Problem = "is not a step of applock, but recorded in " + VersionTable + ": another program's goose has used that table"
 			finding.Statement = fmt.Sprintf("DELETE FROM %s WHERE version_id = %d", target.Qualify(VersionTable), step.Version)
 		case step.AppliedAt.IsZero() && step.Version < newest:
-			finding.Problem = "is not noted in " + VersionTable + ", and a later one is"
+			finding.Problem = "is not recorded in " + VersionTable + ", although a later one is"
 		default:
 			continue
 		}
@@ -275,7 +275,7 @@ func (t Target) unreadable(ctx context.Context, client database.DBTxConn, view s
 		}
 		account = strings.TrimSpace(account + " " + owner)
 	}
-	return "cannot be read, as if " + account + " were gone, whose rights it has", nil
+	return "cannot be read: " + account + ", whose rights it has, seems to be gone", nil
 }
 
 // columnsOf returns the columns of a view.
@@ -454,7 +454,7 @@ type NewerError struct {
 func (e *NewerError) Error() string {
 	switch {
 	case e.Version > lastOfOurs:
-		return fmt.Sprintf("%s has step %d, which is none of applock: another program's goose has used that table", VersionTable, e.Version)
+		return fmt.Sprintf("%s has step %d, which is not a step of applock: another program's goose has used that table", VersionTable, e.Version)
 	case e.Contract == 0:
 		return fmt.Sprintf("this program is older than the schema, which has step %d: use a program that knows it", e.Version)
 	}

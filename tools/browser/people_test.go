@@ -26,7 +26,7 @@ func (p person) plans(t *testing.T, d *desk, address, to string) string {
 		p.do(t, chromedp.Click("[name=unknown]", chromedp.ByQuery))
 		p.presses(t, theButton)
 	}
-	p.has(t, "Who will be told")
+	p.has(t, "Who is notified")
 	return p.page(t, d)
 }
 

@@ -206,7 +206,7 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	state := r.URL.Query().Get("state")
 	cookie, err := r.Cookie(s.pendingCookie + tabOf(state))
 	if err != nil {
-		return "", notBegun("This browser has not begun to sign in, or not within ten minutes.")
+		return "", notBegun("This browser has not begun to sign in within the last ten minutes.")
 	}
 	a, found := s.seal.open(cookie.Value, cookie.Name, s.now())
 	s.setCookie(w, cookie.Name, "", 0)

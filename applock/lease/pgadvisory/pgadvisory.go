@@ -134,8 +134,8 @@ type server struct {
 }
 
 var (
-	errPooler = errors.New("the DSN leads to a connection pooler: an advisory lock belongs to a session, and a pooler in transaction " +
-		"mode gives that session to others while it has locks; use a DSN that leads to the server itself or, if the pooler " +
+	errPooler = errors.New("the DSN leads to a connection pooler: an advisory lock belongs to a session. A pooler in transaction " +
+		"mode gives that session to others while it has locks. Use a DSN that leads to the server itself. If the pooler " +
 		"keeps one session for each client (PgBouncer: pool_mode = session), say so by SessionPooler")
 	errStandby = errors.New("an advisory lock on a standby excludes nobody on the primary")
 	errShared  = errors.New("the session has changed between two statements: a pooler in transaction mode gives it to others while " +

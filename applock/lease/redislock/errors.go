@@ -16,7 +16,7 @@ import (
 type unreachable string
 
 const (
-	errNoneFree unreachable = "no connection of the client's pool was free in time, end what keeps them or raise its PoolSize"
+	errNoneFree unreachable = "no connection of the client's pool was free in time, end the calls that keep them or raise its PoolSize"
 	errFull     unreachable = "the server accepts no more connections, end some of them or raise its maxclients"
 	errNotReady unreachable = "the server takes no calls at the moment"
 )

@@ -56,7 +56,7 @@ func TestBlocks(t *testing.T) {
 	if got := rulesOf(statements("p.sql", "-- Purpose: one.\n-- So many.\nSELECT 'so many'\n")...); !slices.Equal(got, []string{"so many"}) {
 		t.Errorf("the header breaks %v", got)
 	}
-	if got := rulesOf(messages("m.golden", "# a.go\n\nlabel\tWho asks.\nso many\n")...); !slices.Equal(got, []string{"subject", "so many"}) {
+	if got := rulesOf(messages("m.golden", "# a.go\n\nlabel\tWho asks\nhint\tWho asks is refused.\nso many\n")...); !slices.Equal(got, []string{"subject", "so many"}) {
 		t.Errorf("the messages break %v", got)
 	}
 	parts := statements("p.sql", "-- p: one.\n--\n-- In         p_a 1..64; p_b,\n--            NULL = none.\n-- Out        None.\nSELECT 1 -- S1\n")

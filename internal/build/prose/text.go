@@ -162,13 +162,19 @@ func statements(file, text string) []block {
 	return found
 }
 
-// messages returns the lines of a file of messages. A tab stands behind the name of a text.
+// messages returns the lines of a file of messages. A tab stands behind the name of a text. A named text without a full stop is a label,
+// such as a heading, and no sentence.
 func messages(file, text string) []block {
 	var found []block
 	for i, line := range strings.Split(text, "\n") {
-		if line != "" && !strings.HasPrefix(line, "#") {
-			found = append(found, block{file: file, line: i + 1, text: line[strings.LastIndex(line, "\t")+1:], isCell: true})
+		name, sentence, isNamed := strings.Cut(line, "\t")
+		switch isLabel := isNamed && !strings.HasSuffix(sentence, "."); {
+		case line == "" || strings.HasPrefix(line, "#") || isLabel:
+			continue
+		case !isNamed:
+			sentence = name
 		}
+		found = append(found, block{file: file, line: i + 1, text: sentence, isCell: true})
 	}
 	return found
 }

@@ -166,7 +166,7 @@ func (c *conn) Close() error {
 	case err := <-closed:
 		return err
 	case <-time.After(closeTimeout):
-		return errors.New("the server does not hang up")
+		return errors.New("the server does not close the connection")
 	}
 }
 

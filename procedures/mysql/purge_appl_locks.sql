@@ -1,8 +1,8 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Waiters,
---            requests and viewers that have been dead for as long go as well, at most as many of each, and are not counted. No live lock
---            and no event is touched.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; fewer mean that none is left. Only
+--            such a call, the last one, also removes waiters, requests and viewers that have been dead for as long, at most p_max_rows of
+--            each, and does not count them. No live lock and no event is touched.
 --            PURGED is an event, if there is anything to count: its reason is the number.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
@@ -100,7 +100,7 @@ BEGIN
     SET v_object_type = '';
     SET v_object_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_waiters < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_waiters < v_max_rows DO
         -- S5: the next waiter that could go.
         SELECT w.object_type, w.object_id, w.operator_id, w.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
@@ -141,7 +141,7 @@ BEGIN
     SET v_operator_id = '';
     SET v_client_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_requests < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_requests < v_max_rows DO
         -- S8: the next request that could go.
         SELECT a.object_type, a.object_id, a.operator_id, a.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
@@ -182,7 +182,7 @@ BEGIN
     SET v_operator_id = '';
     SET v_client_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_viewers < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_viewers < v_max_rows DO
         -- S11: the next viewer that could go.
         SELECT v.object_type, v.object_id, v.operator_id, v.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id

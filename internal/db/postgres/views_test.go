@@ -115,6 +115,15 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 			call(t, e.pool, fill, viewedRows)
 			call(t, e.pool, prepare)
 			driver := clients.Driver(testclient.Postgres(t, e.pool))
+			rows, pages := e.lookedAt(t, func() {
+				purged, err := driver.PurgeApplLockHistory(t.Context(), db.PurgeApplLockHistoryParams{OlderThanSeconds: 86400, MaxRows: page})
+				if err != nil || purged.Purged != 0 {
+					t.Errorf("a purge of young events: %+v, %v", purged, err)
+				}
+			})
+			if rows > 20*page || pages > 20*page {
+				t.Errorf("a purge of young events handles %d rows in %d pages, want at most %d", rows, pages, 20*page)
+			}
 			for _, params := range []db.ApplLockHistoryParams{
 				{}, {OperatorID: "BUSY"}, {OperatorID: "RARE"}, {OperatorID: "NOBODY"}, {ObjectType: "customer", ObjectID: "7"},
 				{OperatorID: "BUSY", AfterEventID: int64(viewedRows / 2)}, {AfterEventID: int64(viewedRows / 2)},

@@ -26,6 +26,8 @@ const (
 	timedCalls      = 200
 	// scans is how often a call that reads a table is made.
 	scans = 5
+	// warmCalls come first: a server looks up what it keeps, and PostgreSQL makes a plan for all arguments after five.
+	warmCalls = 7
 	// countedCalls is how many calls are counted. The least of them is what an operation reads.
 	countedCalls = 3
 )
@@ -60,9 +62,9 @@ func TestMillion(t *testing.T) {
 // measure counts what the first calls of an operation read, and times the others.
 func (p place) measure(t *testing.T, o operation, block, rows int) operationFigure {
 	t.Helper()
-	calls := timedCalls
+	calls, warm := timedCalls, warmCalls
 	if o.scans {
-		calls = scans
+		calls, warm = scans, 1
 	}
 	number := 0
 	call := func() {
@@ -73,7 +75,9 @@ func (p place) measure(t *testing.T, o operation, block, rows int) operationFigu
 		}
 		number++
 	}
-	call() // plans and pages
+	for range warm {
+		call()
+	}
 	least := counts{}
 	for i := range countedCalls {
 		if now := p.countedRead(t, call); i == 0 || now.sum() < least.sum() {
@@ -90,7 +94,7 @@ func (p place) measure(t *testing.T, o operation, block, rows int) operationFigu
 	slices.Sort(times)
 	f.Milliseconds = float64(times[len(times)/2].Microseconds()) / 1000
 	t.Logf("%s: %d reads %v, %.2f ms", o.name, f.Reads, f.Ways, f.Milliseconds)
-	if f.Reads > o.atMost {
+	if f.Reads > o.atMost || least[pages] > o.atMost {
 		t.Errorf("%s reads %d, want at most %d: %v", o.name, f.Reads, o.atMost, f.Ways)
 	}
 	return f
@@ -98,7 +102,7 @@ func (p place) measure(t *testing.T, o operation, block, rows int) operationFigu
 
 // objectOf is the object of a call: each has one of its own, and a block is an operation's.
 func objectOf(block, number, rows int) int {
-	const blocks, calls = 64, timedCalls + countedCalls + 1
+	const blocks, calls = 64, timedCalls + countedCalls + warmCalls
 	return 1 + (block*calls+number)*(rows/(blocks*calls))
 }
 
@@ -122,9 +126,14 @@ func requireAll(t *testing.T, measured []operation) {
 // counts is what a server has read, by the way to it.
 type counts map[string]int
 
+// pages are what SQLite counts, and what PostgreSQL counts besides: an index that is read on to its end has no more rows for that.
+const pages = "pages"
+
 func (c counts) sum() (total int) {
-	for _, n := range c {
-		total += n
+	for way, n := range c {
+		if way != pages || len(c) == 1 {
+			total += n
+		}
 	}
 	return total
 }

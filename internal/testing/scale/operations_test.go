@@ -13,7 +13,7 @@ import (
 const (
 	customer = "customer"
 	// few is what an operation on one object, or a page, may read; a page has pageRows.
-	few, pageRows = 1000, 100
+	few, pageRows = 1500, 100
 	// batchRows is how many rows a batch of a purge removes by default.
 	batchRows = 50
 	month     = 30 * 86400

@@ -101,7 +101,8 @@ func newPostgres(t *testing.T) place {
 			return nil, err
 		}
 		return p.counts(ctx, `SELECT 'scan of ' || relname, (seq_scan + seq_tup_read)::text FROM pg_stat_user_tables WHERE schemaname = 'applock'
-			UNION ALL SELECT indexrelname, (idx_scan + idx_tup_read)::text FROM pg_stat_user_indexes WHERE schemaname = 'applock'`)
+			UNION ALL SELECT indexrelname, (idx_scan + idx_tup_read)::text FROM pg_stat_user_indexes WHERE schemaname = 'applock'
+			UNION ALL SELECT 'pages', sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::text FROM pg_statio_user_tables WHERE schemaname = 'applock'`)
 	}
 	return p
 }
@@ -138,7 +139,7 @@ func newSQLite(t *testing.T) place {
 			return nil, err
 		}
 		defer func() { _ = conn.Close() }() // gives it back
-		pages := 0
+		looked := 0
 		err = conn.Raw(func(raw any) error {
 			status := raw.(sqlite.DBStatus) //nolint:forcetypeassert // documented
 			for _, what := range []sqlite.DBStatusOp{sqlite.DBStatusCacheHit, sqlite.DBStatusCacheMiss} {
@@ -146,11 +147,11 @@ func newSQLite(t *testing.T) place {
 				if err != nil {
 					return err
 				}
-				pages += n
+				looked += n
 			}
 			return nil
 		})
-		return counts{"pages": pages}, err
+		return counts{pages: looked}, err
 	}
 	return p
 }

@@ -94,7 +94,7 @@ func operationsTable(r millions) string {
 			if i == 0 {
 				names = append(names, o.Name)
 			}
-			cells[o.Name] = append(cells[o.Name], fmt.Sprintf("%d, %.3g", o.Reads, o.Milliseconds))
+			cells[o.Name] = append(cells[o.Name], fmt.Sprintf("%d, %s", o.Reads, rounded(o.Milliseconds)))
 		}
 	}
 	var rows [][]string
@@ -104,17 +104,26 @@ func operationsTable(r millions) string {
 	return tableOf(head, rows)
 }
 
+// rounded is a time in milliseconds, with two digits behind the point if it is small.
+func rounded(ms float64) string {
+	const small = 10
+	if ms < small {
+		return fmt.Sprintf("%.2f", ms)
+	}
+	return fmt.Sprintf("%.0f", ms)
+}
+
 func purgesTable(r millions) string {
 	var rows [][]string
 	for _, m := range r.Products {
 		for _, p := range m.Purges {
 			rows = append(rows, []string{
-				p.What, m.Product, fmt.Sprintf("%.3g", p.Alone), fmt.Sprintf("%.3g", p.Beside), fmt.Sprintf("%.2f", p.Beside/p.Alone),
+				p.What, m.Product, rounded(p.Alone), rounded(p.Beside), fmt.Sprintf("%.2f", p.Beside/p.Alone),
 				fmt.Sprintf("%.2f", p.BesideP50/p.AloneP50), fmt.Sprintf("%.0f", float64(p.Rows)/p.Seconds),
 			})
 		}
 	}
-	return tableOf([]string{"purge of", "on", "p99 alone, ms", "p99 beside, ms", "p99 ratio", "p50 ratio", "rows purged a second"}, rows)
+	return tableOf([]string{"purge of", "on", "p99 alone, ms", "p99 during it, ms", "p99 ratio", "p50 ratio", "rows purged a second"}, rows)
 }
 
 func dayTable(r millions) string {
@@ -123,7 +132,7 @@ func dayTable(r millions) string {
 	var names []string
 	all := []string{"all, MB"}
 	whole := []string{fmt.Sprintf("a day of %d hours, MB", dayHours)}
-	calls := []string{"calls, of so many minutes"}
+	calls := []string{"calls, minutes"}
 	for i, d := range r.Days {
 		head = append(head, d.Product+", rows and MB")
 		total := 0

@@ -17,7 +17,7 @@ SELECT
     CAST(e.event IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
         - 34560000 * 1000000 AS INTEGER) AS stays
 FROM appl_lock_event AS e
-WHERE e.event_id > @after_event_id
+WHERE e.event_id > @behind_id
 ORDER BY e.event_id
 LIMIT @max_rows;
 

@@ -32,7 +32,7 @@ func (d *Driver) oldEvents(ctx context.Context, params db.PurgeApplLockHistoryPa
 	for {
 		events, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PurgeApplLockHistoryNextRow, error) {
 			return d.queries().PurgeApplLockHistoryNext(ctx, queries.PurgeApplLockHistoryNextParams{
-				OlderThanSeconds: params.OlderThanSeconds, AfterEventID: after, MaxRows: params.MaxRows,
+				OlderThanSeconds: params.OlderThanSeconds, BehindID: after, MaxRows: params.MaxRows,
 			})
 		})
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 
 const (
 	// fewRows are in each table unless APPLOCK_TEST_ROWS says more, and statistics are of so many.
-	fewRows, analyzedRows = 20_000, 100
+	fewRows, analyzedRows = 40_000, 100
 	// millionVariable is the file for what TestMillion measures.
 	millionVariable = "APPLOCK_SCALE_MILLION"
 	timedCalls      = 200

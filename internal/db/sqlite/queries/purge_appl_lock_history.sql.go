@@ -45,7 +45,7 @@ LIMIT ?3
 
 type PurgeApplLockHistoryNextParams struct {
 	OlderThanSeconds int64
-	AfterEventID     int64
+	BehindID         int64
 	MaxRows          int64
 }
 
@@ -68,7 +68,7 @@ type PurgeApplLockHistoryNextRow struct {
 // Race-free  SQLite lets one transaction write at a time.
 // Differs    It waits for any writer of the file.
 func (q *Queries) PurgeApplLockHistoryNext(ctx context.Context, arg PurgeApplLockHistoryNextParams) ([]PurgeApplLockHistoryNextRow, error) {
-	rows, err := q.db.QueryContext(ctx, purgeApplLockHistoryNext, arg.OlderThanSeconds, arg.AfterEventID, arg.MaxRows)
+	rows, err := q.db.QueryContext(ctx, purgeApplLockHistoryNext, arg.OlderThanSeconds, arg.BehindID, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}

@@ -278,10 +278,21 @@ test-million: ## Have a million documents come into three processes, at the rate
 # Locks and events, of each product.
 ROWS := 1000000
 
+# How many minutes of a department of a thousand are played.
+MINUTES := 60
+
+.PHONY: scale-million
+scale-million: ## Measure each operation among ROWS of each, purges beside gets, and a department's hour, for docs/scale.md: two hours.
+	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_SCALE_MINUTES=$(MINUTES) APPLOCK_SCALE_MILLION=$(CURDIR)/docs/scale/million.json APPLOCK_TEST_REQUIRE=$(FAULTED) \
+		go run ./internal/testing/testserver --only $(FAULTED) -- go test -tags=scale -count=1 -v -timeout=4h -run='^Test(Million|Day)$$' ./internal/testing/scale
+	APPLOCK_UPDATE_GOLDEN=1 go test -count=1 -run='^TestPageHasTheMillion$$' ./internal/testing/scale
+
 .PHONY: test-plans
-test-plans: ## Count what a page, an object and a join read of ROWS locks and events, on every product: 5 minutes.
+test-plans: ## Count what each operation, a page, an object and a join read of ROWS locks, waiters, requests, viewers and events, on every product: an hour.
 	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
 		$(REPORT) -timeout=1h -run='^Test(PlansOfViews|Pages?Of(The)?HistoryReads?APage)$$' -- ./internal/db/postgres ./internal/db/mysql ./internal/db/sqlite
+	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
+		go test -tags=scale -count=1 -timeout=2h -run='^TestMillion$$' ./internal/testing/scale
 
 # How long one transaction is open. On MySQL and MariaDB the contract knows a bound, 15 minutes.
 INBOX_SECONDS := 600

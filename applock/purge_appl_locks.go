@@ -30,7 +30,8 @@ type PurgeRequest struct {
 }
 
 // Purge removes the rows of objects that have been free for long, and returns their number. It never touches a live lock or an event;
-// PurgeHistory removes events. It works in batches until none is left, and after each batch pauses for as long as the batch took. Each
+// PurgeHistory removes events. Once no such row is left, it also removes up to
+// 10,000 each of the waiters, requests and viewers that have been dead for as long, and does not count them. It works in batches until none is left, and after each batch pauses for as long as the batch took. Each
 // batch is final: after an error or a cancelled ctx the number tells what was removed, and the next Purge continues. Several purges may run
 // at once.
 func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purged int64, err error) {
@@ -51,10 +52,17 @@ func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int
 		return 0, err
 	}
 	params := db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch}
-	return o.purgeBatches(ctx, "purge_appl_locks", batch, request.Progress, func() (int64, error) {
+	call := func() (int64, error) {
 		result, err := o.driver.PurgeApplLocks(ctx, params)
 		return result.Purged, err
-	})
+	}
+	if purged, err = o.purgeBatches(ctx, "purge_appl_locks", batch, request.Progress, call); err != nil {
+		return purged, err
+	}
+	// The last batch has removed as many dead waiters, requests and viewers as a batch has rows, and there may be more of them.
+	params.MaxRows = MaxPageSize
+	rest, err := retryIfUnchanged(ctx, o, call)
+	return purged + rest, o.changeError(err)
 }
 
 // purgeBatches calls a purge of one batch until one is not full.

@@ -9,7 +9,7 @@ func purgeApplLocks() Operation {
 			{"p_max_rows", In, Number, "rows to remove at the most, 1 to 10000; NULL = 1000"},
 			{"p_purged", Out, Number, "rows removed; fewer than p_max_rows mean that none is left"},
 		},
-		Answers: []Answer{remark("the number; waiters, requests and viewers that have been dead for as long go as well, and are not counted")},
+		Answers: []Answer{remark("the number; a call that removes fewer than p_max_rows also removes waiters, requests and viewers that have been dead for as long, at most p_max_rows of each, and does not count them")},
 	}
 }
 

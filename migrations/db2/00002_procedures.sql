@@ -2592,71 +2592,73 @@ BEGIN
         SET v_purged = v_purged + v_changed;
     END FOR;
 
-    -- S3: which waiters could go?
-    FOR waiter AS
-        SELECT
-            w.object_type AS c_waiter_type,
-            w.object_id AS c_waiter_id,
-            w.operator_id AS c_waiter_operator,
-            w.client_id AS c_waiter_client,
-            w.expires_ts AS c_waiter_expires
-        FROM appl_lock_waiter AS w
-        WHERE w.expires_ts < v_before
-        FETCH FIRST v_limit ROWS ONLY
-        WITH CS
-    DO
-        -- S4: remove it, if it is unchanged.
-        DELETE FROM appl_lock_waiter
-        WHERE object_type = c_waiter_type
-            AND object_id = c_waiter_id
-            AND operator_id = c_waiter_operator
-            AND client_id = c_waiter_client
-            AND expires_ts = c_waiter_expires;
-    END FOR;
+    IF v_purged < v_max_rows THEN
+        -- S3: which waiters could go?
+        FOR waiter AS
+            SELECT
+                w.object_type AS c_waiter_type,
+                w.object_id AS c_waiter_id,
+                w.operator_id AS c_waiter_operator,
+                w.client_id AS c_waiter_client,
+                w.expires_ts AS c_waiter_expires
+            FROM appl_lock_waiter AS w
+            WHERE w.expires_ts < v_before
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS
+        DO
+            -- S4: remove it, if it is unchanged.
+            DELETE FROM appl_lock_waiter
+            WHERE object_type = c_waiter_type
+                AND object_id = c_waiter_id
+                AND operator_id = c_waiter_operator
+                AND client_id = c_waiter_client
+                AND expires_ts = c_waiter_expires;
+        END FOR;
 
-    -- S5: which requests could go?
-    FOR request AS
-        SELECT
-            a.object_type AS c_request_type,
-            a.object_id AS c_request_id,
-            a.operator_id AS c_request_operator,
-            a.client_id AS c_request_client,
-            a.expires_ts AS c_request_expires
-        FROM appl_lock_ask AS a
-        WHERE a.expires_ts < v_before
-        FETCH FIRST v_limit ROWS ONLY
-        WITH CS
-    DO
-        -- S6: remove it, if it is unchanged.
-        DELETE FROM appl_lock_ask
-        WHERE object_type = c_request_type
-            AND object_id = c_request_id
-            AND operator_id = c_request_operator
-            AND client_id = c_request_client
-            AND expires_ts = c_request_expires;
-    END FOR;
+        -- S5: which requests could go?
+        FOR request AS
+            SELECT
+                a.object_type AS c_request_type,
+                a.object_id AS c_request_id,
+                a.operator_id AS c_request_operator,
+                a.client_id AS c_request_client,
+                a.expires_ts AS c_request_expires
+            FROM appl_lock_ask AS a
+            WHERE a.expires_ts < v_before
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS
+        DO
+            -- S6: remove it, if it is unchanged.
+            DELETE FROM appl_lock_ask
+            WHERE object_type = c_request_type
+                AND object_id = c_request_id
+                AND operator_id = c_request_operator
+                AND client_id = c_request_client
+                AND expires_ts = c_request_expires;
+        END FOR;
 
-    -- S7: which viewers could go?
-    FOR viewer AS
-        SELECT
-            v.object_type AS c_viewer_type,
-            v.object_id AS c_viewer_id,
-            v.operator_id AS c_viewer_operator,
-            v.client_id AS c_viewer_client,
-            v.expires_ts AS c_viewer_expires
-        FROM appl_lock_viewer AS v
-        WHERE v.expires_ts < v_before
-        FETCH FIRST v_limit ROWS ONLY
-        WITH CS
-    DO
-        -- S8: remove it, if it is unchanged.
-        DELETE FROM appl_lock_viewer
-        WHERE object_type = c_viewer_type
-            AND object_id = c_viewer_id
-            AND operator_id = c_viewer_operator
-            AND client_id = c_viewer_client
-            AND expires_ts = c_viewer_expires;
-    END FOR;
+        -- S7: which viewers could go?
+        FOR viewer AS
+            SELECT
+                v.object_type AS c_viewer_type,
+                v.object_id AS c_viewer_id,
+                v.operator_id AS c_viewer_operator,
+                v.client_id AS c_viewer_client,
+                v.expires_ts AS c_viewer_expires
+            FROM appl_lock_viewer AS v
+            WHERE v.expires_ts < v_before
+            FETCH FIRST v_limit ROWS ONLY
+            WITH CS
+        DO
+            -- S8: remove it, if it is unchanged.
+            DELETE FROM appl_lock_viewer
+            WHERE object_type = c_viewer_type
+                AND object_id = c_viewer_id
+                AND operator_id = c_viewer_operator
+                AND client_id = c_viewer_client
+                AND expires_ts = c_viewer_expires;
+        END FOR;
+    END IF;
 
     IF v_purged > 0 THEN
         CALL appl_lock_record(v_now, '', '', 'PURGED', '', '', '', '', '', 0, 0, CAST(v_purged AS VARCHAR(20)));

@@ -3908,10 +3908,10 @@ DROP PROCEDURE IF EXISTS purge_appl_locks_core;
 -- +goose StatementBegin
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; an answer below
---            p_max_rows means that none is left. Waiters, requests and viewers that have been dead for as long go as well, at
---            most as many of each, and are not counted. Live locks and events stay.
---            If any went, the event PURGED has the number as its reason.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds. An answer below
+--            p_max_rows means that none is left. Only the last call, which removes fewer, looks for waiters, requests and viewers
+--            that have been dead for as long. At most p_max_rows of each go, and are not counted. Live locks and events stay.
+--            If any row of a lock went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
@@ -4011,7 +4011,7 @@ BEGIN
     SET v_object_type = '';
     SET v_object_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_waiters < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_waiters < v_max_rows DO
         -- S5: the next waiter that could go.
         SELECT w.object_type, w.object_id, w.operator_id, w.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
@@ -4052,7 +4052,7 @@ BEGIN
     SET v_operator_id = '';
     SET v_client_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_requests < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_requests < v_max_rows DO
         -- S8: the next request that could go.
         SELECT a.object_type, a.object_id, a.operator_id, a.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
@@ -4093,7 +4093,7 @@ BEGIN
     SET v_operator_id = '';
     SET v_client_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_viewers < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_viewers < v_max_rows DO
         -- S11: the next viewer that could go.
         SELECT v.object_type, v.object_id, v.operator_id, v.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
@@ -4670,10 +4670,12 @@ BEGIN
     END IF;
 
     CALL appl_lock_enter();
-    -- S0: does a policy limit a ttl, or record renewals? MariaDB cuts a list off at group_concat_max_len.
-    SET v_policies = (
-        SELECT BIT_OR(IF(p.longest_ttl_seconds IS NULL, 0, 1) | IF(p.history_level = 'ALL', 2, 0))
-        FROM appl_lock_policy AS p
+    -- S0: does a policy limit a ttl, or record renewals? More than a hundred policies are not read: some may do both. MariaDB cuts a list
+    -- off at group_concat_max_len.
+    SET v_policies = IF(
+        (SELECT TRUE FROM appl_lock_policy LIMIT 1 OFFSET 100),
+        3,
+        (SELECT BIT_OR(IF(p.longest_ttl_seconds IS NULL, 0, 1) | IF(p.history_level = 'ALL', 2, 0)) FROM appl_lock_policy AS p)
     );
     IF v_policies & 1 THEN
         SET SESSION group_concat_max_len = 4294967295;
@@ -4692,7 +4694,7 @@ BEGIN
             fence BIGINT PATH '$.fence',
             ttl_seconds BIGINT PATH '$.ttl_seconds'
         )) AS g
-        LEFT JOIN appl_lock_policy AS p
+        LEFT JOIN appl_lock_policy AS p FORCE INDEX (PRIMARY)
             ON p.object_type = RTRIM(g.object_type);
         SET SESSION group_concat_max_len = v_max_length;
         SET v_grants = COALESCE(v_grants, p_grants);

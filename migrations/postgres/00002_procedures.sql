@@ -2530,12 +2530,13 @@ REVOKE ALL ON FUNCTION poll_appl_locks(text, bigint) FROM PUBLIC;
 -- purge_appl_lock_history: remove old events from the history.
 --
 -- Contract   Deletes at most p_max_rows events that happened more than p_older_than_seconds ago, the oldest first. An answer
---            below p_max_rows means that none is left. PURGED and HISTORY_PURGED, the records of purges, stay for 400 days at
---            least. If any went, the event HISTORY_PURGED has the number as its reason.
+--            below p_max_rows means that none is left before the first younger one. PURGED and HISTORY_PURGED, the records of
+--            purges, stay for 400 days at least. If any went, the event HISTORY_PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 34560000 (400 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of events removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
--- Locks      The events it removes, to the end of the caller's transaction. It skips events that another purge removes.
+-- Locks      The events it removes and the first that stays, to the end of the caller's transaction. It skips events that
+--            another purge removes.
 -- Race-free  An event never changes. Two at once remove different ones.
 -- Differs    Nothing: this is the reference.
 
@@ -2555,17 +2556,19 @@ DECLARE
     v_max_rows bigint := appl_lock_number('purge_appl_lock_history', 'p_max_rows', p_max_rows, 1000, 10000);
     v_old CURSOR FOR
         SELECT
+            e.event_ts < v_before AS is_old,
+            e.event IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= v_now - interval '34560000 seconds' AS stays
         FROM appl_lock_event AS e
-        WHERE e.event_ts < v_before
-            AND (e.event NOT IN ('PURGED', 'HISTORY_PURGED') OR e.event_ts < v_now - interval '34560000 seconds')
         ORDER BY e.event_id
-        LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
 BEGIN
     p_purged := 0;
     FOR v_row IN v_old LOOP
+        EXIT WHEN NOT v_row.is_old;
+        CONTINUE WHEN v_row.stays;
         DELETE FROM appl_lock_event WHERE CURRENT OF v_old;
         p_purged := p_purged + 1;
+        EXIT WHEN p_purged = v_max_rows;
     END LOOP;
     IF p_purged > 0 THEN
         PERFORM appl_lock_record('HISTORY_PURGED', '', '', '', '', '', 0, '', '', 0, p_purged::text);
@@ -2609,9 +2612,9 @@ REVOKE ALL ON PROCEDURE purge_appl_lock_history(bigint, bigint, bigint) FROM PUB
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. An answer below
---            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and
---            viewers that have been dead for as long go as well, at most p_max_rows of each, and are not counted.
---            If any went, the event PURGED has the number as its reason.
+--            p_max_rows means that none is left: call it until then. No live lock is ever touched. Only the last call, which
+--            removes fewer, looks for waiters, requests and viewers that have been dead for as long. At most p_max_rows of each
+--            go, and are not counted. If any row of a lock went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
@@ -2671,18 +2674,20 @@ BEGIN
         v_fence := greatest(v_fence, v_row.fence);
         p_purged := p_purged + 1;
     END LOOP;
-    -- S2: the waiters.
-    FOR v_row IN v_dead LOOP
-        DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
-    END LOOP;
-    -- S3: the requests.
-    FOR v_row IN v_unasked LOOP
-        DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
-    END LOOP;
-    -- S4: the viewers.
-    FOR v_row IN v_gone LOOP
-        DELETE FROM appl_lock_viewer WHERE CURRENT OF v_gone;
-    END LOOP;
+    IF p_purged < v_max_rows THEN
+        -- S2: the waiters.
+        FOR v_row IN v_dead LOOP
+            DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
+        END LOOP;
+        -- S3: the requests.
+        FOR v_row IN v_unasked LOOP
+            DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
+        END LOOP;
+        -- S4: the viewers.
+        FOR v_row IN v_gone LOOP
+            DELETE FROM appl_lock_viewer WHERE CURRENT OF v_gone;
+        END LOOP;
+    END IF;
     IF p_purged > 0 THEN
         -- S5: the greatest fence.
         UPDATE appl_lock_fence AS f

@@ -1,9 +1,9 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
--- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds; an answer below
---            p_max_rows means that none is left. Waiters, requests and viewers that have been dead for as long go as well, at
---            most as many of each, and are not counted. Live locks and events stay.
---            If any went, the event PURGED has the number as its reason.
+-- Contract   Deletes at most p_max_rows rows of appl_lock that have been free for p_older_than_seconds. An answer below
+--            p_max_rows means that none is left. Only the last call, which removes fewer, looks for waiters, requests and viewers
+--            that have been dead for as long. At most p_max_rows of each go, and are not counted. Live locks and events stay.
+--            If any row of a lock went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds: NULL = 2592000 (30 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for a transaction that has got a
@@ -100,7 +100,7 @@ BEGIN
     SET v_object_type = '';
     SET v_object_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_waiters < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_waiters < v_max_rows DO
         -- S5: the next waiter that could go.
         SELECT w.object_type, w.object_id, w.operator_id, w.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
@@ -141,7 +141,7 @@ BEGIN
     SET v_operator_id = '';
     SET v_client_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_requests < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_requests < v_max_rows DO
         -- S8: the next request that could go.
         SELECT a.object_type, a.object_id, a.operator_id, a.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id
@@ -182,7 +182,7 @@ BEGIN
     SET v_operator_id = '';
     SET v_client_id = '';
     SET v_more = TRUE;
-    WHILE v_more AND v_viewers < v_max_rows DO
+    WHILE v_more AND p_purged < v_max_rows AND v_viewers < v_max_rows DO
         -- S11: the next viewer that could go.
         SELECT v.object_type, v.object_id, v.operator_id, v.client_id
         INTO v_object_type, v_object_id, v_operator_id, v_client_id

@@ -1,9 +1,9 @@
 -- purge_appl_locks: remove the rows of objects that have been free for long.
 --
 -- Contract   Deletes at most p_max_rows rows that expired or were released more than p_older_than_seconds ago. An answer below
---            p_max_rows means that none is left: call it until then. No live lock is ever touched. Waiters, requests and
---            viewers that have been dead for as long go as well, at most p_max_rows of each, and are not counted.
---            If any went, the event PURGED has the number as its reason.
+--            p_max_rows means that none is left: call it until then. No live lock is ever touched. Only the last call, which
+--            removes fewer, looks for waiters, requests and viewers that have been dead for as long. At most p_max_rows of each
+--            go, and are not counted. If any row of a lock went, the event PURGED has the number as its reason.
 -- In         p_older_than_seconds 1..315360000, NULL = 2592000 (30 days). p_max_rows 1..10000, NULL = 1000.
 -- Out        p_purged, the number of rows of appl_lock removed.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
@@ -59,18 +59,20 @@ BEGIN
         v_fence := greatest(v_fence, v_row.fence);
         p_purged := p_purged + 1;
     END LOOP;
-    -- S2: the waiters.
-    FOR v_row IN v_dead LOOP
-        DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
-    END LOOP;
-    -- S3: the requests.
-    FOR v_row IN v_unasked LOOP
-        DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
-    END LOOP;
-    -- S4: the viewers.
-    FOR v_row IN v_gone LOOP
-        DELETE FROM appl_lock_viewer WHERE CURRENT OF v_gone;
-    END LOOP;
+    IF p_purged < v_max_rows THEN
+        -- S2: the waiters.
+        FOR v_row IN v_dead LOOP
+            DELETE FROM appl_lock_waiter WHERE CURRENT OF v_dead;
+        END LOOP;
+        -- S3: the requests.
+        FOR v_row IN v_unasked LOOP
+            DELETE FROM appl_lock_ask WHERE CURRENT OF v_unasked;
+        END LOOP;
+        -- S4: the viewers.
+        FOR v_row IN v_gone LOOP
+            DELETE FROM appl_lock_viewer WHERE CURRENT OF v_gone;
+        END LOOP;
+    END IF;
     IF p_purged > 0 THEN
         -- S5: the greatest fence.
         UPDATE appl_lock_fence AS f

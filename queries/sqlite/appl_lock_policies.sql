@@ -18,5 +18,6 @@ SELECT
     presence_fl,
     CAST(coalesce(yield_after_seconds, 0) AS INTEGER) AS yield_after_seconds
 FROM appl_lock_policies
-WHERE object_type = coalesce(sqlc.narg('object_type'), object_type)
+WHERE object_type >= coalesce(sqlc.narg('object_type'), '')
+    AND object_type <= coalesce(sqlc.narg('object_type'), x'')
 ORDER BY object_type;

@@ -15,7 +15,7 @@ SELECT *
 FROM appl_lock_waiting
 WHERE (object_type, object_id, operator_id, client_id)
         > (@after_type, @after_id, @after_operator_id, @after_client_id)
-    AND object_type <= coalesce(sqlc.narg('object_type'), x'')
+    AND (object_type, object_id) <= (coalesce(sqlc.narg('object_type'), x''), coalesce(sqlc.narg('object_id'), x''))
     AND object_id = coalesce(sqlc.narg('object_id'), object_id)
     AND operator_id = coalesce(sqlc.narg('operator_id'), operator_id)
     AND department_id = coalesce(sqlc.narg('department_id'), department_id)

@@ -98,7 +98,7 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 	const fill = `INSERT INTO applock.appl_lock_event
 			(event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,
 			to_operator_id, to_department_id, from_fence, to_fence, reason)
-		SELECT now(), 'customer', n % 1000, 'TAKEN', CASE WHEN n % 2 = 0 THEN 'BUSY' ELSE 'OTHER' END, '', '',
+		SELECT now(), 'customer', CASE WHEN n = 5 THEN '00' ELSE (n % 1000)::text END, 'TAKEN', CASE WHEN n % 2 = 0 THEN 'BUSY' ELSE 'OTHER' END, '', '',
 			CASE WHEN n = 5 THEN 'RARE' ELSE 'BUSY' END, '', 'ANOTHER', '', n, n + 1, 'why' FROM generate_series(1, $1::int) AS n`
 	const page = 20
 	for name, prepare := range map[string]string{
@@ -115,8 +115,19 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 			call(t, e.pool, fill, viewedRows)
 			call(t, e.pool, prepare)
 			driver := clients.Driver(testclient.Postgres(t, e.pool))
+			purge := func() {
+				purged, err := driver.PurgeApplLockHistory(t.Context(), db.PurgeApplLockHistoryParams{OlderThanSeconds: 86400, MaxRows: page})
+				if err != nil || purged.Purged != 0 {
+					t.Errorf("a purge of young events: %+v, %v", purged, err)
+				}
+			}
+			purge() // looks up what the server then keeps
+			rows, pages := e.lookedAt(t, purge)
+			if rows > 20*page || pages > 20*page {
+				t.Errorf("a purge of young events handles %d rows in %d pages, want at most %d", rows, pages, 20*page)
+			}
 			for _, params := range []db.ApplLockHistoryParams{
-				{}, {OperatorID: "BUSY"}, {OperatorID: "RARE"}, {OperatorID: "NOBODY"}, {ObjectType: "customer", ObjectID: "7"},
+				{}, {OperatorID: "BUSY"}, {OperatorID: "RARE"}, {OperatorID: "NOBODY"}, {ObjectType: "customer", ObjectID: "7"}, {ObjectType: "customer", ObjectID: "00"},
 				{OperatorID: "BUSY", AfterEventID: int64(viewedRows / 2)}, {AfterEventID: int64(viewedRows / 2)},
 			} {
 				for _, newest := range []bool{false, true} {
@@ -136,8 +147,8 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 							t.Errorf("%+v: event %d comes behind event %d", params, events[i].EventID, events[i-1].EventID)
 						}
 					}
-					if want := map[string]int{"RARE": 1, "NOBODY": 0}; len(events) != page {
-						if n, few := want[params.OperatorID]; !few || len(events) != n {
+					if want := map[string]int{"RARE": 1, "NOBODY": 0, "00": 1}; len(events) != page {
+						if n, few := want[params.OperatorID+params.ObjectID]; !few || len(events) != n {
 							t.Errorf("%+v: %d events", params, len(events))
 						}
 					}

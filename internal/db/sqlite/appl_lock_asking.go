@@ -10,8 +10,9 @@ import (
 
 // ApplLockAsking runs the statement of appl_lock_asking.
 func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
-	if params.AfterType < params.ObjectType { // so the page begins at the type, not at the first row of all
-		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, "", "", ""
+	// So the page begins at the type or the object, not at the first row of all.
+	if params.AfterType < params.ObjectType || params.AfterType == params.ObjectType && params.AfterID < params.ObjectID {
+		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, params.ObjectID, "", ""
 	}
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockAsking, error) {
 		return d.queries().ApplLockAsking(ctx, queries.ApplLockAskingParams{

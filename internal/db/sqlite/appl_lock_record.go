@@ -40,7 +40,7 @@ func (o object) event(kind db.EventKind, actor string) db.Event {
 // withEvent runs an operation in a transaction, because it writes an event, too.
 func withEvent[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	var result T
-	err := d.tx(ctx, func(d *Driver) error {
+	err := d.tx(ctx, false, func(d *Driver) error {
 		var err error
 		result, err = withBusyRetry(ctx, d, operation)
 		return err

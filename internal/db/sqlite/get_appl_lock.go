@@ -25,7 +25,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 // GetApplLocks gets one after the other, in one transaction.
 func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
 	var results []db.GetApplLockResult
-	err := d.tx(ctx, func(d *Driver) error {
+	err := d.tx(ctx, false, func(d *Driver) error {
 		results = make([]db.GetApplLockResult, len(params))
 		for i := range params {
 			var err error

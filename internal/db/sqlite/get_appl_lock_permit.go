@@ -16,7 +16,7 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 		return fullPermits(slots), err
 	}
 	var permits []db.Permit
-	err = d.tx(ctx, func(d *Driver) error {
+	err = d.tx(ctx, false, func(d *Driver) error {
 		permits, err = d.permit(ctx, params)
 		return d.interpretError(ctx, err)
 	})

@@ -85,7 +85,7 @@ const (
 	thePolicy      = "SEARCH p USING PRIMARY KEY (object_type=?)"
 	byProgram      = "USING INDEX appl_lock_waiter_client_ix (client_id=?)"
 	fromKey        = "USING PRIMARY KEY ((object_type,object_id)>(?,?) AND object_type<?)"
-	fromWaiterKey  = "USING PRIMARY KEY ((object_type,object_id,operator_id,client_id)>(?,?,?,?) AND object_type<?)"
+	fromWaiterKey  = "USING PRIMARY KEY ((object_type,object_id,operator_id,client_id)>(?,?,?,?) AND (object_type,object_id)<(?,?))"
 	byWaiterKey    = "USING PRIMARY KEY (object_type=? AND object_id=?" // or more of it: an object has few waiters
 	ofTheTable     = "SEARCH appl_lock "
 	ofTheWaiters   = "SEARCH appl_lock_waiter "
@@ -208,10 +208,16 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 		{"policies", func(q *queries.Queries) error {
 			_, err := q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{})
 			return err
-		}, []string{"SCAN appl_lock_policy"}},
+		}, []string{"SEARCH appl_lock_policy USING PRIMARY KEY (object_type>? AND object_type<?)"}},
+		{"purge of waiters, what could go", func(q *queries.Queries) error {
+			_, err := q.PurgeApplLockWaitersDue(ctx, queries.PurgeApplLockWaitersDueParams{OlderThanSeconds: 60, MaxRows: 10})
+			return err
+		}, []string{"SCAN w"}},
 		{"purge of waiters", func(q *queries.Queries) error {
-			return q.PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{OlderThanSeconds: 60, MaxRows: 10})
-		}, []string{ofTheWaiters + byWaiterKey, "SCAN w"}},
+			return q.PurgeApplLockWaiters(ctx, queries.PurgeApplLockWaitersParams{
+				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", ClientID: "p1", OlderThanSeconds: 60,
+			})
+		}, []string{ofTheWaiters + byWaiterKey}},
 		{"see, S1", func(q *queries.Queries) error {
 			return q.SeeApplLockKeep(ctx, queries.SeeApplLockKeepParams{
 				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", ClientID: "p1", State: "VIEWING",
@@ -231,13 +237,35 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			_, err := q.ApplLockViewers(ctx, queries.ApplLockViewersParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100})
 			return err
 		}, []string{ofTheViewers + fromWaiterKey}},
-		{"purge of viewers", func(q *queries.Queries) error {
-			return q.PurgeApplLockViewers(ctx, queries.PurgeApplLockViewersParams{OlderThanSeconds: 60, MaxRows: 10})
-		}, []string{ofTheViewers + byWaiterKey, "SCAN v"}},
-		{"purge", func(q *queries.Queries) error {
-			_, err := q.PurgeApplLocks(ctx, queries.PurgeApplLocksParams{OlderThanSeconds: 60, MaxRows: 10})
+		{"purge of viewers, what could go", func(q *queries.Queries) error {
+			_, err := q.PurgeApplLockViewersDue(ctx, queries.PurgeApplLockViewersDueParams{OlderThanSeconds: 60, MaxRows: 10})
 			return err
-		}, []string{ofTheTable + byKey, "SCAN l"}},
+		}, []string{"SCAN v"}},
+		{"purge of viewers", func(q *queries.Queries) error {
+			return q.PurgeApplLockViewers(ctx, queries.PurgeApplLockViewersParams{
+				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", ClientID: "p1", OlderThanSeconds: 60,
+			})
+		}, []string{ofTheViewers + byWaiterKey}},
+		{"purge, what could go", func(q *queries.Queries) error {
+			_, err := q.PurgeApplLocksDue(ctx, queries.PurgeApplLocksDueParams{OlderThanSeconds: 60, MaxRows: 10})
+			return err
+		}, []string{"SCAN l"}},
+		{"purge", func(q *queries.Queries) error {
+			_, err := q.PurgeApplLocks(ctx, queries.PurgeApplLocksParams{ObjectType: objectType, ObjectID: plannedObject, OlderThanSeconds: 60})
+			return err
+		}, []string{ofTheTable + byKey}},
+		{"purge of the history, what could go", func(q *queries.Queries) error {
+			_, err := q.PurgeApplLockHistoryNext(ctx, queries.PurgeApplLockHistoryNextParams{OlderThanSeconds: 60, MaxRows: 10})
+			return err
+		}, []string{"SEARCH e USING INTEGER PRIMARY KEY (rowid>?)"}},
+		{"purge of the history", func(q *queries.Queries) error {
+			_, err := q.PurgeApplLockHistory(ctx, queries.PurgeApplLockHistoryParams{FirstEventID: 1, LastEventID: 2})
+			return err
+		}, []string{ofTheEvents + "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"}},
+		{"policy", func(q *queries.Queries) error {
+			_, err := q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: sql.NullString{String: objectType, Valid: true}})
+			return err
+		}, []string{"SEARCH appl_lock_policy USING PRIMARY KEY (object_type>? AND object_type<?)"}},
 	} {
 		plans := &explaining{DBTX: handle}
 		_ = test.run(queries.New(plans)) // there may be no such row; what counts is how it is looked for

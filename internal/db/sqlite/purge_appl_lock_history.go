@@ -8,16 +8,52 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// PurgeApplLockHistory runs the statement of purge_appl_lock_history, with the event in one transaction.
+// PurgeApplLockHistory looks for what is old, and removes it with the event in one transaction: nobody waits while it looks.
 func (d *Driver) PurgeApplLockHistory(
 	ctx context.Context, params db.PurgeApplLockHistoryParams,
 ) (db.PurgeApplLockHistoryResult, error) {
+	first, last, err := d.oldEvents(ctx, params)
+	if err != nil || last == 0 {
+		return db.PurgeApplLockHistoryResult{}, err
+	}
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.PurgeApplLockHistoryResult, error) {
-		purged, err := d.queries().PurgeApplLockHistory(ctx, queries.PurgeApplLockHistoryParams(params))
+		purged, err := d.queries().PurgeApplLockHistory(ctx, queries.PurgeApplLockHistoryParams{FirstEventID: first, LastEventID: last})
 		if err != nil || purged == 0 {
 			return db.PurgeApplLockHistoryResult{}, err
 		}
 		return db.PurgeApplLockHistoryResult{Purged: purged},
 			d.record(ctx, db.Event{Event: db.EventHistoryPurged, Reason: strconv.FormatInt(purged, 10)})
 	})
+}
+
+// oldEvents returns the first and the last of the events that are to go, zero for none. It reads no further than to the first young one.
+func (d *Driver) oldEvents(ctx context.Context, params db.PurgeApplLockHistoryParams) (first, last int64, err error) {
+	var after, found int64
+	for {
+		events, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PurgeApplLockHistoryNextRow, error) {
+			return d.queries().PurgeApplLockHistoryNext(ctx, queries.PurgeApplLockHistoryNextParams{
+				OlderThanSeconds: params.OlderThanSeconds, BehindID: after, MaxRows: params.MaxRows,
+			})
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, event := range events {
+			if event.IsOld == 0 || found == params.MaxRows {
+				return first, last, nil
+			}
+			after = event.EventID
+			if event.Stays != 0 {
+				continue
+			}
+			if found == 0 {
+				first = event.EventID
+			}
+			last = event.EventID
+			found++
+		}
+		if int64(len(events)) < params.MaxRows {
+			return first, last, nil
+		}
+	}
 }

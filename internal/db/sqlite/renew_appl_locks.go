@@ -17,7 +17,7 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 		return nil, nil
 	}
 	var answers []db.RenewedGrant
-	err := d.tx(ctx, func(d *Driver) error {
+	err := d.tx(ctx, false, func(d *Driver) error {
 		answers = nil
 		for _, grant := range params.Grants {
 			answer, err := d.renew(ctx, grant)

@@ -10,7 +10,7 @@ import (
 // SeeApplLock runs the statements of see_appl_lock in one transaction.
 func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) ([]db.Presence, error) {
 	var rows []queries.SeeApplLockRow
-	err := d.tx(ctx, func(d *Driver) error {
+	err := d.tx(ctx, false, func(d *Driver) error {
 		var err error
 		rows, err = withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.SeeApplLockRow, error) {
 			return d.see(ctx, params)

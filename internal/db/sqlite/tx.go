@@ -9,11 +9,12 @@ import (
 // InTx runs operations in a transaction that is the file's writer from its beginning: none of them waits, and none
 // can find that what it has read has changed meanwhile.
 func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {
-	return d.tx(ctx, func(d *Driver) error { return operations(d) })
+	return d.tx(ctx, true, func(d *Driver) error { return operations(d) })
 }
 
-// tx is InTx, or runs operations in the transaction that is there.
-func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
+// tx is InTx, or runs operations in the transaction that is there. Operations that are not the driver's own may be long: others then wait
+// for the file, as they would for another process. Else they keep the turn to the end, and the next writer begins at once.
+func (d *Driver) tx(ctx context.Context, long bool, operations func(*Driver) error) error {
 	if !d.pooled {
 		return operations(d)
 	}
@@ -34,7 +35,9 @@ func (d *Driver) tx(ctx context.Context, operations func(*Driver) error) error {
 	if _, err := retryWhileBusy(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}
-	leave() // the file is ours: who comes next finds that out from the file
+	if long {
+		leave()
+	}
 	committed := false
 	defer func() {
 		if !committed {

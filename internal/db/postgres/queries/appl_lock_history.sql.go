@@ -141,8 +141,9 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE NOT $1::boolean
-            AND (e.object_type, e.object_id, e.event_id) > ($2::text, $3::text, $4::bigint)
-            AND (e.object_type, e.object_id) <= ($2::text, $3::text)
+            AND e.object_type = $2::text
+            AND (e.object_id, e.event_id) > ($3::text, $4::bigint)
+            AND e.object_id <= $3::text
             AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $5::bigint))
         ORDER BY e.object_type, e.object_id, e.event_id
         LIMIT $6::bigint
@@ -152,8 +153,9 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE $1::boolean
-            AND (e.object_type, e.object_id, e.event_id) < ($2::text, $3::text, $7::bigint)
-            AND (e.object_type, e.object_id) >= ($2::text, $3::text)
+            AND e.object_type = $2::text
+            AND (e.object_id, e.event_id) < ($3::text, $7::bigint)
+            AND e.object_id >= $3::text
             AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $5::bigint))
         ORDER BY e.object_type DESC, e.object_id DESC, e.event_id DESC
         LIMIT $6::bigint
@@ -181,6 +183,7 @@ type ApplLockHistoryOfObjectRow struct {
 	Reason           string
 }
 
+// The pair keeps the server from reading all events in the order of their numbers. The end of a pair of two columns would not end the scan.
 func (q *Queries) ApplLockHistoryOfObject(ctx context.Context, newestFirst bool, objectType string, objectID string, afterEventID int64, sinceSeconds int64, maxRows int64, beforeEventID int64) ([]ApplLockHistoryOfObjectRow, error) {
 	rows, err := q.db.Query(ctx, applLockHistoryOfObject,
 		newestFirst,

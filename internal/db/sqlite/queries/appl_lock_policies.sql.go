@@ -21,7 +21,8 @@ SELECT
     presence_fl,
     CAST(coalesce(yield_after_seconds, 0) AS INTEGER) AS yield_after_seconds
 FROM appl_lock_policies
-WHERE object_type = coalesce(?1, object_type)
+WHERE object_type >= coalesce(?1, '')
+    AND object_type <= coalesce(?1, x'')
 ORDER BY object_type
 `
 

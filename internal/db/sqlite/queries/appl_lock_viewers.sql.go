@@ -16,7 +16,7 @@ SELECT object_type, object_id, operator_id, department_id, client_id, state, sin
 FROM appl_lock_viewers
 WHERE (object_type, object_id, operator_id, client_id)
         > (?1, ?2, ?3, ?4)
-    AND object_type <= coalesce(?5, x'')
+    AND (object_type, object_id) <= (coalesce(?5, x''), coalesce(?6, x''))
     AND object_id = coalesce(?6, object_id)
     AND operator_id = coalesce(?7, operator_id)
     AND department_id = coalesce(?8, department_id)

@@ -10,39 +10,82 @@ import (
 )
 
 const purgeApplLockHistory = `-- name: PurgeApplLockHistory :execrows
-
 DELETE FROM appl_lock_event
-WHERE event_id IN (
-    SELECT e.event_id
-    FROM appl_lock_event AS e
-    WHERE e.event_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CASE
-                WHEN e.event IN ('PURGED', 'HISTORY_PURGED') THEN max(34560000, CAST(?1 AS INTEGER))
-                ELSE CAST(?1 AS INTEGER)
-            END * 1000000
-    ORDER BY e.event_id
-    LIMIT ?2
-)
+WHERE event_id BETWEEN ?1 AND ?2
+    AND (event NOT IN ('PURGED', 'HISTORY_PURGED') OR event_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - 34560000 * 1000000)
 `
 
 type PurgeApplLockHistoryParams struct {
+	FirstEventID int64
+	LastEventID  int64
+}
+
+func (q *Queries) PurgeApplLockHistory(ctx context.Context, arg PurgeApplLockHistoryParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, purgeApplLockHistory, arg.FirstEventID, arg.LastEventID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const purgeApplLockHistoryNext = `-- name: PurgeApplLockHistoryNext :many
+
+SELECT
+    e.event_id,
+    CAST(e.event_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?1 AS INTEGER) * 1000000 AS INTEGER) AS is_old,
+    CAST(e.event IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - 34560000 * 1000000 AS INTEGER) AS stays
+FROM appl_lock_event AS e
+WHERE e.event_id > ?2
+ORDER BY e.event_id
+LIMIT ?3
+`
+
+type PurgeApplLockHistoryNextParams struct {
 	OlderThanSeconds int64
+	BehindID         int64
 	MaxRows          int64
+}
+
+type PurgeApplLockHistoryNextRow struct {
+	EventID int64
+	IsOld   int64
+	Stays   int64
 }
 
 // purge_appl_lock_history: remove old events from the history.
 //
-// Contract   As procedures/postgres/purge_appl_lock_history.sql. The driver writes the event in the same transaction.
+// Contract   As procedures/postgres/purge_appl_lock_history.sql. The driver runs PurgeApplLockHistoryNext as a plain read, outside the
+//
+//	write lock, and then the DELETE in one transaction with the event.
+//
 // In         The arguments as the facade has checked them.
 // Out        The number of events removed.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time.
 // Differs    It waits for any writer of the file.
-func (q *Queries) PurgeApplLockHistory(ctx context.Context, arg PurgeApplLockHistoryParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, purgeApplLockHistory, arg.OlderThanSeconds, arg.MaxRows)
+func (q *Queries) PurgeApplLockHistoryNext(ctx context.Context, arg PurgeApplLockHistoryNextParams) ([]PurgeApplLockHistoryNextRow, error) {
+	rows, err := q.db.QueryContext(ctx, purgeApplLockHistoryNext, arg.OlderThanSeconds, arg.BehindID, arg.MaxRows)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected()
+	defer rows.Close()
+	var items []PurgeApplLockHistoryNextRow
+	for rows.Next() {
+		var i PurgeApplLockHistoryNextRow
+		if err := rows.Scan(&i.EventID, &i.IsOld, &i.Stays); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

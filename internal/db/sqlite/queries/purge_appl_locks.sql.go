@@ -11,129 +11,322 @@ import (
 
 const purgeApplLockAsks = `-- name: PurgeApplLockAsks :exec
 DELETE FROM appl_lock_ask
-WHERE (object_type, object_id, +operator_id, client_id) IN (
-    SELECT
-        a.object_type,
-        a.object_id,
-        a.operator_id,
-        a.client_id
-    FROM appl_lock_ask AS a
-    WHERE a.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(?1 AS INTEGER) * 1000000
-    LIMIT ?2
-)
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND +operator_id = ?3
+    AND client_id = ?4
+    AND expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?5 AS INTEGER) * 1000000
 `
 
 type PurgeApplLockAsksParams struct {
+	ObjectType       string
+	ObjectID         string
+	OperatorID       string
+	ClientID         string
 	OlderThanSeconds int64
-	MaxRows          int64
 }
 
 func (q *Queries) PurgeApplLockAsks(ctx context.Context, arg PurgeApplLockAsksParams) error {
-	_, err := q.db.ExecContext(ctx, purgeApplLockAsks, arg.OlderThanSeconds, arg.MaxRows)
+	_, err := q.db.ExecContext(ctx, purgeApplLockAsks,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.ClientID,
+		arg.OlderThanSeconds,
+	)
 	return err
 }
 
-const purgeApplLockViewers = `-- name: PurgeApplLockViewers :exec
-DELETE FROM appl_lock_viewer
-WHERE (object_type, object_id, operator_id, client_id) IN (
-    SELECT
-        v.object_type,
-        v.object_id,
-        v.operator_id,
-        v.client_id
-    FROM appl_lock_viewer AS v
-    WHERE v.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(?1 AS INTEGER) * 1000000
-    LIMIT ?2
-)
+const purgeApplLockAsksDue = `-- name: PurgeApplLockAsksDue :many
+SELECT
+    a.object_type,
+    a.object_id,
+    a.operator_id,
+    a.client_id
+FROM appl_lock_ask AS a
+WHERE a.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?1 AS INTEGER) * 1000000
+LIMIT ?2
 `
 
-type PurgeApplLockViewersParams struct {
+type PurgeApplLockAsksDueParams struct {
 	OlderThanSeconds int64
 	MaxRows          int64
 }
 
-func (q *Queries) PurgeApplLockViewers(ctx context.Context, arg PurgeApplLockViewersParams) error {
-	_, err := q.db.ExecContext(ctx, purgeApplLockViewers, arg.OlderThanSeconds, arg.MaxRows)
-	return err
+type PurgeApplLockAsksDueRow struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+	ClientID   string
 }
 
-const purgeApplLockWaiters = `-- name: PurgeApplLockWaiters :exec
-
-DELETE FROM appl_lock_waiter
-WHERE (object_type, object_id, operator_id, +client_id) IN (
-    SELECT
-        w.object_type,
-        w.object_id,
-        w.operator_id,
-        w.client_id
-    FROM appl_lock_waiter AS w
-    WHERE w.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(?1 AS INTEGER) * 1000000
-    LIMIT ?2
-)
-`
-
-type PurgeApplLockWaitersParams struct {
-	OlderThanSeconds int64
-	MaxRows          int64
-}
-
-// purge_appl_locks: remove the rows of objects that have been free for long.
-//
-// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs S1, S2, S3, and S4 with the greatest fence of S3, in one
-//
-//	transaction with the event.
-//
-// In         The arguments as the facade has checked them.
-// Out        S3: the fence of each row removed.
-// Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
-// Locks      The one write lock of the database file, to the end of the caller's transaction.
-// Race-free  SQLite lets one transaction write at a time. A row goes only when its fence lies in the past, and S4 keeps it
-//
-//	in the same transaction: no later grant of that object has a smaller one. The + keeps S1 and S2 from the index of
-//	programs.
-//
-// Differs    It waits for any writer of the file; it cannot skip a row.
-func (q *Queries) PurgeApplLockWaiters(ctx context.Context, arg PurgeApplLockWaitersParams) error {
-	_, err := q.db.ExecContext(ctx, purgeApplLockWaiters, arg.OlderThanSeconds, arg.MaxRows)
-	return err
-}
-
-const purgeApplLocks = `-- name: PurgeApplLocks :many
-DELETE FROM appl_lock
-WHERE (object_type, object_id) IN (
-    SELECT
-        l.object_type,
-        l.object_id
-    FROM appl_lock AS l
-    WHERE coalesce(l.released_ts, l.expires_ts) < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-            - CAST(?1 AS INTEGER) * 1000000
-        AND l.fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-    LIMIT ?2
-)
-RETURNING fence
-`
-
-type PurgeApplLocksParams struct {
-	OlderThanSeconds int64
-	MaxRows          int64
-}
-
-func (q *Queries) PurgeApplLocks(ctx context.Context, arg PurgeApplLocksParams) ([]int64, error) {
-	rows, err := q.db.QueryContext(ctx, purgeApplLocks, arg.OlderThanSeconds, arg.MaxRows)
+func (q *Queries) PurgeApplLockAsksDue(ctx context.Context, arg PurgeApplLockAsksDueParams) ([]PurgeApplLockAsksDueRow, error) {
+	rows, err := q.db.QueryContext(ctx, purgeApplLockAsksDue, arg.OlderThanSeconds, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []int64
+	var items []PurgeApplLockAsksDueRow
 	for rows.Next() {
-		var fence int64
-		if err := rows.Scan(&fence); err != nil {
+		var i PurgeApplLockAsksDueRow
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.ClientID,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, fence)
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const purgeApplLockViewers = `-- name: PurgeApplLockViewers :exec
+DELETE FROM appl_lock_viewer
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND operator_id = ?3
+    AND client_id = ?4
+    AND expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?5 AS INTEGER) * 1000000
+`
+
+type PurgeApplLockViewersParams struct {
+	ObjectType       string
+	ObjectID         string
+	OperatorID       string
+	ClientID         string
+	OlderThanSeconds int64
+}
+
+func (q *Queries) PurgeApplLockViewers(ctx context.Context, arg PurgeApplLockViewersParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLockViewers,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.ClientID,
+		arg.OlderThanSeconds,
+	)
+	return err
+}
+
+const purgeApplLockViewersDue = `-- name: PurgeApplLockViewersDue :many
+SELECT
+    v.object_type,
+    v.object_id,
+    v.operator_id,
+    v.client_id
+FROM appl_lock_viewer AS v
+WHERE v.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?1 AS INTEGER) * 1000000
+LIMIT ?2
+`
+
+type PurgeApplLockViewersDueParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+type PurgeApplLockViewersDueRow struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+	ClientID   string
+}
+
+func (q *Queries) PurgeApplLockViewersDue(ctx context.Context, arg PurgeApplLockViewersDueParams) ([]PurgeApplLockViewersDueRow, error) {
+	rows, err := q.db.QueryContext(ctx, purgeApplLockViewersDue, arg.OlderThanSeconds, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PurgeApplLockViewersDueRow
+	for rows.Next() {
+		var i PurgeApplLockViewersDueRow
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.ClientID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const purgeApplLockWaiters = `-- name: PurgeApplLockWaiters :exec
+DELETE FROM appl_lock_waiter
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND operator_id = ?3
+    AND +client_id = ?4
+    AND expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?5 AS INTEGER) * 1000000
+`
+
+type PurgeApplLockWaitersParams struct {
+	ObjectType       string
+	ObjectID         string
+	OperatorID       string
+	ClientID         string
+	OlderThanSeconds int64
+}
+
+func (q *Queries) PurgeApplLockWaiters(ctx context.Context, arg PurgeApplLockWaitersParams) error {
+	_, err := q.db.ExecContext(ctx, purgeApplLockWaiters,
+		arg.ObjectType,
+		arg.ObjectID,
+		arg.OperatorID,
+		arg.ClientID,
+		arg.OlderThanSeconds,
+	)
+	return err
+}
+
+const purgeApplLockWaitersDue = `-- name: PurgeApplLockWaitersDue :many
+SELECT
+    w.object_type,
+    w.object_id,
+    w.operator_id,
+    w.client_id
+FROM appl_lock_waiter AS w
+WHERE w.expires_ts < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?1 AS INTEGER) * 1000000
+LIMIT ?2
+`
+
+type PurgeApplLockWaitersDueParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+type PurgeApplLockWaitersDueRow struct {
+	ObjectType string
+	ObjectID   string
+	OperatorID string
+	ClientID   string
+}
+
+func (q *Queries) PurgeApplLockWaitersDue(ctx context.Context, arg PurgeApplLockWaitersDueParams) ([]PurgeApplLockWaitersDueRow, error) {
+	rows, err := q.db.QueryContext(ctx, purgeApplLockWaitersDue, arg.OlderThanSeconds, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PurgeApplLockWaitersDueRow
+	for rows.Next() {
+		var i PurgeApplLockWaitersDueRow
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.OperatorID,
+			&i.ClientID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const purgeApplLocks = `-- name: PurgeApplLocks :one
+DELETE FROM appl_lock
+WHERE object_type = ?1
+    AND object_id = ?2
+    AND coalesce(released_ts, expires_ts) < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?3 AS INTEGER) * 1000000
+    AND fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+RETURNING fence
+`
+
+type PurgeApplLocksParams struct {
+	ObjectType       string
+	ObjectID         string
+	OlderThanSeconds int64
+}
+
+func (q *Queries) PurgeApplLocks(ctx context.Context, arg PurgeApplLocksParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, purgeApplLocks, arg.ObjectType, arg.ObjectID, arg.OlderThanSeconds)
+	var fence int64
+	err := row.Scan(&fence)
+	return fence, err
+}
+
+const purgeApplLocksDue = `-- name: PurgeApplLocksDue :many
+
+SELECT
+    l.object_type,
+    l.object_id
+FROM appl_lock AS l
+WHERE coalesce(l.released_ts, l.expires_ts) < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        - CAST(?1 AS INTEGER) * 1000000
+    AND l.fence < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+LIMIT ?2
+`
+
+type PurgeApplLocksDueParams struct {
+	OlderThanSeconds int64
+	MaxRows          int64
+}
+
+type PurgeApplLocksDueRow struct {
+	ObjectType string
+	ObjectID   string
+}
+
+// purge_appl_locks: remove the rows of objects that have been free for long.
+//
+// Contract   As procedures/postgres/purge_appl_locks.sql. The driver runs the statements named ...Due as plain reads, outside the
+//
+//	write lock, however large the table is. Then it removes what they found, row by row, in one transaction with the
+//	greatest fence and the event.
+//
+// In         The arguments as the facade has checked them.
+// Out        PurgeApplLocksDue: the objects that could go. PurgeApplLocks: the fence of the row, or no row if it has changed.
+// Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
+// Locks      The one write lock of the database file, to the end of the caller's transaction.
+// Race-free  Each DELETE judges its row again. A row goes only when its fence lies in the past, and PurgeApplLocksFence keeps
+//
+//	that fence in the same transaction: no later grant of that object has a smaller one. The + keeps SQLite from the
+//	index of programs.
+//
+// Differs    It waits for any writer of the file; it cannot skip a row.
+func (q *Queries) PurgeApplLocksDue(ctx context.Context, arg PurgeApplLocksDueParams) ([]PurgeApplLocksDueRow, error) {
+	rows, err := q.db.QueryContext(ctx, purgeApplLocksDue, arg.OlderThanSeconds, arg.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PurgeApplLocksDueRow
+	for rows.Next() {
+		var i PurgeApplLocksDueRow
+		if err := rows.Scan(&i.ObjectType, &i.ObjectID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err

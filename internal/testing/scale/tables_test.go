@@ -1,0 +1,166 @@
+package scale
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	millionRun = "../../../docs/scale/million.json"
+	// updateVariable has the page's tables made from the runs.
+	updateVariable = "APPLOCK_UPDATE_GOLDEN"
+	dayHours       = 8
+	megabyte       = 1e6
+)
+
+// Goal: the page's tables of a million are those of the run. Method: make them from it, or compare.
+func TestPageHasTheMillion(t *testing.T) {
+	t.Parallel()
+	var r millions
+	if err := json.Unmarshal([]byte(read(t, millionRun)), &r); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(r.Products, func(a, b million) int { return order(a.Product) - order(b.Product) })
+	slices.SortFunc(r.Days, func(a, b day) int { return order(a.Product) - order(b.Product) })
+	text := read(t, page)
+	for _, table := range []string{machinesTable(r), operationsTable(r), purgesTable(r), dayTable(r)} {
+		if strings.Contains(text, table) {
+			continue
+		}
+		if os.Getenv(updateVariable) == "" {
+			t.Errorf("the page lacks this table, which %s=1 makes:\n%s", updateVariable, table)
+			continue
+		}
+		text = replaceTable(t, text, table)
+	}
+	if os.Getenv(updateVariable) != "" {
+		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func order(product string) int {
+	return slices.Index([]string{"postgres", "mariadb", "mysql", "sqlite"}, product)
+}
+
+// replaceTable puts a table where one with the same first cell is.
+func replaceTable(t *testing.T, text, table string) string {
+	t.Helper()
+	first, _, _ := strings.Cut(strings.TrimPrefix(table, "|"), "|")
+	start := strings.Index(text, "\n|"+first+"|")
+	if start < 0 {
+		t.Fatalf("the page has no table that begins with %q", first)
+	}
+	start++
+	end := start
+	for strings.HasPrefix(text[end:], "|") {
+		end += strings.Index(text[end:], "\n") + 1
+	}
+	return text[:start] + table + text[end:]
+}
+
+// tableOf is a table with a head.
+func tableOf(head []string, rows [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	line(head)
+	b.WriteString(strings.Repeat("|---", len(head)) + "|\n")
+	for _, row := range rows {
+		line(row)
+	}
+	return b.String()
+}
+
+func machinesTable(r millions) string {
+	var rows [][]string
+	for _, m := range r.Products {
+		rows = append(rows, []string{m.Server, fmt.Sprint(m.Rows), m.Time, m.Load})
+	}
+	return tableOf([]string{"server", "rows of each", "when", "load at the start"}, rows)
+}
+
+func operationsTable(r millions) string {
+	head := []string{"call, alone"}
+	cells := map[string][]string{}
+	var names []string
+	for i, m := range r.Products {
+		head = append(head, m.Product)
+		for _, o := range m.Operations {
+			if i == 0 {
+				names = append(names, o.Name)
+			}
+			cells[o.Name] = append(cells[o.Name], fmt.Sprintf("%d, %s", o.Reads, rounded(o.Milliseconds)))
+		}
+	}
+	var rows [][]string
+	for _, name := range names {
+		rows = append(rows, append([]string{name}, cells[name]...))
+	}
+	return tableOf(head, rows)
+}
+
+// rounded is a time in milliseconds, with two digits behind the point if it is small.
+func rounded(ms float64) string {
+	const small = 10
+	if ms < small {
+		return fmt.Sprintf("%.2f", ms)
+	}
+	return fmt.Sprintf("%.0f", ms)
+}
+
+func purgesTable(r millions) string {
+	var rows [][]string
+	for _, m := range r.Products {
+		for _, p := range m.Purges {
+			rows = append(rows, []string{
+				p.What, m.Product, rounded(p.Alone), rounded(p.Beside), fmt.Sprintf("%.2f", p.Beside/p.Alone),
+				fmt.Sprintf("%.2f", p.BesideP50/p.AloneP50), fmt.Sprintf("%.0f", float64(p.Rows)/p.Seconds),
+			})
+		}
+	}
+	return tableOf([]string{"purge of", "on", "p99 alone, ms", "p99 during it, ms", "p99 ratio", "p50 ratio", "rows purged a second"}, rows)
+}
+
+func dayTable(r millions) string {
+	head := []string{"table"}
+	cells := map[string][]string{}
+	var names []string
+	all := []string{"all, MB"}
+	whole := []string{fmt.Sprintf("a day of %d hours, MB", dayHours)}
+	calls := []string{"calls, minutes"}
+	for i, d := range r.Days {
+		head = append(head, d.Product+", rows and MB")
+		total := 0
+		for _, s := range d.Tables {
+			if i == 0 {
+				names = append(names, s.Table)
+			}
+			total += s.Bytes
+			cells[s.Table] = append(cells[s.Table], fmt.Sprintf("%d, %.2f", s.Rows, float64(s.Bytes)/megabyte))
+		}
+		all = append(all, fmt.Sprintf("%.1f", float64(total)/megabyte))
+		whole = append(whole, fmt.Sprintf("%.0f", float64(d.dayBytes())/megabyte))
+		calls = append(calls, fmt.Sprintf("%d, %d", d.Calls, d.Minutes))
+	}
+	var rows [][]string
+	for _, name := range names {
+		rows = append(rows, append([]string{"`" + name + "`"}, cells[name]...))
+	}
+	return tableOf(head, append(rows, all, whole, calls))
+}
+
+// dayBytes extrapolates to a day: locks and events grow with each case, the other tables with those who are there.
+func (d day) dayBytes() (total int) {
+	for _, s := range d.Tables {
+		if s.Table == "appl_lock" || s.Table == "appl_lock_event" {
+			s.Bytes *= dayHours * 60 / d.Minutes
+		}
+		total += s.Bytes
+	}
+	return total
+}

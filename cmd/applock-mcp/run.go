@@ -84,6 +84,7 @@ func (e *startedError) Unwrap() error { return e.err }
 
 func newCommand(around surroundings) *cobra.Command {
 	var f flags
+	// No template of cobra's is set: text/template, which then runs, keeps every exported method of every type in the program.
 	command := &cobra.Command{
 		Use:   "applock-mcp --operator O | --listen HOST:PORT",
 		Short: "Application locks for agents, by the Model Context Protocol",
@@ -114,7 +115,6 @@ func newCommand(around surroundings) *cobra.Command {
 	}
 	command.SetOut(around.stdout)
 	command.SetErr(around.stderr)
-	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	set := command.Flags()
 	set.SortFlags = false
 	set.StringVar(&f.operator, "operator", around.getenv("APPLOCK_OPERATOR"), "who the agent is, on stdio; without it $APPLOCK_OPERATOR")

@@ -383,9 +383,10 @@ pictures: ## Draw docs/pictures from their sources; needs graphviz.
 	go run ./internal/build/pictures
 
 .PHONY: generate
-generate: snapshot ## Make the generated code, the newest procedures migration and the clients' tables of outcomes from their sources.
+generate: snapshot ## Make the generated code, the newest procedures migration, the clients' tables of outcomes and the version from their sources.
 	$(TOOL) sqlc generate
 	go run ./internal/build/outcomes
+	go run ./internal/build/version
 
 # What the operation is called, such as extend_appl_locks.
 STEM :=

@@ -184,9 +184,9 @@ release-twice: ## Build a release in two clones of this commit, and compare ever
 	RELEASE_ARGUMENTS="$(RELEASE_ARGUMENTS)" tools/release/test twice
 
 .PHONY: test-release
-test-release: ## Test a release: checksums, SBOM, lintian, a Debian that installs and removes it, the image, two equal builds. Needs root.
-	@for tool in lintian diffoscope minisign debootstrap rpm cpio; do command -v $$tool >/dev/null || missing=1; done; test -z "$$missing" || \
-		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends lintian diffoscope-minimal minisign debootstrap rpm cpio; }
+test-release: ## Test a release: checksums, programs, SBOM, lintian, a Debian that installs and removes deb and rpm, the image, two equal builds. Needs root.
+	@for tool in lintian diffoscope minisign debootstrap rpm qemu-aarch64; do command -v $$tool >/dev/null || missing=1; done; test -z "$$missing" || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends lintian diffoscope-minimal minisign debootstrap rpm qemu-user; }
 	go -C tools/release test -count=1 ./...
 	$(MAKE) release
 	tools/release/test
@@ -394,9 +394,10 @@ pictures: ## Draw docs/pictures from their sources; needs graphviz.
 	go run ./internal/build/pictures
 
 .PHONY: generate
-generate: snapshot ## Make the generated code, the newest procedures migration and the clients' tables of outcomes from their sources.
+generate: snapshot ## Make the generated code, the newest procedures migration, the clients' tables of outcomes and the version from their sources.
 	$(TOOL) sqlc generate
 	go run ./internal/build/outcomes
+	go run ./internal/build/version
 
 # What the operation is called, such as extend_appl_locks.
 STEM :=

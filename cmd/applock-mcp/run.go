@@ -55,6 +55,7 @@ the audience of --oidc-client. Let something encrypt in front of it. No tool has
 
 The database is named by --dsn, else by the environment variable APPLOCK_DSN, else by the first line of the
 file that APPLOCK_DSN_FILE names. The database user needs the role operator, and supervisor for --may-take.
+By HTTP, --role NAME=FILE gives the agents of a role the rights of another database user, as in "applockctl console".
 While the database is away nothing is locked: every tool says so, and this server keeps no locks of its own.
 
 Answers of the protocol go to stdout, everything else to stderr.`
@@ -84,6 +85,7 @@ func (e *startedError) Unwrap() error { return e.err }
 
 func newCommand(around surroundings) *cobra.Command {
 	var f flags
+	// No template of cobra's is set: text/template, which then runs, keeps every exported method of every type in the program.
 	command := &cobra.Command{
 		Use:   "applock-mcp --operator O | --listen HOST:PORT",
 		Short: "Application locks for agents, by the Model Context Protocol",
@@ -114,7 +116,6 @@ func newCommand(around surroundings) *cobra.Command {
 	}
 	command.SetOut(around.stdout)
 	command.SetErr(around.stderr)
-	command.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	set := command.Flags()
 	set.SortFlags = false
 	set.StringVar(&f.operator, "operator", around.getenv("APPLOCK_OPERATOR"), "who the agent is, on stdio; without it $APPLOCK_OPERATOR")
@@ -140,7 +141,7 @@ func (f flags) check() error {
 		return &applock.InvalidError{Argument: "the DSN", Reason: "is missing: write --dsn DSN, or set APPLOCK_DSN or APPLOCK_DSN_FILE"}
 	case f.web.listen == "" && f.operator == "":
 		return &applock.InvalidError{Argument: "--operator", Reason: "is missing: say who the agent is, each by a name of its own; $APPLOCK_OPERATOR may"}
-	case f.web.listen == "" && f.web.signsIn():
+	case f.web.listen == "" && (f.web.signsIn() || len(f.web.roles) > 0):
 		return &applock.InvalidError{Argument: "--listen", Reason: "is missing: nobody signs in on stdio"}
 	case f.ttl < time.Second || f.longestTTL < f.ttl || f.longestTTL > applock.MaxTTL:
 		return &applock.InvalidError{Argument: "--ttl", Reason: "must be 1s or more, and --longest-ttl no less"}
@@ -155,13 +156,28 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	client, err := open.ByDSN(ctx, f.dsn, open.Config{Schema: f.schema, ConnectTimeout: f.timeout})
+	named, err := f.web.namedRoles()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }() // nothing is left to be done about it
+	byDSN := func(dsn string) (*applock.Client, error) {
+		return open.ByDSN(ctx, dsn, open.Config{Schema: f.schema, ConnectTimeout: f.timeout})
+	}
+	closing := func(client *applock.Client) { _ = client.Close() } // nothing is left to be done about it
+	client, err := byDSN(f.dsn)
+	if err != nil {
+		return err
+	}
+	defer closing(client)
+	ofRoles, err := named.Open(byDSN, closing)
+	if err != nil {
+		return err
+	}
+	for _, client := range ofRoles {
+		defer closing(client)
+	}
 	l := locks{
-		client: client, owner: applock.Owner{Operator: f.operator, Department: f.department},
+		client: client, roles: named, ofRoles: ofRoles, owner: applock.Owner{Operator: f.operator, Department: f.department},
 		ttl: f.ttl, longestTTL: f.longestTTL, timeout: f.timeout, mayTake: f.mayTake,
 		logger: secret.Logger(around.stderr, slog.LevelInfo), version: version(),
 	}

@@ -56,6 +56,12 @@ func TestUsage(t *testing.T) {
 		"unknown flag":            {"--nonsense"},
 		"--timeout must be":       {"--dsn", dsn, "--operator", "a", "--timeout", "0s"},
 		"[oidc-issuer oidc-clien": {"--dsn", dsn, "--listen", "127.0.0.1:0", "--oidc-issuer", "https://x"},
+		"NAME=FILE, each name":    {"--dsn", dsn, "--listen", "127.0.0.1:0", "--role", "a"},
+		"a: " + open + " has gr":  {"--dsn", dsn, "--listen", "127.0.0.1:0", "--role", "a=" + open},
+		"--member is written":     {"--dsn", dsn, "--listen", "127.0.0.1:0", "--member", "a=b"},
+		"--role is missing":       {"--dsn", dsn, "--listen", "127.0.0.1:0", "--roles-header", "X"},
+		"is for --user-header":    {"--dsn", dsn, "--listen", "127.0.0.1:0", "--role", "a=b", "--roles-header", "X"},
+		"--listen is missing":     {"--dsn", dsn, "--operator", "a", "--role", "a=b"},
 	} {
 		code, stdout, stderr := runHere(t, args...)
 		if code != exitUsage || !strings.Contains(stderr, want) || stdout != "" || strings.Contains(stderr, "hush-hush") {

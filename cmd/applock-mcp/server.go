@@ -8,11 +8,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/roles"
 )
 
 // locks is what the tools work with, for one operator.
 type locks struct {
 	client *applock.Client
+	// roles are of people who sign in, and ofRoles what they use instead of client.
+	roles   roles.Roles
+	ofRoles []*applock.Client
 	// owner is who calls. No tool has an argument for it.
 	owner applock.Owner
 	// ttl is for a lock whose call names none, and longestTTL what a call may name.

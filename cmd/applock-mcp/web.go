@@ -18,30 +18,52 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console"
 	"github.com/applock/applock/applock/console/openid"
+	"github.com/applock/applock/internal/roles"
 	"github.com/applock/applock/internal/secret"
 )
 
 // webFlags are where agents reach the server by HTTP, and how they sign in.
 type webFlags struct {
 	listen                           string
-	header                           string
+	header, rolesHeader              string
 	proxies                          []string
 	passwords                        string
 	issuer, clientID, claim, address string
+	rolesClaim                       string
+	// roles are NAME=FILE, with a DSN in the file, and members PERSON=ROLE.
+	roles, members []string
 }
 
 func (f *webFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.listen, "listen", "", "serve HTTP there, such as 127.0.0.1:8430, instead of stdio")
 	set.StringVar(&f.header, "user-header", "", "the header in which a proxy names who has signed in")
+	set.StringVar(&f.rolesHeader, "roles-header", "", "the header in which that proxy names the roles, with commas in between")
 	set.StringSliceVar(&f.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
 	set.StringVar(&f.passwords, "passwords", "", "a file of names and passwords, which nobody else may read; for trials")
 	set.StringVar(&f.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, whose tokens are taken")
 	set.StringVar(&f.clientID, "oidc-client", "", "the audience that those tokens have to be made for")
 	set.StringVar(&f.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
+	set.StringVar(&f.rolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
+	set.StringArrayVar(&f.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
+	set.StringSliceVar(&f.members, "member", nil, "who has a role: PERSON=ROLE")
 	set.StringVar(&f.address, "address", "", "the server's address as agents see it, for --oidc-issuer and where a proxy passes the name on")
 }
 
 func (f webFlags) signsIn() bool { return f.header != "" || f.passwords != "" || f.issuer != "" }
+
+// namedRoles are the roles of --role, with the members of --member.
+func (f webFlags) namedRoles() (roles.Roles, error) {
+	named, err := roles.Parse(f.roles, f.members)
+	switch {
+	case err != nil:
+		return roles.Roles{}, err
+	case len(named.Names) == 0 && (f.rolesHeader != "" || f.rolesClaim != ""):
+		return roles.Roles{}, &applock.InvalidError{Argument: "--role", Reason: "is missing: nobody knows what the roles may do"}
+	case f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "":
+		return roles.Roles{}, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
+	}
+	return named, nil
+}
 
 // issuerLimit is how long the issuer has for its answers.
 const issuerLimit = 20 * time.Second
@@ -58,7 +80,7 @@ func (f webFlags) signIn(ctx context.Context) (console.SignIn, error) {
 			}
 			networks[i] = network
 		}
-		return console.TrustedHeader(f.header, "", networks)
+		return console.TrustedHeader(f.header, f.rolesHeader, networks)
 	case f.passwords != "":
 		people, err := secret.Passwords(f.passwords)
 		if err != nil {
@@ -67,7 +89,8 @@ func (f webFlags) signIn(ctx context.Context) (console.SignIn, error) {
 		return console.Basic(people)
 	case f.issuer != "":
 		signIn, err := openid.NewBearer(ctx, openid.Config{
-			Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, Client: &http.Client{Timeout: issuerLimit},
+			Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim,
+			Client: &http.Client{Timeout: issuerLimit},
 		}, metadataPath)
 		if err != nil {
 			return nil, err // not a SignIn that is nil
@@ -100,6 +123,9 @@ func (l locks) serveMCP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l.owner.Operator = person.Name
+	if i, known := l.roles.First(person.Name, person.Roles); known {
+		l.client = l.ofRoles[i]
+	}
 	server, err := newServer(l)
 	if err != nil {
 		l.logger.ErrorContext(r.Context(), "applock-mcp", slog.String("error", err.Error()))

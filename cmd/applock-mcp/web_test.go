@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -8,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -147,5 +150,56 @@ func TestOneRequestByHTTP(t *testing.T) {
 	}
 	if answered, text := post("", "2025-06-18", old); answered.StatusCode != http.StatusUnauthorized || answered.Header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a password: %d %s", answered.StatusCode, text)
+	}
+}
+
+// startedWeb runs the program until the test ends, and returns the address that its log names.
+func startedWeb(t *testing.T, args ...string) string {
+	t.Helper()
+	logged, log := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), surroundings{
+			stdin: io.NopCloser(strings.NewReader("")), stdout: io.Discard, stderr: log, getenv: func(string) string { return "" },
+		})
+		_ = log.Close() // it is a pipe
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	lines := bufio.NewScanner(logged)
+	lines.Scan()
+	found := regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/mcp`).FindString(lines.Text())
+	if found == "" {
+		t.Fatalf("the program has not begun: %s", lines.Text())
+	}
+	go func() { _, _ = io.Copy(io.Discard, logged) }() // so that the log never waits
+	return found
+}
+
+// Goal: an agent with a role is served by the database user of that role, and others by that of --dsn. Method: each user has a database of its own, and
+// agents have no role, one by --member, one by the header of their proxy, and one that no --role names.
+func TestRolesByHTTP(t *testing.T) {
+	t.Parallel()
+	own, reviewers := onSQLite(t), onSQLite(t)
+	file := filepath.Join(t.TempDir(), "dsn")
+	if err := os.WriteFile(file, []byte(reviewers.dsn+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := startedWeb(t, "--dsn", own.dsn, "--user-header", "X-User", "--roles-header", "X-Groups", "--proxy", "127.0.0.0/8",
+		"--role", "reviewers="+file, "--member", "member=reviewers")
+	for _, test := range []struct {
+		agent, groups string
+		in            place
+	}{{"nobody", "", own}, {"member", "", reviewers}, {"grouped", "staff, reviewers", reviewers}, {"other", "staff", own}} {
+		a, err := connectBy(t, address, signed{header: map[string]string{"X-User": test.agent, "X-Groups": test.groups}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.want(a.do("lock_get", arguments{"object": "file:" + test.agent}), applock.OutcomeAcquired, true)
+		lock, err := test.in.client.Inquire(t.Context(), applock.Object{Type: "file", ID: test.agent})
+		if err != nil || lock.Owner.Operator != test.agent {
+			t.Errorf("%s of %q: the database of the role has %+v, %v", test.agent, test.groups, lock, err)
+		}
 	}
 }

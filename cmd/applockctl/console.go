@@ -20,6 +20,7 @@ import (
 	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/roles"
 	"github.com/applock/applock/internal/secret"
 )
 
@@ -125,7 +126,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			Argument: "--quiet", Reason: "is for consoles with a sign-in: without one the address that is printed is the way in",
 		}
 	}
-	members, err := flags.rolesOfMembers()
+	named, err := flags.namedRoles()
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
@@ -133,11 +134,15 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		if _, err := s.Version(ctx); err != nil && !passes(err) { // what no waiting mends
 			return err
 		}
-		roles, closeRoles, err := a.consoleRoles(ctx, flags.roles)
+		others, err := named.Open(a.roleOpener(ctx), func(client *applock.Client) { closeClient(ctx, client) })
 		if err != nil {
 			return err
 		}
-		defer closeRoles()
+		var consoleRoles []console.Role
+		for i, client := range others {
+			defer closeClient(ctx, client)
+			consoleRoles = append(consoleRoles, console.Role{Name: named.Names[i], Client: client})
+		}
 		s.pause() // each page has a limit of its own
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", flags.listen)
 		if err != nil {
@@ -147,8 +152,8 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			Handler: flags.byItsName(a.consoleLog(), console.Handler(s.Client, console.Config{
 				SignIn:    signIn,
 				MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
-				Roles:     roles,
-				RolesOf:   func(person string) []string { return members[person] },
+				Roles:     consoleRoles,
+				RolesOf:   named.Of,
 				Checks:    healthOf(s.Client),
 				Timeout:   time.Duration(a.timeout),
 				Logger:    a.consoleLog(),
@@ -176,62 +181,35 @@ func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) strin
 	return address + local.Token()
 }
 
-// consoleRoles opens the clients of roles, each of which is written NAME=FILE.
-func (a *app) consoleRoles(ctx context.Context, written []string) (roles []console.Role, closeAll func(), err error) {
-	closeAll = func() {
-		for _, role := range roles {
-			closeClient(ctx, role.Client)
-		}
-	}
-	for _, text := range written {
-		name, file, _ := strings.Cut(text, "=") // rolesOfMembers has looked at it
-		dsn, err := secret.DSNOfFile(file)
-		if err != nil {
-			closeAll()
-			return nil, nil, &applock.InvalidError{Argument: "--role", Reason: name + ": " + err.Error()}
-		}
+// roleOpener opens the client of a role, and reports at once what no waiting mends.
+func (a *app) roleOpener(ctx context.Context) func(dsn string) (*applock.Client, error) {
+	return func(dsn string) (*applock.Client, error) {
 		client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout)})
 		if err != nil {
-			closeAll()
-			return nil, nil, fmt.Errorf("--role %s: %w", name, err)
+			return nil, err
 		}
-		roles = append(roles, console.Role{Name: name, Client: client})
-		if _, err := client.Version(ctx); err != nil && !passes(err) { // what no waiting mends
-			closeAll()
-			return nil, nil, fmt.Errorf("--role %s: %w", name, err)
+		if _, err := client.Version(ctx); err != nil && !passes(err) {
+			closeClient(ctx, client)
+			return nil, err
 		}
+		return client, nil
 	}
-	return roles, closeAll, nil
 }
 
-// rolesOfMembers returns the roles of people, by their names.
-func (f consoleFlags) rolesOfMembers() (map[string][]string, error) {
-	var names []string
-	for _, text := range f.roles {
-		name, file, _ := strings.Cut(text, "=")
-		if name == "" || file == "" || slices.Contains(names, name) {
-			return nil, &applock.InvalidError{Argument: "--role", Reason: "is written as NAME=FILE, each name once"}
-		}
-		names = append(names, name)
+// namedRoles are the roles of --role, with the members of --member.
+func (f consoleFlags) namedRoles() (roles.Roles, error) {
+	named, err := roles.Parse(f.roles, f.members)
+	switch {
+	case err != nil:
+		return roles.Roles{}, err
+	case len(named.Names) == 0 && (f.rolesHeader != "" || f.rolesClaim != ""):
+		return roles.Roles{}, &applock.InvalidError{Argument: "--role", Reason: "is missing: nobody knows what the roles may do"}
+	case f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "":
+		return roles.Roles{}, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
+	case len(f.scopes) > 0 && f.issuer == "":
+		return roles.Roles{}, &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
 	}
-	if len(names) == 0 && (f.rolesHeader != "" || f.rolesClaim != "") {
-		return nil, &applock.InvalidError{Argument: "--role", Reason: "is missing: nobody knows what the roles may do"}
-	}
-	if f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "" {
-		return nil, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
-	}
-	if len(f.scopes) > 0 && f.issuer == "" {
-		return nil, &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
-	}
-	members := map[string][]string{}
-	for _, text := range f.members {
-		person, role, _ := strings.Cut(text, "=")
-		if person == "" || !slices.Contains(names, role) {
-			return nil, &applock.InvalidError{Argument: "--member", Reason: "is written as PERSON=ROLE, with the name of a --role"}
-		}
-		members[person] = append(members[person], role)
-	}
-	return members, nil
+	return named, nil
 }
 
 // consoleLog tells on stderr what was changed by whom, and what the pages do not tell of errors.

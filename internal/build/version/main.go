@@ -1,0 +1,79 @@
+// Command version writes the version of the next release, which is the first number of CHANGELOG.md, into the packages of the libraries and into
+// docker-compose.yml. It runs in the root of the repository.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+func main() {
+	if err := writeAll("."); err != nil {
+		fmt.Fprintln(os.Stderr, "version:", err)
+		os.Exit(1)
+	}
+}
+
+// place is a file that names the version, and how: before and after are what stands on either side.
+type place struct{ file, before, after string }
+
+// places returns all files that name the version. tools/release/build reads CHANGELOG.md itself.
+func places() []place {
+	const parent = `<artifactId>applock-parent</artifactId>\s*<version>`
+	return []place{
+		{"docker-compose.yml", `\$\{APPLOCK_VERSION:-`, `\}`},
+		{"clients/python/pyproject.toml", `(?m:^)version = "`, `"`},
+		{"clients/node/package.json", `"version": "`, `"`},
+		{"clients/node/package-lock.json", `"name": "applock",\s*"version": "`, `"`},
+		{"clients/java/pom.xml", parent, `<`},
+		{"clients/java/core/pom.xml", parent, `<`},
+		{"clients/java/spring/pom.xml", parent, `<`},
+		{"clients/java/shedlock/pom.xml", parent, `<`},
+		{"clients/java/tests/pom.xml", `<applock.version>`, `<`},
+		{"clients/java/README.md", `<artifactId>applock-\w+</artifactId>\s*<version>`, `<`},
+		{"clients/ruby/lib/applock/version.rb", `VERSION = "`, `"`},
+		{"clients/php/package", `(?m:^)version=`, `(?m:$)`},
+		{"clients/perl/lib/Applock.pm", `\$VERSION = '`, `'`},
+	}
+}
+
+var newest = regexp.MustCompile(`(?m)^## \[([0-9]+\.[0-9]+\.[0-9]+)\]`)
+
+// writeAll writes the version into all places below a folder.
+func writeAll(root string) error {
+	changelog, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md")) //nolint:gosec // of this repository
+	if err != nil {
+		return err
+	}
+	found := newest.FindSubmatch(changelog)
+	if found == nil {
+		return errors.New("CHANGELOG.md has no section such as ## [1.2.3]")
+	}
+	for _, where := range places() {
+		if err := where.write(root, string(found[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write puts the version into one file, wherever that names it.
+func (p place) write(root, version string) error {
+	path := filepath.Join(root, p.file)
+	text, err := os.ReadFile(path) //nolint:gosec // of this repository
+	if err != nil {
+		return err
+	}
+	named := regexp.MustCompile(`(` + p.before + `)[0-9][^"'<}\s]*(` + p.after + `)`)
+	if !named.Match(text) {
+		return fmt.Errorf("%s names no version after %s", p.file, p.before)
+	}
+	written := named.ReplaceAll(text, []byte("${1}"+version+"${2}"))
+	if string(written) == string(text) {
+		return nil
+	}
+	return os.WriteFile(path, written, 0o644) //nolint:gosec // it is source code, whose mode stays
+}

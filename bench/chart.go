@@ -10,52 +10,79 @@ import (
 	"strings"
 )
 
-// bar is one of a chart: the median, and a line from the 5th to the 95th percentile, which are the ends of a few values.
+// bar is one bar of a chart: the median, with a line from the 5th to the 95th percentile.
 type bar struct {
 	product, name string
 	ours          bool
 	values        []float64
 }
 
+// The sizes of a chart, in pixels. It is narrow, so that its texts stay readable on a telephone.
 const (
-	chartWidth = 900
-	labelWidth = 330
-	barHeight  = 18
+	chartWidth    = 480
+	chartMargin   = 8
+	titleHeight   = 50
+	productHeight = 30
+	barHeight     = 32
 	// beyond is how far the greatest whisker may reach over the greatest bar before it is cut off.
 	beyond = 1.5
 )
 
-// chart draws some figures and what they are compared with, each once, by products, as SVG.
+// chartStyle has the colours for light and dark pages.
+const chartStyle = `<style>
+text { fill: #1f2328; font: 14px Helvetica, Arial, sans-serif; }
+.title, .product { font-weight: bold; }
+.page { fill: #ffffff; }
+.ours { fill: #3b6ea5; }
+.theirs { fill: #b9c0c8; }
+line { stroke: #1f2328; }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3; }
+.page { fill: #0d1117; }
+.ours { fill: #5b9bd5; }
+.theirs { fill: #59626d; }
+line { stroke: #e6edf3; }
+}
+</style>
+`
+
+// chart draws some figures and what they are compared with, each once, grouped by product, as SVG.
 func (r *report) chart(title string, wanted func(*figure) bool) string {
 	bars := r.bars(wanted)
 	top := 1e-9
 	for _, each := range bars {
 		top = max(top, min(percentile(each.values, 95), beyond*median(each.values)))
 	}
-	x := func(value float64) float64 { return labelWidth + (chartWidth-labelWidth-70)*min(value, top)/top }
-	var svg strings.Builder
-	height := 40 + len(bars)*barHeight
-	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
-		chartWidth, height)
-	fmt.Fprintf(&svg, `<rect width="%d" height="%d" fill="white"/>`+"\n", chartWidth, height)
-	fmt.Fprintf(&svg, `<text x="8" y="20" font-size="14">%s</text>`+"\n", html.EscapeString(title))
-	for i, each := range bars {
-		y := 32 + i*barHeight
-		colour := "#b9c0c8"
-		if each.ours {
-			colour = "#3b6ea5"
+	var body strings.Builder
+	y, product := titleHeight, ""
+	for _, each := range bars {
+		if each.product != product {
+			product = each.product
+			fmt.Fprintf(&body, `<text class="product" x="%d" y="%d">%s</text>`+"\n", chartMargin, y+20, html.EscapeString(product))
+			y += productHeight
 		}
-		middle := median(each.values)
-		fmt.Fprintf(&svg, `<text x="%d" y="%d" text-anchor="end">%s</text>`, labelWidth-6, y+12,
-			html.EscapeString(each.product+": "+each.name))
-		fmt.Fprintf(&svg, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`,
-			labelWidth, y, x(middle)-labelWidth, barHeight-4, colour)
-		fmt.Fprintf(&svg, `<line x1="%.1f" x2="%.1f" y1="%[3]d" y2="%[3]d" stroke="black"/>`,
-			x(percentile(each.values, 5)), x(percentile(each.values, 95)), y+barHeight/2-2)
-		fmt.Fprintf(&svg, `<text x="%.1f" y="%d">%s</text>`+"\n", x(max(middle, percentile(each.values, 95)))+4, y+12, round(middle))
+		each.draw(&body, y, top)
+		y += barHeight
 	}
-	svg.WriteString("</svg>\n")
-	return svg.String()
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d">`+"\n"+
+		"%[3]s"+`<rect class="page" width="%[1]d" height="%[2]d"/>`+"\n"+`<text class="title" x="%[4]d" y="22">%[5]s</text>`+
+		`<text x="%[4]d" y="42">Blue is applock. A line spans the 5th to the 95th percentile.</text>`+"\n%[6]s</svg>\n",
+		chartWidth, y+chartMargin, chartStyle, chartMargin, html.EscapeString(title), body.String())
+}
+
+// draw writes a bar below its name and median. top is the value at the right edge.
+func (b bar) draw(svg *strings.Builder, y int, top float64) {
+	x := func(value float64) float64 { return chartMargin + (chartWidth-2*chartMargin)*min(value, top)/top }
+	class := "theirs"
+	if b.ours {
+		class = "ours"
+	}
+	middle := median(b.values)
+	fmt.Fprintf(svg, `<text x="%d" y="%d">%s</text>`, chartMargin, y+12, html.EscapeString(b.name))
+	fmt.Fprintf(svg, `<text x="%d" y="%d" text-anchor="end">%s</text>`, chartWidth-chartMargin, y+12, round(middle))
+	fmt.Fprintf(svg, `<rect class="%s" x="%d" y="%d" width="%.1f" height="9"/>`, class, chartMargin, y+17, x(middle)-chartMargin)
+	fmt.Fprintf(svg, `<line x1="%.1f" x2="%.1f" y1="%[3]g" y2="%[3]g"/>`+"\n",
+		x(percentile(b.values, 5)), x(percentile(b.values, 95)), float64(y)+21.5)
 }
 
 // bars are in the order of the products, which groups them.

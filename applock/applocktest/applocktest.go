@@ -4,7 +4,7 @@
 //	grant, err := locks.Client.Get(ctx, applock.GetRequest{...})
 //	locks.Advance(8 * 24 * time.Hour) // it has expired
 //
-// It answers as every database of applock does, since it is one: SQLite, whose scenarios it plays in its own tests.
+// It is no mock: it is applock on SQLite, and passes the scenarios of the contract.
 package applocktest
 
 import (
@@ -19,16 +19,16 @@ import (
 	"github.com/applock/applock/applock/sqlite"
 )
 
-// Locks are a database of their own, which ends with its test. It may be used by several goroutines.
+// Locks is a separate database, which is closed when its test ends. It is safe for concurrent use.
 type Locks struct {
-	// Client works on it. The test may close it earlier, as a program would.
+	// Client uses the database. The test may close it earlier.
 	Client *applock.Client
 
 	t      testing.TB
 	handle *sql.DB
 }
 
-// New makes a database without locks. What fails ends the test.
+// New creates a database without locks. An error fails the test.
 func New(t testing.TB) *Locks {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", "?", "-", "#", "-", "%", "-").Replace(t.Name())
@@ -36,7 +36,7 @@ func New(t testing.TB) *Locks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := handle.Conn(t.Context()) // memory that no connection uses is gone
+	kept, err := handle.Conn(t.Context()) // a connection must stay open, or SQLite drops the database
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func New(t testing.TB) *Locks {
 	return &Locks{Client: client, t: t, handle: handle}
 }
 
-// Advance makes time pass for all that is in the database: a lock that lasts for an hour has expired after Advance(time.Hour). A negative
-// duration sets the clock back. It moves no timer of the program's: a lease that the test has acquired is renewed when it would have been.
+// Advance sets the database's clock forward: a lock of an hour has expired after Advance(time.Hour). A negative duration sets the clock
+// back. It does not affect the program's timers, so leases are still renewed in real time.
 func (l *Locks) Advance(duration time.Duration) {
 	l.t.Helper()
-	time.Sleep(2 * time.Millisecond) // SQLite's clock counts these, and a later grant must come later
+	time.Sleep(2 * time.Millisecond) // SQLite's clock counts milliseconds, and a later grant needs a later time
 	_, err := l.handle.ExecContext(l.t.Context(), `BEGIN IMMEDIATE;
 		UPDATE appl_lock SET acquired_ts = acquired_ts - ?1, lock_ts = lock_ts - ?1, expires_ts = expires_ts - ?1, released_ts = released_ts - ?1;
 		UPDATE appl_lock_waiter SET since_ts = since_ts - ?1, until_ts = until_ts - ?1, expires_ts = expires_ts - ?1;

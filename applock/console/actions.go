@@ -17,45 +17,45 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// rowsOfPlan is how many locks one confirmation is about: each of them is on the page.
+// rowsOfPlan is the number of locks in one confirmation, which lists them all.
 const rowsOfPlan = 500
 
-// deed is what somebody wants to be done with locks: what a form carries.
+// deed is a requested change of locks, as a form carries it.
 type deed struct {
-	// Locks are the grants that were on the page.
+	// Locks are the grants that the page showed.
 	Locks []applock.Key
-	// Desk is the operator all of whose locks are meant, or those of Type. After is the last object of the plan before, and Next that of
-	// this plan, where there are more.
+	// Desk selects all locks of an operator, or those of Type. After is the last object of the plan before, and Next the last of this plan
+	// if more follow.
 	Desk, Type  string
 	After, Next applock.Object
 	To          applock.Owner
-	// Unknown is a name that nobody is known by, and that is meant all the same.
+	// Unknown is a name that the database does not know, and that the person has confirmed.
 	Unknown string
-	// Text is the reason, for the history; of a note its text. Old is what the note said on the page.
+	// Text is the reason for the history, or the new text of a note. Old is the note that the page showed.
 	Text, Old string
-	// Carry is true where notes go over to the new grants.
+	// Carry copies the notes to the new grants.
 	Carry bool
-	// By is who does it.
+	// By is the person who asks for the change.
 	By string
 }
 
-// ownerAfter is who gets a lock. Without a department of the new holder's the lock stays in its own.
+// ownerAfter returns the new owner of a lock. Without a department of the receiver, the lock keeps its own.
 func (d deed) ownerAfter(lock applock.Lock) applock.Owner {
 	return applock.Owner{Operator: d.To.Operator, Department: cmp.Or(d.To.Department, lock.Owner.Department)}
 }
 
-// verb is something that can be done with locks. Another one is another entry in verbs.
+// verb is a kind of change. Each entry of verbs is one.
 type verb struct {
 	Name string
-	// Hands is true where the form asks to whom, and Gives where somebody gets a new grant.
+	// Hands is true if the form asks for a receiver, Gives if somebody gets a new grant.
 	Hands, Gives bool
-	// Many is true where it can be done with several locks at once. The grants end, and their notes with them.
+	// Many is true if the verb accepts several locks. Such a verb ends the grants, and with them their notes.
 	Many bool
-	// Limit is how many characters the reason, or the note, may have.
+	// Limit is the maximum of characters in the reason or note.
 	Limit int
-	// argument is what the reason is called in errors.
+	// argument is the reason's name in errors.
 	argument string
-	// call is one call to the database, on a grant.
+	// call changes one grant in the database.
 	call func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) (applock.Grant, error)
 }
 
@@ -71,7 +71,6 @@ func verbs() []verb {
 
 const verbNote = "note"
 
-// verbNames returns the names of the verbs, and verbsOfMany those for several locks.
 func verbNames() []string { return namesOf(verbs()) }
 
 func verbsOfMany() []string {
@@ -86,7 +85,7 @@ func namesOf(verbs []verb) []string {
 	return names
 }
 
-// transfer has the database compare the holder. That it is the same grant was looked up right before.
+// transfer names the holder, which the database compares. It cannot name the grant; current has compared that just before.
 func transfer(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) (applock.Grant, error) {
 	return client.Transfer(ctx, applock.TransferRequest{
 		Object: lock.Object, From: lock.Owner.Operator, To: d.ownerAfter(lock), Actor: d.By, Reason: d.Text,
@@ -107,7 +106,7 @@ func note(ctx context.Context, client *applock.Client, d deed, lock applock.Lock
 	return applock.Grant{Outcome: applock.OutcomeNoted, Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt}, err
 }
 
-// grantOf names a grant in a form, in few bytes, and keyOf reads that. Neither a number nor what is escaped has a blank.
+// grantOf writes a grant as a form value, and keyOf parses it. A blank ends the number and the escaped operator.
 func grantOf(key applock.Key) string {
 	return fmt.Sprintf("%d %s %s", key.Fence, url.QueryEscape(key.Operator), key.Object)
 }
@@ -126,7 +125,7 @@ func keyOf(text string) (applock.Key, error) {
 
 var errNoLock = &applock.InvalidError{Argument: "lock", Reason: "is missing: select one"}
 
-// step is how far somebody is: what is missing is asked for, then the plan is shown, then it is done.
+// step is the step of a form: ask for what is missing, show the plan, then do it.
 type step int
 
 const (
@@ -135,10 +134,10 @@ const (
 	doing
 )
 
-// maxForm is more than a plan of rowsOfPlan locks needs.
+// maxForm is the maximum size of a form, enough for a plan of rowsOfPlan locks.
 const maxForm = 1 << 20
 
-// parseForm reads no more than a form of the console has.
+// parseForm reads a form of at most maxForm bytes.
 func parseForm(r *http.Request) error {
 	r.Body = http.MaxBytesReader(nil, r.Body, maxForm)
 	err := r.ParseForm()
@@ -154,7 +153,6 @@ func parseForm(r *http.Request) error {
 	return nil
 }
 
-// deedOf reads a form.
 func deedOf(r *http.Request) (d deed, at step, err error) {
 	if err := parseForm(r); err != nil {
 		return d, at, err
@@ -163,7 +161,7 @@ func deedOf(r *http.Request) (d deed, at step, err error) {
 	d = deed{
 		Type: form("type"), To: applock.Owner{Operator: form("to"), Department: form("department")},
 		Text: form("reason"), Old: form("old"), Carry: form("carry") != "", By: personOf(r),
-		// As they stand: blanks belong to names.
+		// Names keep their blanks.
 		Desk: r.PostForm.Get("desk"), Unknown: r.PostForm.Get("unknown"),
 	}
 	for _, text := range r.PostForm["lock"] {
@@ -193,10 +191,10 @@ func deedOf(r *http.Request) (d deed, at step, err error) {
 	return d, doing, nil
 }
 
-// tidy returns a text as forms keep it. Browsers end lines in their own way.
+// tidy trims a text and unifies its line ends, which differ between browsers.
 func tidy(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
 
-// formPage asks for what a verb must know about the lock, or the desk, of the address.
+// formPage returns the form of a verb for the lock, or the desk, in the address.
 func (c *console) formPage(v verb) func(*http.Request) (view, error) {
 	return func(r *http.Request) (view, error) {
 		query := r.URL.Query()
@@ -227,7 +225,7 @@ func (c *console) formPage(v verb) func(*http.Request) (view, error) {
 	}
 }
 
-// changePage takes a form: it asks for what is missing, shows the plan, or does it.
+// changePage takes a form. It asks for what is missing, shows the plan, or does it.
 func (c *console) changePage(v verb) func(*http.Request) (view, error) {
 	return func(r *http.Request) (view, error) {
 		if !c.allowed(r.Context())[v.Name] {
@@ -261,27 +259,27 @@ func (c *console) changePage(v verb) func(*http.Request) (view, error) {
 		case err != nil:
 			return view{}, err
 		}
-		// An address of its own: neither back nor reload sends a form again.
+		// Redirect to an address of its own, so that neither back nor reload sends the form again.
 		return view{location: page + "?id=" + url.QueryEscape(c.answers.keep(d.By, shown))}, nil
 	}
 }
 
-// problem is why a form is shown again. Its zero value is none.
+// problem is the reason why a form is shown again. The zero value means none.
 type problem struct {
 	status int
 	text   template.HTML
-	// nobody is the name that nobody is known by.
+	// nobody is a name unknown to the database.
 	nobody string
-	// changed is what has become of a note.
+	// changed has the text that a note has got meanwhile.
 	changed *noteChangedError
 }
 
-// noteChangedError says that a note is another one than on the page.
+// noteChangedError means that the note differs from the one on the page.
 type noteChangedError struct{ note string }
 
 func (*noteChangedError) Error() string { return "somebody has changed the note meanwhile" }
 
-// check says what is wrong with a form, and fills in the department of whom it names.
+// check validates a form, and fills in the receiver's department.
 func (c *console) check(ctx context.Context, v verb, d *deed) (problem, error) {
 	wrong := func(name, argument string, args ...any) (problem, error) {
 		args = append([]any{template.HTML(c.argument(argument))}, args...) //nolint:gosec // a text of ours
@@ -314,29 +312,29 @@ func (c *console) check(ctx context.Context, v verb, d *deed) (problem, error) {
 	return problem{}, err
 }
 
-// deedShown is a form, a plan or an answer.
+// deedShown is the data of a form, a plan or an answer.
 type deedShown struct {
 	deed
 	verb
-	// Title says what is to be done, as the button does. What are the locks, and Whose is who holds them.
+	// Title is the heading and the button, What are the locks, Whose are their holders.
 	Title, What, Whose template.HTML
-	// Back is the address that it began at.
+	// Back is the address where the person began.
 	Back string
 
-	// Problem is what is wrong with the form, Nobody the name that nobody is known by, Changed a note that has changed, with its text now.
+	// Problem is the mistake in the form, Nobody an unknown name in it, Changed the present text of a note that has changed.
 	Problem template.HTML
 	Nobody  string
 	Changed bool
-	// People are those whom the form proposes.
+	// People are the operators that the form suggests.
 	People []applock.Owner
 
 	Plan plan
-	// Receiver is who gets the locks of a plan, with the department of all that have the same.
+	// Receiver gets the locks of a plan. It has a department if all the locks get the same.
 	Receiver applock.Owner
 	Done     outcomes
 }
 
-// shown says what a deed is about.
+// shown returns the data of a deed that form, plan and answer share.
 func (c *console) shown(v verb, d deed, title string) deedShown {
 	s := deedShown{deed: d, verb: v}
 	holders := map[string]bool{d.Desk: true}
@@ -368,7 +366,7 @@ func (c *console) shown(v verb, d deed, title string) deedShown {
 	return s
 }
 
-// form asks for what a verb must know, again where something is wrong.
+// form returns the form of a verb, with the problem if it is shown again.
 func (c *console) form(ctx context.Context, v verb, d deed, wrong problem) (view, error) {
 	var err error
 	s := c.shown(v, d, "title."+v.Name)

@@ -14,31 +14,31 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// outcome is what became of one lock.
+// outcome is the result for one lock.
 type outcome struct {
-	// Key is the grant that was on the page, and From who had it.
+	// Key is the grant that the page showed, From its owner.
 	applock.Key
 	From applock.Owner
-	// Outcome is the procedure's word, and Text what it means here, or why there is none.
+	// Outcome is the procedure's outcome. Text explains it, or says why there is none.
 	Outcome, Text string
 	Done          bool
-	// Holder has the object now; without an operator nobody has, or nobody said so.
+	// Holder holds the object now. It is empty if the object is free or the answer names no holder.
 	Holder applock.Holder
-	// Note is the note of the grant that has ended, and NoteText what became of it.
+	// Note is the note of the ended grant. NoteText says what happened to it.
 	Note, NoteText string
 	err            error
 }
 
-// outcomes are those of a deed.
+// outcomes are the results of a deed.
 type outcomes struct {
 	Rows []outcome
-	// Sums are the words, each with its number.
+	// Sums counts the rows with the same outcome and text.
 	Sums []sum
-	// Done is true where all was done. Holders, Ends and Notes are true where any row has that.
+	// Done is true if every row succeeded. Holders, Ends and Notes are true if any row has one.
 	Done, Holders, Ends, Notes bool
-	// Backs are the ways back, one for each former holder.
+	// Backs undo the deed, one for each former holder.
 	Backs []handBack
-	// Rest are the grants that nothing was tried with.
+	// Rest are the grants that were not attempted.
 	Rest []applock.Key
 }
 
@@ -47,24 +47,24 @@ type sum struct {
 	Number        int
 }
 
-// handBack is the plan the other way round.
+// handBack gives locks back to a former holder.
 type handBack struct {
 	To    applock.Owner
 	Locks []applock.Key
 	Title template.HTML
 }
 
-// isRefusal reports whether the database has said no.
+// isRefusal reports whether the database refused the change.
 func isRefusal(err error) bool {
 	return errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrNotHeld)
 }
 
-// do does it, lock by lock: what is refused is left as it is. After a failure, or half of the time, nothing else is begun.
+// do makes the changes, lock by lock. A refused lock stays as it is. After a failure, or half of the timeout, it begins no further change.
 func (c *console) do(ctx context.Context, v verb, d deed) (view, error) {
-	// It goes on when the browser has gone: half a change would be an unknown one.
+	// Go on even if the browser has left: a cancelled change would have an unknown outcome.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Timeout)
 	defer cancel()
-	if v.Name == verbNote { // from the look at a note until it is another one nobody else changes it here
+	if v.Name == verbNote { // no other request changes a note between our comparison and our change
 		select {
 		case c.noting <- struct{}{}:
 			defer func() { <-c.noting }()
@@ -94,7 +94,8 @@ func (c *console) do(ctx context.Context, v verb, d deed) (view, error) {
 	return c.answer(ctx, v, d, rows, nil), nil
 }
 
-// doOne does it with one lock. The history gets the note that ends, in the same transaction; after it the note goes over, if it shall.
+// doOne changes one lock. The same transaction writes the ended note into the history. The note is then copied to the new grant, if asked
+// for.
 func (c *console) doOne(ctx context.Context, v verb, d deed, key applock.Key) outcome {
 	row := outcome{Key: key}
 	lock, err := current(ctx, v, d, key)
@@ -126,7 +127,7 @@ func (c *console) doOne(ctx context.Context, v verb, d deed, key applock.Key) ou
 	return row
 }
 
-// outcomes says what became of each lock. Refusals are answers, too.
+// outcomes explains each result. A refusal is a result, too.
 func (c *console) outcomes(v verb, d deed, rows []outcome) outcomes {
 	all := outcomes{Done: true}
 	for _, row := range rows {
@@ -160,7 +161,7 @@ func (c *console) outcomes(v verb, d deed, rows []outcome) outcomes {
 	return all
 }
 
-// answer returns the page of what was done, and of what was not.
+// answer returns the page with the results.
 func (c *console) answer(ctx context.Context, v verb, d deed, rows []outcome, rest []applock.Key) view {
 	s := c.shown(v, d, titleOf(v, d))
 	s.Done = c.outcomes(v, d, rows)
@@ -182,7 +183,7 @@ func (c *console) answer(ctx context.Context, v verb, d deed, rows []outcome, re
 	return view{template: "answer", status: status, title: plain(s.Title), data: s}
 }
 
-// handBacks returns the ways back to those who have lost locks.
+// handBacks returns, for each former holder, the locks to give back.
 func (c *console) handBacks(rows []outcome) []handBack {
 	var backs []handBack
 	for _, row := range rows {
@@ -204,7 +205,7 @@ func (c *console) handBacks(rows []outcome) []handBack {
 	return backs
 }
 
-// keptPage shows a plan or an answer, as often as somebody looks.
+// keptPage shows a stored plan or answer.
 func (c *console) keptPage(r *http.Request) (view, error) {
 	kept, found := c.answers.find(r.URL.Query().Get("id"), personOf(r))
 	if !found {
@@ -213,10 +214,10 @@ func (c *console) keptPage(r *http.Request) (view, error) {
 	return kept, nil
 }
 
-// answersKept is how many plans and answers can be looked at again.
+// answersKept is the number of plans and answers that can be shown again.
 const answersKept = 1000
 
-// answers keeps the last plans and answers, each for whoever has asked.
+// answers stores the last plans and answers, each for its own person.
 type answers struct {
 	mutex sync.Mutex
 	kept  map[string]keptAnswer

@@ -31,7 +31,7 @@ var files embed.FS
 // DefaultTimeout bounds the calls to the database of one page where nothing else is asked for.
 const DefaultTimeout = 10 * time.Second
 
-// bodyLimit is how long a form may take to arrive.
+// bodyLimit is the longest time for sending a form.
 const bodyLimit = 20 * time.Second
 
 // DefaultInterval is how often a page that is open asks whether anything has changed.
@@ -72,19 +72,18 @@ type Check struct {
 // ErrNotChecked is what [Check.Run] returns if the product, or the rights of the database user, do not let it look.
 var ErrNotChecked = errors.New("not checked")
 
-// console is a mounted handler.
+// console is the mounted handler.
 type console struct {
 	config    Config
 	templates map[string]*template.Template
 	texts     texts
 	answers   *answers
-	// noting has room for whoever changes a note.
+	// noting is a semaphore of one, held while a note is compared and changed.
 	noting chan struct{}
-	// own is for those without a role, and databases are for those with one, in the order of the roles.
+	// own is for people without a role. databases are for those with one, in the order of the roles.
 	own       *database
 	databases []*database
-	// counters finds the counters in a page.
-	counters *regexp.Regexp
+	counters  *regexp.Regexp
 }
 
 // Handler returns the pages, for any path that ends in a slash:
@@ -160,7 +159,7 @@ func (c *console) routes() http.Handler {
 	})
 }
 
-// noPage answers to an address that there is not, or that is not there for the request's method.
+// noPage answers requests for an unknown address, or with a method that the address does not have.
 func (c *console) noPage(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
 	err := errNoPage
 	var allowed []string
@@ -177,10 +176,10 @@ func (c *console) noPage(w http.ResponseWriter, r *http.Request, mux *http.Serve
 	c.page(func(*http.Request) (view, error) { return view{}, err })(w, r)
 }
 
-// staticFiles returns the names of what everybody gets, also who is not signed in yet.
+// staticFiles returns the files that are served without a sign-in.
 func staticFiles() []string { return []string{"style.css", "script.js", "keys.js", "icon.svg"} }
 
-// static answers with the file of that name.
+// static serves the file of that name.
 func static(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, max-age=60")
@@ -188,39 +187,39 @@ func static(name string) http.HandlerFunc {
 	}
 }
 
-// view is what a page shows.
+// view is the content of a page.
 type view struct {
-	// template is the file without its ending.
+	// template is the template's file name without its extension.
 	template string
-	// status is zero for 200.
+	// status is the HTTP status, zero for 200.
 	status int
-	// title is what the page is about, without the name of the console.
+	// title is the page's title without the console's name.
 	title string
-	// here is the address of the menu's entry.
+	// here is the address of the page's menu entry.
 	here string
 	data any
-	// search is what the box of every page has in it.
+	// search is the text in the search box.
 	search string
-	// location is where the browser is to go instead, relative to this page.
+	// location redirects the browser. It is relative to this page.
 	location string
 }
 
-// shown is what a template gets.
+// shown is the data of a template.
 type shown struct {
 	Title, Here, Person, Role, Search string
 	MayChange                         bool
-	// HasSession is true where there is one to end.
+	// HasSession is true if the person can sign out.
 	HasSession bool
-	// Asks is true where the person asks for something: the page asks on for it.
+	// Asks is true if the person has open requests, which the page then keeps alive.
 	Asks bool
-	// Live is nil for a page that stays as it is.
+	// Live is nil for a static page.
 	Live *liveness
 	Data any
-	// Main is for the frame.
+	// Main is the main part, for the frame.
 	Main template.HTML
 }
 
-// shownTo returns what a template gets for who asks.
+// shownTo returns a template's data for the person of the request.
 func (c *console) shownTo(ctx context.Context, v view, state *liveness) shown {
 	who := askerOf(ctx)
 	_, hasSession := c.config.SignIn.(Sessions)
@@ -230,7 +229,7 @@ func (c *console) shownTo(ctx context.Context, v view, state *liveness) shown {
 	}
 }
 
-// page answers with what a view has, or with what went wrong.
+// page serves a view, or the page of its error.
 func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
@@ -242,7 +241,7 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 			v = c.errorView(r, err)
 		}
 		if v.location != "" {
-			// Not http.Redirect, which makes it absolute, and does not know where the handler is mounted.
+			// http.Redirect would make the address absolute without the path where the handler is mounted.
 			w.Header().Set("Location", v.location)
 			w.WriteHeader(http.StatusSeeOther)
 			return
@@ -251,7 +250,7 @@ func (c *console) page(look func(*http.Request) (view, error)) http.HandlerFunc 
 	}
 }
 
-// render answers with a page.
+// render writes a page.
 func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data shown) {
 	main, err := c.body(v, data)
 	if err != nil {
@@ -261,7 +260,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, v view, data sh
 	c.frame(w, r, v, main, data)
 }
 
-// frame answers with a page whose main part is there.
+// frame writes the frame around a finished main part.
 func (c *console) frame(w http.ResponseWriter, r *http.Request, v view, main template.HTML, data shown) {
 	data.Main = main
 	text, err := execute(c.templates[v.template], data)
@@ -273,10 +272,10 @@ func (c *console) frame(w http.ResponseWriter, r *http.Request, v view, main tem
 	if v.status != 0 {
 		w.WriteHeader(v.status)
 	}
-	_, _ = w.Write(text) // the reader may have gone
+	_, _ = w.Write(text) // the browser may have closed the connection
 }
 
-// broken answers where a template fails.
+// broken answers after a failed template.
 func (c *console) broken(w http.ResponseWriter, r *http.Request, err error) {
 	c.config.Logger.ErrorContext(r.Context(), "console", slog.String("error", err.Error()))
 	http.Error(w, c.texts["error.internal"], http.StatusInternalServerError)
@@ -291,7 +290,7 @@ var (
 	errFormLate   = errors.New("the form has not arrived in time")
 )
 
-// errorView is the page of an error. A refusal leaves a line in the log.
+// errorView returns the page of an error, and logs a refusal.
 func (c *console) errorView(r *http.Request, err error) view {
 	status, text := c.explain(err)
 	if status == http.StatusForbidden {
@@ -300,7 +299,7 @@ func (c *console) errorView(r *http.Request, err error) view {
 	return view{template: "error", status: status, title: c.texts["error.title"], data: text}
 }
 
-// explain returns the status and the words for an error.
+// explain returns the status and the text for an error.
 func (c *console) explain(err error) (status int, text string) {
 	var invalid *applock.InvalidError
 	if errors.As(err, &invalid) {
@@ -334,7 +333,7 @@ func (c *console) explain(err error) (status int, text string) {
 	return http.StatusInternalServerError, c.texts["error.internal"]
 }
 
-// argument returns the label of a field of a request.
+// argument returns the label of a request's field.
 func (c *console) argument(name string) string {
 	label := map[string]string{
 		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",

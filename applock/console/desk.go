@@ -11,48 +11,49 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// ownDesk is what only the operator itself sees of its desk.
+// ownDesk is the private part of a person's own desk.
 type ownDesk struct {
-	// Asked are those who ask for what the operator holds, and Asks is what it asks for.
+	// Asked are requests for locks that the person holds. Asks are the person's own requests.
 	Asked []askedFor
 	Asks  []applock.Asker
-	// Given are locks that it was given and has not taken up, and Freed objects that became free while it asked.
+	// Given are locks that the person was given and has not accepted yet. Freed are objects that became free after the person asked for
+	// them.
 	Given []givenLock
 	Freed []applock.Object
-	// ReasonLimit is how many characters an answer may have.
+	// ReasonLimit is the maximum of characters in an answer.
 	ReasonLimit int
 }
 
-// askedFor is a request that the operator may answer.
+// askedFor is a request that the person may answer.
 type askedFor struct {
 	applock.Notice
-	// Grant is the one that the answer is about.
+	// Grant is the requested grant.
 	Grant applock.Key
-	// Answered is LATER where that was said already.
+	// Answered is LATER if that was the answer so far.
 	Answered applock.AskAnswer
 }
 
-// givenLock is a lock that ends within a minute unless the operator takes it up.
+// givenLock is a lock that ends within a minute unless the person accepts it.
 type givenLock struct {
 	applock.Lock
-	// From is who had it, as far as that is known.
+	// From is the former holder, if known.
 	From string
 }
 
-// deskPage is the desk of who asks for the page.
+// deskPage is the person's own desk.
 func (c *console) deskPage(r *http.Request) (view, error) {
 	ctx := r.Context()
 	data, err := c.readDesk(ctx, askerOf(ctx).person)
 	if err != nil {
 		return view{}, err
 	}
-	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == "take" }) // one's own
+	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == "take" }) // a person's own locks need no take
 	own, err := c.readOwn(ctx, data)
 	data.Own = own
 	return view{template: "operator", title: c.texts["title.desk"], here: "desk", data: data}, err
 }
 
-// readOwn reads what only the operator sees.
+// readOwn reads the private part of a desk.
 func (c *console) readOwn(ctx context.Context, desk deskShown) (*ownDesk, error) {
 	who := askerOf(ctx)
 	own := &ownDesk{ReasonLimit: applock.MaxReasonLength}
@@ -66,7 +67,7 @@ func (c *console) readOwn(ctx context.Context, desk deskShown) (*ownDesk, error)
 		return nil, err
 	}
 	if slices.ContainsFunc(own.Asks, func(a applock.Asker) bool { return a.Client == consoleClient }) {
-		who.database.beats.begin(who.person) // also after a restart of the console
+		who.database.beats.begin(who.person) // needed after a restart of the console, which forgets the beats
 	}
 	own.Freed = who.database.beats.freed(who.person)
 	slices.SortFunc(own.Freed, applock.Object.Compare)
@@ -76,7 +77,7 @@ func (c *console) readOwn(ctx context.Context, desk deskShown) (*ownDesk, error)
 	return own, err
 }
 
-// readAsked returns who asks for what the operator holds. The events of the inbox are in the history already.
+// readAsked returns the requests for the person's locks. It skips the inbox' events, which the page shows as history.
 func (c *console) readAsked(ctx context.Context, who asker) ([]askedFor, error) {
 	notices, _, err := who.database.client.Inbox(ctx, applock.InboxRequest{Operator: who.person, Position: applock.InboxPosition{After: math.MaxInt64}})
 	if errors.Is(err, applock.ErrPrivilege) {
@@ -99,12 +100,12 @@ func (c *console) readAsked(ctx context.Context, who asker) ([]askedFor, error) 
 	return asked, nil
 }
 
-// untaken reports whether a lock was given and ends before the time that it was asked for: the first get takes it up.
+// untaken reports whether a given lock still has its short time; the first get replaces that by the time that was asked for.
 func untaken(lock applock.Lock) bool {
 	return lock.ExpiresAt.Sub(lock.LockedAt)+time.Second < lock.TTL
 }
 
-// giverOf returns who had an object before, by the newest event of a desk's inbox.
+// giverOf returns the former holder of an object, from the newest event in the inbox.
 func giverOf(object applock.Object, inbox []applock.Event) string {
 	for _, event := range inbox {
 		if event.Object == object {

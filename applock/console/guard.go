@@ -14,14 +14,14 @@ import (
 
 func personOf(r *http.Request) string { return askerOf(r.Context()).person }
 
-// guarded lets nobody in whom the sign-in does not know, and no form of another site.
+// guarded requires a sign-in, and refuses forms of other sites.
 func (c *console) guarded(next http.Handler) http.Handler {
 	return sameOrigin(c.signedIn(next), func(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, forbidden(c.texts["error.origin"]))
 	})
 }
 
-// sameOrigin hands on what no page of another site has sent, with a limit for the body to arrive.
+// sameOrigin passes on requests that no other site's page has sent. It also limits the time for the body to arrive.
 func sameOrigin(next http.Handler, refuse http.HandlerFunc) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(refuse)
@@ -29,15 +29,15 @@ func sameOrigin(next http.Handler, refuse http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
 		if r.ContentLength != 0 {
-			// A form has to arrive in time, also where the server reads it because the console refuses without a look. When all is there the
-			// server ends the limit: what the page does may take longer, and the connection is for other requests.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)) // not every writer can
+			// The limit also covers a body that the server drains after a refusal. The server clears it once the body is read, so it
+			// neither limits the page's work nor the connection's next request.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyLimit)) // some writers lack it
 		}
 		inner.ServeHTTP(w, r)
 	})
 }
 
-// identify returns who asks, by a name that the history can have.
+// identify returns the person of a request, with a name that is valid as an actor.
 func identify(signIn SignIn, r *http.Request) (Person, error) {
 	person, err := signIn.Identify(r)
 	if err == nil && person.Name != "" {
@@ -46,7 +46,7 @@ func identify(signIn SignIn, r *http.Request) (Person, error) {
 	return person, err
 }
 
-// signedIn serves the files of the pages to everybody, and the rest to those whom the sign-in knows.
+// signedIn serves static files to everybody, and all else to people whom the sign-in knows.
 func (c *console) signedIn(next http.Handler) http.Handler {
 	sessions, hasSessions := c.config.SignIn.(Sessions)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,8 +104,8 @@ func ByItsName(address string, logger *slog.Logger, next http.Handler) http.Hand
 	})
 }
 
-// setHeaders has the browser run, show and send nothing that is not the console's own, and keep nothing. The Referrer-Policy is not
-// no-referrer: forms would come with "Origin: null", which is refused where plain HTTP has no Sec-Fetch-Site.
+// setHeaders forbids the browser to run, embed or send anything from or to other sites, and to cache pages. The Referrer-Policy cannot be
+// no-referrer: forms would carry "Origin: null", which is refused over plain HTTP, where Sec-Fetch-Site is missing.
 func setHeaders(header http.Header) {
 	for name, value := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
@@ -122,7 +122,7 @@ func setHeaders(header http.Header) {
 	}
 }
 
-// served answers requests for the pages of sessions, which are for those who are not signed in, and reports whether it was one.
+// served serves the pages for signing in and out, and reports whether the request was for one.
 func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessions) bool {
 	ctx, cancel := context.WithTimeout(r.Context(), c.config.Timeout)
 	defer cancel()
@@ -147,7 +147,7 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 	return true
 }
 
-// sendOn sends the browser on, or tells what went wrong, with a way to begin again.
+// sendOn redirects the browser, or shows the error with a link to begin again.
 func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string, err error) {
 	if err != nil {
 		c.tellOfSignIn(w, r, err)
@@ -157,10 +157,10 @@ func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// longestPage is what is kept of an address, in a cookie, for as long as somebody signs in.
+// longestPage is the longest address that a sign-in remembers in its cookie.
 const longestPage = 500
 
-// withoutToken is an address that can be kept and sent to others.
+// withoutToken returns an address that is safe to store or share.
 func withoutToken(address *url.URL) string {
 	query := address.Query()
 	query.Del(tokenParameter)
@@ -168,7 +168,7 @@ func withoutToken(address *url.URL) string {
 	return page.String()
 }
 
-// pageOf is an address of this console, relative to where it is mounted, whatever somebody has made the parameter.
+// pageOf makes any parameter an address of this console, relative to its mount point.
 func pageOf(page string) string {
 	parsed, err := url.Parse(page)
 	if err != nil {
@@ -182,8 +182,8 @@ func pageOf(page string) string {
 	return relative.String()
 }
 
-// sendToSignIn has a person sign in who wants to see a page. Who has done so, and does not get in nevertheless, is told. What a script or a
-// form asks for is refused: it cannot be asked for again when the browser comes back.
+// sendToSignIn redirects a page's reader to the sign-in. It shows the refusal to a known person who may not enter. A form or a script's
+// request is refused, since it cannot be repeated after the sign-in.
 func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	var refused *RefusedError
@@ -199,24 +199,23 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 	c.sendOn(w, r, "sign-in?page="+url.QueryEscape(r.URL.RequestURI()), nil)
 }
 
-// tellOfSignIn is the page of those who are not signed in.
+// tellOfSignIn shows the page for people who are not signed in.
 func (c *console) tellOfSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	refused := c.refusal(w, r, err)
 	c.render(w, r, view{template: "signedout", status: refused.Status}, shown{Title: c.texts["title.sign-in"], Data: refused.Reason})
 }
 
-// refusal is what to tell of an error, and logs it.
 func (c *console) refusal(w http.ResponseWriter, r *http.Request, err error) *RefusedError {
 	return refusal(w, r, err, c.config.Logger, c.texts["error.sign-in"])
 }
 
-// refusal is what to tell of an error of a sign-in, broken if it is no refusal. It logs it.
+// refusal returns the answer to a failed sign-in and logs the failure. An error that is no *RefusedError gets the text broken.
 func refusal(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logger, broken string) *RefusedError {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
 		logger.ErrorContext(r.Context(), "console: sign in", slog.String("error", err.Error()))
 		refused = &RefusedError{Status: http.StatusInternalServerError, Reason: broken}
-	} else if refused.Status != http.StatusUnauthorized || r.Header.Get("Authorization") != "" { // a browser asks without a password first
+	} else if refused.Status != http.StatusUnauthorized || r.Header.Get("Authorization") != "" { // a browser tries without a password first
 		logRefusal(logger, r, refused.Status, refused.Person, refused.Reason)
 	}
 	if refused.RetryAfter > 0 {
@@ -234,8 +233,7 @@ func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	c.render(w, r, view{template: "error", status: refused.Status}, shown{Title: c.texts["error.title"], Data: refused.Reason})
 }
 
-// logRefusal leaves a line about a request that is refused. It has nothing of the address but the page, and nothing of the form:
-// either may have a secret.
+// logRefusal logs a refused request. It omits the address' parameters and the form, since either may contain a secret.
 func (c *console) logRefusal(r *http.Request, status int, person, reason string) {
 	logRefusal(c.config.Logger, r, status, person, reason)
 }

@@ -10,19 +10,17 @@ import (
 )
 
 const (
-	// failuresAllowed may be made without a wait. From then on each failure has a wait behind it: a second, then twice as long each time,
-	// up to longestWait.
+	// After failuresAllowed failures each further one causes a wait: a second, then twice as long each time, up to longestWait.
 	failuresAllowed = 5
 	longestWait     = 15 * time.Minute
-	// forgottenAfter is how long after the last wait failures count.
+	// forgottenAfter is how long failures count after the last wait.
 	forgottenAfter = time.Hour
-	// failuresKept bounds how many names at how many addresses are kept.
+	// failuresKept limits the stored pairs of name and address.
 	failuresKept = 10000
 )
 
-// limiter has those wait who fail again and again, by name and address. Not by address alone: an office has one, and so has all that
-// comes through a proxy, and one person's typing errors would keep all others out. Not by name alone: anybody could keep the person out
-// from everywhere.
+// limiter slows down repeated failures, by name and address. By address alone, one person's typing errors would lock out an office that
+// shares an address or a proxy. By name alone, anybody could lock a person out.
 type limiter struct {
 	now  func() time.Time
 	seed maphash.Seed
@@ -34,7 +32,7 @@ type limiter struct {
 // failures are those of one name at one address.
 type failures struct {
 	count int
-	// until is when the wait ends, or when the failure was.
+	// until is the end of the wait, or the time of the last failure.
 	until time.Time
 }
 
@@ -42,8 +40,8 @@ func newLimiter() *limiter {
 	return &limiter{now: time.Now, seed: maphash.MakeSeed(), failures: map[uint64]failures{}}
 }
 
-// attempt is that of somebody by a name, which is right or not. It returns how long that name waits at that address, whatever it has
-// tried; zero where the attempt counts. Of many attempts at once each counts.
+// attempt records an attempt. It returns the wait that still applies to this name and address, whatever the password; zero if the attempt
+// counts. Concurrent attempts all count.
 func (l *limiter) attempt(address netip.Addr, name string, right bool) (wait time.Duration) {
 	key := maphash.Comparable(l.seed, struct {
 		network netip.Prefix
@@ -76,11 +74,11 @@ func waitAfter(count int) time.Duration {
 	if count <= failuresAllowed {
 		return 0
 	}
-	doubled := min(count-failuresAllowed-1, 20) // no overflow
+	doubled := min(count-failuresAllowed-1, 20) // bounded, so that the shift cannot overflow
 	return min(time.Second<<doubled, longestWait)
 }
 
-// makeRoom forgets the half whose waits end first: somebody who makes up names does not lose the waits for those that are tried often.
+// makeRoom forgets the half with the earliest ends. Made-up names therefore do not displace the long waits of often tried ones.
 func (l *limiter) makeRoom() {
 	if len(l.failures) < failuresKept {
 		return
@@ -94,12 +92,12 @@ func (l *limiter) makeRoom() {
 	maps.DeleteFunc(l.failures, func(_ uint64, known failures) bool { return !known.until.After(middle) })
 }
 
-// networkOf is what one household or host has: of IPv6 a network of 64 bits.
+// networkOf returns the network of one household or host: 64 bits for IPv6.
 func networkOf(address netip.Addr) netip.Prefix {
 	bits := address.BitLen()
 	if address.Is6() {
 		bits = 64
 	}
-	network, _ := address.Prefix(bits) // fits
+	network, _ := address.Prefix(bits) // never fails: bits fits the address
 	return network
 }

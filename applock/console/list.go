@@ -12,10 +12,10 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// rowsOfPage is how many locks, waiters or events a page has.
+// rowsOfPage is the number of locks, waiters or events on a page.
 const rowsOfPage = 100
 
-// The orders of the list. With a "-" before it an order is turned round.
+// The orders of the list. A leading "-" reverses one.
 const (
 	byObject     = "object"
 	byOperator   = "operator"
@@ -26,10 +26,10 @@ const (
 	byNote       = "note"
 )
 
-// comparisons are what the orders go by.
+// comparisons returns the comparison of each order.
 func comparisons() map[string]func(a, b row) int {
 	return map[string]func(a, b row) int{
-		byObject:     func(a, b row) int { return 0 }, // which the rows are in
+		byObject:     func(a, b row) int { return 0 }, // the rows are sorted so already
 		byOperator:   func(a, b row) int { return strings.Compare(a.Owner.Operator, b.Owner.Operator) },
 		byDepartment: func(a, b row) int { return strings.Compare(a.Owner.Department, b.Owner.Department) },
 		byWaiters: func(a, b row) int {
@@ -41,15 +41,15 @@ func comparisons() map[string]func(a, b row) int {
 	}
 }
 
-// filter is what the address of a list says, as it says it.
+// filter holds the parameters of a list's address as they are written.
 type filter struct {
-	// Search is what somebody has typed into the box of every page.
+	// Search is the text from the search box.
 	Search                             string
 	Type, Prefix, Operator, Department string
 	NoDepartment, Waiting              bool
 	Older, Within                      string
 	Sort                               string
-	// After is the last object of the page before, in the order of objects; Skip how many locks come before this page in any other one.
+	// After is the last object of the previous page, if sorted by object. Skip is the number of locks before this page in other orders.
 	After string
 	Skip  int
 }
@@ -72,7 +72,7 @@ func filterOf(query url.Values) filter {
 	return f
 }
 
-// fields are the parts of an address, by their names.
+// fields returns the parameters by name.
 func (f filter) fields() map[string]string {
 	fields := map[string]string{
 		"q": f.Search, "type": f.Type, "prefix": f.Prefix, "operator": f.Operator, "department": f.Department,
@@ -86,7 +86,7 @@ func (f filter) fields() map[string]string {
 	return fields
 }
 
-// query is the address again, of the first page.
+// query returns the parameters of the first page.
 func (f filter) query() url.Values {
 	query := url.Values{}
 	for name, value := range f.fields() {
@@ -107,23 +107,23 @@ func addressOf(query url.Values) string {
 	return "locks?" + query.Encode()
 }
 
-// Sorted is the address of the same list in another order.
+// Sorted returns the address of the same list in another order.
 func (f filter) Sorted(order string) string {
 	f.Sort = order
 	return addressOf(f.query())
 }
 
-// First is the address of the first page.
+// First returns the address of the first page.
 func (f filter) First() string { return f.Sorted(f.Sort) }
 
-// Next is the address of the page behind an object.
+// Next returns the address of the page behind an object.
 func (f filter) Next(last applock.Object) string {
 	query := f.query()
 	query.Set("after", last.String())
 	return addressOf(query)
 }
 
-// Skipped is the address of the page behind so many locks.
+// Skipped returns the address of the page that begins after skip locks.
 func (f filter) Skipped(skip int) string {
 	query := f.query()
 	if skip > 0 {
@@ -132,18 +132,17 @@ func (f filter) Skipped(skip int) string {
 	return addressOf(query)
 }
 
-// Filtered is true where the filter leaves something out.
+// Filtered reports whether the filter excludes anything.
 func (f filter) Filtered() bool {
 	f.Sort = byObject
 	return len(f.query()) > 0
 }
 
-// chip is a part of the filter, with the address of the list without it; or one that can be added, with the address of the list with
-// it. The value
-// is empty where the label says all.
+// chip is a set part of the filter, with the address of the list without it; or an offered part, with the address of the list with it.
+// Value is empty if the label says it all.
 type chip struct{ Label, Value, Address string }
 
-// Chips are the parts of the filter that are set.
+// Chips returns the set parts of the filter.
 func (f filter) Chips() []chip {
 	var chips []chip
 	for _, of := range []struct{ name, label string }{
@@ -164,7 +163,7 @@ func (f filter) Chips() []chip {
 	return chips
 }
 
-// Offers are filters that are asked for most, and not set.
+// Offers returns the common filters that are not set.
 func (f filter) Offers() []chip {
 	var offers []chip
 	for _, of := range []struct{ name, value, label string }{
@@ -183,10 +182,10 @@ func (f filter) Offers() []chip {
 	return offers
 }
 
-// column is the head of a column: its link sorts by it, and turns the order round when it is sorted by it.
+// column is a column's head. Its link sorts by the column, or reverses the order.
 type column struct{ Label, Address, Sorted string }
 
-// Columns are the heads of the list.
+// Columns returns the heads of the list.
 func (f filter) Columns() []column {
 	var columns []column
 	for _, of := range []struct{ order, label string }{
@@ -206,12 +205,12 @@ func (f filter) Columns() []column {
 	return columns
 }
 
-// byKey is true where the database reads a page by its key, whatever there is beside it.
+// byKey reports whether the database can read a page by its key, with any filter.
 func (f filter) byKey() bool {
 	return f.Sort == byObject && f.Search == "" && !f.Waiting && f.Skip == 0
 }
 
-// inSQL returns the façade's order for a list that the database can sort, and whether it can.
+// inSQL returns the database's order for the list, and whether it has one.
 func (f filter) inSQL() (applock.ListOrder, bool) {
 	order, known := map[string]applock.ListOrder{
 		byObject: applock.ByObject, byLeft: applock.ByTimeLeft, byAge: applock.ByAge, "-" + byWaiters: applock.ByWaiters,
@@ -220,7 +219,7 @@ func (f filter) inSQL() (applock.ListOrder, bool) {
 	return order, known && selects
 }
 
-// request is what to read for it.
+// request returns the read that the filter asks for.
 func (f filter) request() (applock.ListRequest, error) {
 	r := applock.ListRequest{
 		ObjectType: f.Type, Prefix: f.Prefix, Operator: f.Operator, Department: f.Department, NoDepartment: f.NoDepartment,
@@ -244,24 +243,24 @@ func (f filter) request() (applock.ListRequest, error) {
 type listed struct {
 	Filter filter
 	Rows   []row
-	// Total is how many locks there are of this filter; zero where nobody knows. About is true for that of the last minute.
+	// Total is the number of locks that pass the filter, zero if unknown. About marks a number that may be a minute old.
 	Total int
 	About bool
-	// From is the number of the first row, zero where nobody knows it.
+	// From is the number of the first row, zero if unknown.
 	From int
-	// Back and More are the addresses of the pages before and behind, empty where there are none.
+	// Back and More are the addresses of the previous and next page, empty if there is none.
 	Back, More string
-	// Cut is true where there are more locks and no next page, and TooMany where they cannot be searched or sorted so.
+	// Cut is true if more locks exist without a next page, TooMany if there are too many to search or sort.
 	Cut, TooMany bool
-	// Types and Departments are those that there are, for the filter.
+	// Types and Departments are the existing ones, for the filter's boxes.
 	Types, Departments []string
-	// Verbs are those that who asks may do with several locks.
+	// Verbs are the person's verbs that accept several locks.
 	Verbs []string
-	// Named is an object that the search may mean, and that is none of the rows.
+	// Named is an object whose name was searched for, and that no row shows.
 	Named *applock.Object
 }
 
-// To is the number of the last row.
+// To returns the number of the last row.
 func (l listed) To() int { return l.From + len(l.Rows) - 1 }
 
 func (c *console) listPage(r *http.Request) (view, error) {
@@ -291,7 +290,7 @@ func (c *console) listPage(r *http.Request) (view, error) {
 	return v, nil
 }
 
-// kindsOf returns the types and the departments that there are.
+// kindsOf returns the existing types and departments.
 func kindsOf(stats []applock.Stats) (types, departments []string) {
 	for _, of := range stats {
 		types, departments = append(types, of.ObjectType), append(departments, of.Department)
@@ -303,7 +302,7 @@ func kindsOf(stats []applock.Stats) (types, departments []string) {
 	return types, departments
 }
 
-// totalOf returns how many locks a filter lets pass that the statistics can tell of, zero for another one.
+// totalOf returns the number of locks that pass the filter, or zero if the statistics cannot tell.
 func totalOf(stats []applock.Stats, f filter) int {
 	known := filter{Type: f.Type, Department: f.Department, NoDepartment: f.NoDepartment, Sort: f.Sort, After: f.After, Skip: f.Skip}
 	if f != known {
@@ -319,9 +318,8 @@ func totalOf(stats []applock.Stats, f filter) int {
 	return total
 }
 
-// readList reads one page. In the order of objects it is read by its key; anything else is made from the snapshot that all share, or,
-// where there are
-// more locks than a snapshot has, by the database as far as that can.
+// readList reads one page. Sorted by object, it is read by its key. Other lists come from the shared snapshot, or from the database if
+// there are more locks than a snapshot holds.
 func (c *console) readList(ctx context.Context, f filter) (listed, error) {
 	request, err := f.request()
 	if err != nil {
@@ -337,7 +335,7 @@ func (c *console) readList(ctx context.Context, f filter) (listed, error) {
 	return c.listFrom(ctx, all, f, request)
 }
 
-// listFrom makes one page from a snapshot, or has the database read it where the snapshot does not reach so far.
+// listFrom makes a page from a snapshot. If the snapshot is incomplete, the database sorts, as far as it can.
 func (c *console) listFrom(ctx context.Context, all *snapshot, f filter, request applock.ListRequest) (listed, error) {
 	if !all.cut {
 		return all.page(f, request), nil
@@ -348,7 +346,7 @@ func (c *console) listFrom(ctx context.Context, all *snapshot, f filter, request
 	return listed{Filter: f, TooMany: true}, nil
 }
 
-// readPage reads one page of locks, and who waits.
+// readPage reads one page of locks and their waiters.
 func (c *console) readPage(ctx context.Context, f filter, request applock.ListRequest) (listed, error) {
 	page := listed{Filter: f}
 	waiting, err := c.countWaiters(ctx, request)
@@ -377,7 +375,7 @@ func (c *console) readPage(ctx context.Context, f filter, request applock.ListRe
 	return page, nil
 }
 
-// page returns a page of a snapshot.
+// page makes a page from a complete snapshot.
 func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	words := strings.Fields(fold(f.Search))
 	passed := []row{}
@@ -412,7 +410,7 @@ func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	return page
 }
 
-// passes reports whether the filter lets a lock pass, all but the search.
+// passes reports whether a lock passes the filter, apart from the search.
 func (f filter) passes(r row, request applock.ListRequest) bool {
 	switch {
 	case f.Type != "" && r.Object.Type != f.Type,
@@ -421,14 +419,14 @@ func (f filter) passes(r row, request applock.ListRequest) bool {
 		f.NoDepartment && r.Owner.Department != "",
 		f.Waiting && r.Waiters == 0,
 		f.Prefix != "" && !strings.HasPrefix(r.Object.String(), f.Prefix),
-		request.OlderThan > 0 && r.ExpiresAt.Add(-r.Left).Sub(r.AcquiredAt) < request.OlderThan, // by the database's clock
+		request.OlderThan > 0 && r.ExpiresAt.Add(-r.Left).Sub(r.AcquiredAt) < request.OlderThan, // now by the database's clock
 		request.ExpiresWithin > 0 && r.Left > request.ExpiresWithin:
 		return false
 	}
 	return true
 }
 
-// countWaiters returns how many wait for each object of a list, whoever holds it.
+// countWaiters counts the waiters for each object of a list.
 func (c *console) countWaiters(ctx context.Context, list applock.ListRequest) (map[applock.Object]int, error) {
 	waiting := map[applock.Object]int{}
 	request := applock.WaitersRequest{ObjectType: list.ObjectType, Prefix: list.Prefix, PageSize: applock.MaxPageSize}

@@ -17,41 +17,41 @@ import (
 	"time"
 )
 
-// liveKey is what a live page shows, by one client.
+// liveKey identifies what a live page shows to one client.
 type liveKey struct {
-	// path and query are its address.
+	// path and query are the page's address.
 	path, query string
-	// verbs are those that the page may offer.
+	// verbs are the verbs that the page may offer.
 	verbs string
-	// person is whose page it is; empty where it is anybody's.
+	// person is empty for a page that people share.
 	person string
 }
 
-// livePart is what all people see who look at the same live page.
+// livePart is the part of a live page that all its readers share.
 type livePart struct {
 	view view
 	main template.HTML
-	// version differs between two parts if more differs than the seconds of their counters.
+	// version changes with the content, except for the seconds of counters.
 	version string
 	read    time.Time
 }
 
-// liveness is what the script needs to keep a page up to date. The times are in milliseconds.
+// liveness tells the script how to keep the page up to date. The times are in milliseconds.
 type liveness struct {
-	// Version is empty on the page of an error.
+	// Version is empty on an error's page.
 	Version  string
 	Age      int64
 	Interval int64
 }
 
-// live answers with a page that the script keeps up to date: it asks again in each interval and names the version that it shows. All
-// who look at the same page share what one of them reads, so look gets a request that has an address and rights, but no person.
-// A request that names no version, as of a reload, gets nothing that was read before it came.
+// live serves a page that the script keeps up to date. In each interval the script asks again, naming the version that it shows. All
+// readers of a page share one read, so look gets a request with an address and rights, but without a person. A request without a version,
+// such as a reload, gets a read that began after the request.
 func (c *console) live(look func(*http.Request) (view, error)) http.HandlerFunc {
 	return c.followed(look, false)
 }
 
-// liveOf is live for a page of the person who asks: look gets its name, and nobody else shares it.
+// liveOf serves a live page of one person, which nobody else shares. look gets the person's name.
 func (c *console) liveOf(look func(*http.Request) (view, error)) http.HandlerFunc {
 	return c.followed(look, true)
 }
@@ -74,7 +74,7 @@ func (c *console) followed(look func(*http.Request) (view, error), own bool) htt
 		case err != nil:
 			v := c.errorView(r, err)
 			if v.status < http.StatusInternalServerError {
-				state = nil // asking again does not help
+				state = nil // a retry would not help
 			}
 			c.render(w, r, v, c.shownTo(ctx, v, state))
 		case known == part.version:
@@ -86,7 +86,7 @@ func (c *console) followed(look func(*http.Request) (view, error), own bool) htt
 	}
 }
 
-// readPart reads a live page for all who look at it, also for those who stay when the one has gone whose request this is.
+// readPart reads a live page for all its readers. It ignores the cancellation of this request, since others wait for the same read.
 func (c *console) readPart(ctx context.Context, address *url.URL, all asker, look func(*http.Request) (view, error)) (livePart, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), askerKey{}, all), c.config.Timeout)
 	defer cancel()
@@ -104,16 +104,16 @@ func (c *console) readPart(ctx context.Context, address *url.URL, all asker, loo
 	return part, nil
 }
 
-// countersPattern matches the seconds of a counter of parts.html, with what it shows.
+// countersPattern matches a counter of parts.html: its seconds and its text.
 const countersPattern = `data-seconds="[0-9]+">[^<]*<`
 
-// versionOf is the same word for parts that differ by nothing but their counters, as an ETag.
+// versionOf returns an ETag that is equal for parts which differ only in their counters.
 func versionOf(main template.HTML, counters *regexp.Regexp) string {
 	sum := sha256.Sum256(counters.ReplaceAllLiteral([]byte(main), nil))
 	return `"` + hex.EncodeToString(sum[:16]) + `"`
 }
 
-// trueOf returns the names of what is true, sorted.
+// trueOf returns the names whose value is true, sorted.
 func trueOf(names map[string]bool) []string {
 	var of []string
 	for name, is := range names {
@@ -126,23 +126,24 @@ func trueOf(names map[string]bool) []string {
 }
 
 const (
-	// sharedMost bounds how many results are kept at a time.
+	// sharedMost limits the stored results.
 	sharedMost = 200
-	// restFactor has what is expensive read less often: of the time, a fifth at most. restMost bounds how old it becomes.
+	// A result serves for restFactor times as long as its read took, so that reading takes at most a fifth of the time. restMost bounds its
+	// age.
 	restFactor = 4
 	restMost   = 10 * time.Second
 )
 
-// shared has all who want the same at the same time share one read. Its methods are safe for concurrent use.
+// shared lets concurrent requests for the same key share one read. Its methods are safe for concurrent use.
 type shared[K comparable, V any] struct {
-	// age is how old a result may be for those who do not want a fresh one.
+	// age is how old a result may be for requests that do not need a fresh one.
 	age time.Duration
 
 	mutex   sync.Mutex
 	results map[K]*result[V]
 }
 
-// result is what a read returns, once done is closed.
+// result is the result of a read. It is complete once done is closed.
 type result[V any] struct {
 	began time.Time
 	done  chan struct{}
@@ -153,8 +154,8 @@ type result[V any] struct {
 
 var errReadFailed = errors.New("the read that this request has joined has failed")
 
-// get returns what is read for a key. A result serves everybody who asked before its read began, and for a moment those who
-// want no fresh one. An error serves those who waited for it.
+// get returns the result of a read for key. A result serves all requests that came before its read began. For a moment it also serves those
+// that know a version already. An error serves only the requests that waited for it.
 func (s *shared[K, V]) get(ctx context.Context, key K, known bool, read func() (V, error)) (V, error) {
 	asked := time.Now()
 	for {
@@ -174,7 +175,7 @@ func (s *shared[K, V]) get(ctx context.Context, key K, known bool, read func() (
 	}
 }
 
-// latest returns the read of a key that runs or that serves, or a new one, which is the caller's to run.
+// latest returns a running or recent read of the key that serves the request. Otherwise it returns a new one, which the caller must run.
 func (s *shared[K, V]) latest(key K, known bool, asked time.Time) (r *result[V], mine bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -191,7 +192,7 @@ func (s *shared[K, V]) latest(key K, known bool, asked time.Time) (r *result[V],
 	return r, true
 }
 
-// serves reports whether a result is new enough for somebody who asked then.
+// serves reports whether a result is new enough for a request that came at the time asked.
 func (s *shared[K, V]) serves(r *result[V], known bool, asked time.Time) bool {
 	if known {
 		asked = asked.Add(-max(s.age, min(restFactor*r.took, restMost)))
@@ -208,7 +209,7 @@ func (r *result[V]) ended() bool {
 	}
 }
 
-// run reads. Those who wait get an error where the read panics.
+// run runs the read. If it panics, the waiting requests get errReadFailed.
 func (r *result[V]) run(read func() (V, error)) (V, error) {
 	defer close(r.done)
 	r.value, r.err = read()
@@ -220,10 +221,10 @@ func (r *result[V]) run(read func() (V, error)) (V, error) {
 func (c *console) body(v view, data shown) (template.HTML, error) {
 	var text bytes.Buffer
 	err := c.templates[v.template].ExecuteTemplate(&text, "main", data)
-	return template.HTML(text.String()), err //nolint:gosec // a template has escaped it
+	return template.HTML(text.String()), err //nolint:gosec // escaped by a template
 }
 
-// logFailure logs what people cannot mend. What the database's client says may name hosts and users: no page has it.
+// logFailure logs server errors. Pages do not show their text, which may name hosts and users.
 func (c *console) logFailure(ctx context.Context, page string, err error) {
 	if status, _ := c.explain(err); status >= http.StatusInternalServerError {
 		c.config.Logger.ErrorContext(ctx, "console", slog.String("page", page), slog.String("error", err.Error()))

@@ -16,7 +16,8 @@ type LocalSignIn struct {
 	Told func(token string)
 
 	person string
-	// cookie is the name of what a browser is known by, and session its value. Cookies know no ports: each console has a name of its own.
+	// session is the value of the browser's cookie, and cookie its name. Cookies are shared between the ports of a host, so each console
+	// has a name of its own.
 	cookie, session string
 
 	mutex sync.Mutex
@@ -66,8 +67,8 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 
 const tokenParameter = "token"
 
-// exchange gives a browser a cookie for the token of its address, and reports whether it is to go on to that address without the token. A
-// browser that is known keeps the token for others: it may have opened the address twice.
+// exchange replaces the address' token by a cookie, and reports whether to redirect to the address without the token. A browser that has
+// the cookie already does not use up the token: it may have opened the address twice.
 func (l *LocalSignIn) exchange(w http.ResponseWriter, r *http.Request) bool {
 	query := r.URL.Query()
 	if r.Method != http.MethodGet || !query.Has(tokenParameter) || fromHere(r) != nil {
@@ -83,14 +84,14 @@ func (l *LocalSignIn) exchange(w http.ResponseWriter, r *http.Request) bool {
 	if l.Told != nil {
 		l.Told(next)
 	}
-	// Lax and not Strict: a link of another page to a list is followed. Not Secure: there is no encryption on the way within a host.
+	// Lax, so that links from other pages work. Not Secure: the connection stays within the host, without encryption.
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // see above
 		Name: l.cookie, Value: l.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 	return true
 }
 
-// use makes another token in the place of the one that is used.
+// use replaces the token if it matches.
 func (l *LocalSignIn) use(token string) (next string, used bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -101,7 +102,7 @@ func (l *LocalSignIn) use(token string) (next string, used bool) {
 	return l.token, true
 }
 
-// fromHere refuses what does not come from this host, by its own name.
+// fromHere refuses requests from other hosts, and those that name this one by a foreign name.
 func fromHere(r *http.Request) error {
 	address, err := remoteAddress(r)
 	if err != nil || !address.IsLoopback() {
@@ -118,7 +119,7 @@ func fromHere(r *http.Request) error {
 	return nil
 }
 
-// isLoopbackName reports whether a host, with or without a port, is this one by its name.
+// isLoopbackName reports whether a host, with or without a port, is localhost or a loopback address.
 func isLoopbackName(host string) bool {
 	host = hostOf(host)
 	if strings.EqualFold(host, "localhost") {
@@ -128,7 +129,7 @@ func isLoopbackName(host string) bool {
 	return err == nil && address.IsLoopback()
 }
 
-// nobody is the sign-in where none is named.
+// nobody is the sign-in of a Config without one.
 type nobody struct{}
 
 func (nobody) Identify(*http.Request) (Person, error) {

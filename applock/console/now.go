@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// rowsOfNow is how many of each kind the first page has; the pages behind its links have more.
+	// rowsOfNow is the number of rows of each kind on the first page. Links lead to the rest.
 	rowsOfNow = 8
-	// namesOfQueue is how many of those who wait are named.
+	// namesOfQueue is the number of waiters that are named.
 	namesOfQueue = 2
-	// eventsMost bounds how much of the history one page reads to find what a department did.
+	// eventsMost limits the events that one page reads to find those of a department.
 	eventsMost = 20_000
-	// sinceYesterday is what the first page looks back.
+	// sinceYesterday is the period of the events on the first page.
 	sinceYesterday = "1d"
 )
 
-// queue is an object for which somebody waits.
+// queue is an object with waiters.
 type queue struct {
 	Object applock.Object
-	// Lock is nil where nobody holds the object.
+	// Lock is nil if the object is free.
 	Lock *applock.Lock
-	// Waiters are those who wait, the longest first, no more than are named; All is how many there are.
+	// Waiters are the named ones, the longest wait first. All is the number of all.
 	Waiters []applock.Waiter
 	All     int
-	// Here is who asks for it and who looks at it.
+	// Here are the others at the object.
 	Here here
 }
 
-// Beyond is how many wait and are not named.
+// Beyond is the number of waiters that are not named.
 func (q queue) Beyond() int { return q.All - len(q.Waiters) }
 
-// queues returns the objects of a type for which somebody waits, those first that were waited for longest. An empty type is any.
+// queues returns the objects of a type with waiters, the longest wait first. An empty type means all.
 func (s *snapshot) queues(objectType string) []queue {
 	of := map[applock.Object][]applock.Waiter{}
 	for _, waiter := range s.waiters {
@@ -61,7 +61,7 @@ func (s *snapshot) queues(objectType string) []queue {
 	return queues
 }
 
-// lockOn returns the lock that somebody waits for. Where the snapshot does not reach so far, it is what the waiter tells of it.
+// lockOn returns the lock that a waiter waits for. If an incomplete snapshot lacks it, the waiter's data replaces it.
 func (s *snapshot) lockOn(waiter applock.Waiter) *applock.Lock {
 	at, found := slices.BinarySearchFunc(s.rows, waiter.Object, func(r row, object applock.Object) int {
 		return r.Object.Compare(object)
@@ -76,15 +76,15 @@ func (s *snapshot) lockOn(waiter applock.Waiter) *applock.Lock {
 	}
 }
 
-// share is how much one operator holds.
+// share is the number of locks of one operator.
 type share struct {
 	Operator string
 	Locks    int
-	// Percent is the share of what the first one holds.
+	// Percent is relative to the operator with the most locks.
 	Percent int
 }
 
-// shares returns those who hold most.
+// shares returns the operators with the most locks.
 func (s *snapshot) shares() []share {
 	held := map[string]int{}
 	for _, row := range s.rows {
@@ -102,30 +102,30 @@ func (s *snapshot) shares() []share {
 	return all
 }
 
-// nowShown is the first page.
+// nowShown is the data of the first page.
 type nowShown struct {
 	Queues []queue
-	// Blocked is how many objects somebody waits for, Waiting how many wait, and Locks how many locks there are.
+	// Blocked counts the objects with waiters, Waiting the waiters, Locks the locks.
 	Blocked, Waiting, Locks int
 	Ending                  []row
-	// Ends is how many locks end within the hour.
+	// Ends counts the locks that end within the hour.
 	Ends     int
 	Happened []applock.Event
-	// Department is the one whose events there are; empty for any.
+	// Department restricts the events; empty for all.
 	Department  string
 	Departments []string
 	Most        []share
-	// Asked are those who ask for something, and AllAsked how many do.
+	// Asked are the oldest requests, AllAsked the number of all.
 	Asked    []applock.Asker
 	AllAsked int
-	// Asks is true where who looks may ask, too.
+	// Asks is true if the reader may ask, too.
 	Asks bool
-	// Cut is true where there are more locks than were counted.
+	// Cut is true if there are more locks than the numbers include.
 	Cut   bool
 	Verbs []string
 }
 
-// nowPage is the page to begin with.
+// nowPage is the first page.
 func (c *console) nowPage(r *http.Request) (view, error) {
 	department := strings.TrimSpace(r.URL.Query().Get("department"))
 	ctx := r.Context()
@@ -163,8 +163,8 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 	return view{template: "now", title: c.texts["title.now"], here: "./", data: data}, err
 }
 
-// readHappened returns the newest events of a department, no more than some, and the event to go on behind, zero for none. An event is of a
-// department that has lost or got something by it.
+// readHappened returns the newest events of a department, limited in number, and the event to continue behind, zero for none. An event
+// belongs to the departments of both its old and its new owner.
 func (c *console) readHappened(
 	ctx context.Context, request applock.HistoryRequest, department string, rows int,
 ) (found []applock.Event, last int64, err error) {
@@ -188,18 +188,18 @@ func (c *console) readHappened(
 	return found, 0, nil
 }
 
-// historyShown is the page of what has happened.
+// historyShown is the data of the history page.
 type historyShown struct {
 	Events            []applock.Event
 	Since, Department string
 	Departments       []string
 	Operator          string
-	// Next is the address of what happened before, empty for nothing; After is true on such a page.
+	// Next is the address of the earlier events, empty if there are none. After is true on such a page.
 	Next  string
 	After bool
 }
 
-// Address is that of the same page for another time.
+// Address returns the address of the page for another period.
 func (h historyShown) Address(since string) string {
 	h.Since = since
 	return "history?" + h.query().Encode()
@@ -243,7 +243,6 @@ func (c *console) historyPage(r *http.Request) (view, error) {
 	return view{template: "history", title: c.texts["title.history"], here: "history", data: data}, nil
 }
 
-// policiesPage shows the policies of the types.
 func (c *console) policiesPage(r *http.Request) (view, error) {
 	policies, err := clientOf(r.Context()).Policies(r.Context(), "")
 	return view{template: "policies", title: c.texts["title.policies"], here: "policies", data: policies}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// readWaiters returns those who have waited longest, no more than a page has.
+// readWaiters returns those who wait longest, at most a page of them.
 func (c *console) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []applock.Waiter, err error) {
 	request.PageSize = applock.MaxPageSize
 	for waiter, err := range clientOf(ctx).Waiters(ctx, request) {
@@ -25,16 +25,16 @@ func (c *console) readWaiters(ctx context.Context, request applock.WaitersReques
 	return longest, nil
 }
 
-// objectShown is an object's page.
+// objectShown is the data of an object's page.
 type objectShown struct {
 	Object applock.Object
-	// Lock is nil where nobody holds it.
+	// Lock is nil if the object is free.
 	Lock    *applock.Lock
 	Waiters []applock.Waiter
 	Events  []applock.Event
-	// Present are those who ask for it and who look at it.
+	// Present are the others at the object.
 	Present []presence
-	// Verbs are those that who asks may do.
+	// Verbs are the verbs that the reader may use.
 	Verbs []string
 }
 
@@ -61,7 +61,7 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 	return view{template: "object", title: object.String(), data: data}, err
 }
 
-// inquire returns the lock on an object, nil where nobody holds it.
+// inquire returns the lock on an object, or nil if it is free.
 func (c *console) inquire(ctx context.Context, object applock.Object) (*applock.Lock, error) {
 	lock, err := clientOf(ctx).Inquire(ctx, object)
 	if errors.Is(err, applock.ErrNotHeld) {
@@ -73,20 +73,21 @@ func (c *console) inquire(ctx context.Context, object applock.Object) (*applock.
 	return &lock, nil
 }
 
-// deskShown is an operator's page.
+// deskShown is the data of an operator's page.
 type deskShown struct {
 	Operator string
 	Rows     []row
 	More     string
 	Waits    []applock.Waiter
-	// Inbox is what others did with the operator's locks, and Deeds what the operator did: the newest first, of the newest events.
+	// Inbox are the deeds of others on the operator's locks, Deeds the operator's own. Both are newest first, and limited to the newest
+	// events.
 	Inbox, Deeds []applock.Event
 	Verbs        []string
 	// Own is nil on the desk of somebody else.
 	Own *ownDesk
 }
 
-// eventsOfDesk is how many of the newest events of an operator are looked through.
+// eventsOfDesk is the number of newest events of an operator that are read.
 const eventsOfDesk = 500
 
 func (c *console) operatorPage(r *http.Request) (view, error) {
@@ -95,7 +96,7 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 	return view{template: "operator", title: title, data: data}, err
 }
 
-// readDesk reads what everybody sees of a desk.
+// readDesk reads the public part of a desk.
 func (c *console) readDesk(ctx context.Context, operator string) (deskShown, error) {
 	data := deskShown{Operator: operator, Verbs: c.allowedOf(ctx, verbsOfMany())}
 	if operator == "" {
@@ -114,7 +115,7 @@ func (c *console) readDesk(ctx context.Context, operator string) (deskShown, err
 	}
 	events, _, err := c.readHappened(ctx, applock.HistoryRequest{Operator: operator}, "", eventsOfDesk)
 	for _, event := range events {
-		// What was given away is told to who had it, whoever did it.
+		// A lock given away appears in the former holder's inbox, even if that was the actor.
 		given := (event.Kind == applock.EventGiven || event.Kind == applock.EventYielded) && event.From.Operator == operator
 		if event.Actor == operator && !given {
 			data.Deeds = append(data.Deeds, event)
@@ -126,11 +127,11 @@ func (c *console) readDesk(ctx context.Context, operator string) (deskShown, err
 	return data, err
 }
 
-// queuesShown is the page of those who wait.
+// queuesShown is the data of the page of waiters.
 type queuesShown struct {
 	Type   string
 	Queues []queue
-	// Blocked is how many objects somebody waits for, and Waiting how many wait.
+	// Blocked counts the objects with waiters, Waiting the waiters.
 	Blocked, Waiting int
 	Verbs            []string
 }
@@ -154,7 +155,7 @@ func (c *console) waitersPage(r *http.Request) (view, error) {
 	return view{template: "waiters", title: c.texts["title.waiters"], here: "waiters", data: data}, nil
 }
 
-// statisticsShown is the page of the statistics.
+// statisticsShown is the data of the statistics page.
 type statisticsShown struct {
 	Stats []applock.Stats
 	Plots []plot
@@ -166,15 +167,15 @@ func (c *console) statisticsPage(r *http.Request) (view, error) {
 	return view{template: "statistics", title: c.texts["title.statistics"], here: "statistics", data: data}, err
 }
 
-// plot is a picture with a bar for each type, or for those that have the most.
+// plot is a bar chart over the types with the highest numbers.
 type plot struct {
 	Title string
 	Bars  []bar
-	// Height is that of the picture.
+	// Height is the height of the picture.
 	Height int
 }
 
-// bar is a line of a plot, in its units.
+// bar is a bar of a plot, in the plot's units.
 type bar struct {
 	Label              string
 	Value              int64
@@ -188,7 +189,7 @@ const (
 	barLongest  = 370
 )
 
-// plotsOf returns how many locks and how many waiters each type has.
+// plotsOf returns the plots of locks and of waiters by type.
 func plotsOf(stats []applock.Stats) []plot {
 	live, waiters := map[string]int64{}, map[string]int64{}
 	for _, of := range stats {
@@ -231,10 +232,10 @@ func plotOf(title string, values map[string]int64) plot {
 	return p
 }
 
-// checked is what a check has said.
+// checked is the result of a check.
 type checked struct {
 	Name, Text string
-	// State is the name of the text that says it: well, bad or unchecked.
+	// State is the name of its text: well, bad or unchecked.
 	State string
 }
 

@@ -10,25 +10,25 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// peopleLooked is how many locks, waiters and events are looked at for the names that a form proposes, and peopleShown how many it proposes.
+// A form suggests peopleShown names, from the first peopleLooked locks, waiters and events.
 const (
 	peopleLooked = 1000
 	peopleShown  = 500
 )
 
-// unseen reports whether a character cannot be seen in a name, or turns the ones around it: two names would look the same.
+// unseen reports whether a character is invisible or changes the direction of text, so that two different names could look the same.
 func unseen(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// sightings has what tells of operators: who holds, who waits, and the history.
+// sightings are the sources of operators' names: locks, waiters and the history.
 type sightings struct {
 	locks   applock.ListRequest
 	waiters applock.WaitersRequest
 	events  applock.HistoryRequest
 }
 
-// look tells of operators, each of whom may come several times, those who hold first. It ends when enough is true.
+// look calls enough with each operator, holders first, possibly several times. It stops when enough returns true.
 func (s sightings) look(ctx context.Context, enough func(applock.Owner) bool) error {
 	client := clientOf(ctx)
 	for _, look := range []func() (done bool, err error){
@@ -51,7 +51,7 @@ func (s sightings) look(ctx context.Context, enough func(applock.Owner) bool) er
 	return nil
 }
 
-// first hands on so many of a list at most, until one is enough.
+// first calls enough with at most most items of a list, and stops when it returns true.
 func first[T any](list iter.Seq2[T, error], most int, enough func(T) bool) (done bool, err error) {
 	for one, err := range list {
 		if err != nil || enough(one) {
@@ -64,7 +64,7 @@ func first[T any](list iter.Seq2[T, error], most int, enough func(T) bool) (done
 	return false, nil
 }
 
-// operatorNamed returns an operator, with a department if one is known, or nil if nobody of this name is known.
+// operatorNamed returns the operator with this name, with a department if known, or nil if the name is unknown.
 func operatorNamed(ctx context.Context, name string) (*applock.Owner, error) {
 	var found *applock.Owner
 	err := sightings{
@@ -80,7 +80,7 @@ func operatorNamed(ctx context.Context, name string) (*applock.Owner, error) {
 	return found, err
 }
 
-// people returns operators for a form to propose, in the order of their names.
+// people returns the operators that a form suggests, sorted by name.
 func people(ctx context.Context) ([]applock.Owner, error) {
 	known := map[string]applock.Owner{}
 	err := sightings{

@@ -11,27 +11,27 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// plan is what will happen, and to whom.
+// plan is the data of a plan: the effects of a change.
 type plan struct {
 	Rows []planned
-	// Left are locks that are not what they were on the page any more.
+	// Left are the locks that have changed since the page was read.
 	Left outcomes
-	// Notes is true where notes end with their grants, Carries where they can go over, and Cut where the history has no room for all of one.
+	// Notes is true if notes end with their grants, Carries if they can be copied, Cut if the history has no room for a whole one.
 	Notes, Carries, Cut bool
-	// Holders and Receivers are true where these are several.
+	// Holders and Receivers are true if there are several.
 	Holders, Receivers bool
-	// Waiters are those who wait for any of the locks.
+	// Waiters wait for any of the locks.
 	Waiters []string
 }
 
-// planned is a lock of a plan. To has it afterwards, until EndsThen.
+// planned is a lock of a plan. To holds it afterwards, until EndsThen.
 type planned struct {
 	applock.Lock
 	To       applock.Owner
 	EndsThen time.Time
 }
 
-// current returns a lock, if it is still what it was on the page.
+// current returns a lock, unless it has changed since the page was read.
 func current(ctx context.Context, v verb, d deed, key applock.Key) (applock.Lock, error) {
 	for lock, err := range clientOf(ctx).List(ctx, applock.ListRequest{ObjectType: key.Object.Type, ObjectID: key.Object.ID}) {
 		switch {
@@ -49,8 +49,8 @@ func current(ctx context.Context, v verb, d deed, key applock.Key) (applock.Lock
 	return applock.Lock{}, applock.ErrNotHeld
 }
 
-// currents returns the locks of a deed: those that it names, and what is not what it was on the page; or those of the desk, and the last
-// of them where there are more.
+// currents returns the locks of a deed, and those that have changed since the page was read. For a desk it returns a page of its locks, and
+// in next the last of them if more follow.
 func currents(ctx context.Context, v verb, d deed) (locks []applock.Lock, left []outcome, next applock.Object, err error) {
 	for _, key := range d.Locks {
 		lock, err := current(ctx, v, d, key)
@@ -79,7 +79,7 @@ func currents(ctx context.Context, v verb, d deed) (locks []applock.Lock, left [
 	return locks, nil, next, nil
 }
 
-// plan says what will happen, and to whom. If nothing is left of what was on the page, it says that instead.
+// plan returns the page with the effects of a change. If all locks have changed meanwhile, it says so.
 func (c *console) plan(ctx context.Context, v verb, d deed) (view, error) {
 	locks, left, next, err := currents(ctx, v, d)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *console) plan(ctx context.Context, v verb, d deed) (view, error) {
 	return view{template: "plan", title: plain(s.Title) + "?", data: s}, err
 }
 
-// titleOf names the text that says what is to be done.
+// titleOf returns the name of the heading's text.
 func titleOf(v verb, d deed) string {
 	switch {
 	case v.Name == verbNote && d.Text == "":
@@ -130,7 +130,7 @@ func titleOf(v verb, d deed) string {
 	}
 }
 
-// endsThen is when a lock ends that is handed over now: after the time that its grant was asked for, or the longest of its policy.
+// endsThen returns the end of a lock that is handed over now: its grant's original time, limited by the policy.
 func endsThen(lock applock.Lock, longest time.Duration) time.Time {
 	ttl := lock.TTL
 	if longest > 0 {
@@ -139,7 +139,7 @@ func endsThen(lock applock.Lock, longest time.Duration) time.Time {
 	return lock.ExpiresAt.Add(ttl - lock.Left)
 }
 
-// longestTTLs returns the longest times of policies, by types. Without the right to read them there are none.
+// longestTTLs returns the limits of the policies by type. It returns none without the right to read them.
 func longestTTLs(ctx context.Context, v verb) (map[string]time.Duration, error) {
 	longest := map[string]time.Duration{}
 	if !v.Gives {
@@ -155,7 +155,7 @@ func longestTTLs(ctx context.Context, v verb) (map[string]time.Duration, error) 
 	return longest, err
 }
 
-// waitersOf returns who waits for any of the locks.
+// waitersOf returns the waiters for any of the locks.
 func waitersOf(ctx context.Context, locks []applock.Lock) ([]string, error) {
 	wanted := map[applock.Object]bool{}
 	request := applock.WaitersRequest{PageSize: applock.MaxPageSize}
@@ -178,7 +178,7 @@ func waitersOf(ctx context.Context, locks []applock.Lock) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// withNote returns the reason for the history, with the note that ends with the grant behind it, as much of it as there is room for.
+// withNote appends the ending note to the reason, as much of it as the history has room for.
 func (c *console) withNote(reason, note string) (text string, whole bool) {
 	if note == "" {
 		return reason, true

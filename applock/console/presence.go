@@ -9,16 +9,16 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// presentMost bounds how many viewers, and how many requests, one look at the database returns.
+// presentMost limits the viewers, and the requests, of one read.
 const presentMost = applock.MaxPageSize
 
-// present is who asks for objects and who looks at them. Nobody changes it.
+// present are the requests and viewers of objects. It is immutable.
 type present struct {
 	askers  map[applock.Object][]applock.Asker
 	viewers map[applock.Object][]applock.Viewer
 }
 
-// readPresent reads all of it, or that of one object. An account without the right to it, and a standby, have none.
+// readPresent reads all of them, or those of one object. Without the right to it, and on a standby, there are none.
 func readPresent(ctx context.Context, client *applock.Client, of applock.Object) (*present, error) {
 	p := &present{askers: map[applock.Object][]applock.Asker{}, viewers: map[applock.Object][]applock.Viewer{}}
 	asking := applock.AskingRequest{ObjectType: of.Type, ObjectID: of.ID, PageSize: presentMost}
@@ -40,13 +40,12 @@ func readPresent(ctx context.Context, client *applock.Client, of applock.Object)
 	return p, nil
 }
 
-// notToBeSeen is true where an account may not see who is there, or a standby does not know.
+// notToBeSeen reports whether the account lacks the right, or the standby the data.
 func notToBeSeen(err error) bool {
 	return errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrReadOnly)
 }
 
-// readPresent returns who is there. All pages that ask at the time share one look, and pages that only look whether something has changed
-// take the last one.
+// readPresent returns the requests and viewers. Concurrent requests share one read; a page that only checks for changes takes the last one.
 func (d *database) readPresent(ctx context.Context, timeout time.Duration) (*present, error) {
 	return d.present.get(ctx, struct{}{}, askerOf(ctx).polls, func() (*present, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
@@ -55,10 +54,10 @@ func (d *database) readPresent(ctx context.Context, timeout time.Duration) (*pre
 	})
 }
 
-// here is who has to do with a lock, beside its holder and those who wait: each once.
+// here names the others at an object, who neither hold it nor wait for it, each once.
 type here struct{ Askers, Editors, Viewers []string }
 
-// on returns who is there of an object that somebody holds.
+// on returns the others at an object that somebody holds.
 func (p *present) on(object applock.Object, holder string) here {
 	var h here
 	add := func(names *[]string, name string) {
@@ -82,7 +81,7 @@ func (p *present) on(object applock.Object, holder string) here {
 	return h
 }
 
-// asked returns those who ask for any object, the longest first.
+// asked returns all requests, the oldest first.
 func (p *present) asked() []applock.Asker {
 	var all []applock.Asker
 	for _, askers := range p.askers {
@@ -97,7 +96,7 @@ func (p *present) asked() []applock.Asker {
 	return all
 }
 
-// answerTo returns what the holder has answered to a request already, empty for nothing.
+// answerTo returns the holder's answer to a request, empty for none.
 func (p *present) answerTo(object applock.Object, operator, client string) applock.AskAnswer {
 	for _, asker := range p.askers[object] {
 		if asker.Owner.Operator == operator && asker.Client == client {
@@ -107,7 +106,7 @@ func (p *present) answerTo(object applock.Object, operator, client string) applo
 	return ""
 }
 
-// attach has the rows of a page tell who is there.
+// attach adds the others to the rows of a page.
 func (c *console) attach(ctx context.Context, rows []row) error {
 	p, err := askerOf(ctx).database.readPresent(ctx, c.config.Timeout)
 	if err != nil {
@@ -119,7 +118,7 @@ func (c *console) attach(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// attachTo has queues tell who is there.
+// attachTo adds the others to queues.
 func (p *present) attachTo(queues []queue) {
 	for i, q := range queues {
 		holder := ""
@@ -130,17 +129,17 @@ func (p *present) attachTo(queues []queue) {
 	}
 }
 
-// presence is a line of an object's page: somebody who asks for it or looks at it.
+// presence is a line of an object's page: a request or a viewer.
 type presence struct {
 	Owner applock.Owner
-	// Does is the name of the text that says what.
+	// Does is the name of the text that describes it.
 	Does  string
 	Since time.Time
-	// Message is that of who asks.
+	// Message is the asker's message.
 	Message string
 }
 
-// presences returns who asks for an object and who looks at it, each operator once for each of these.
+// presences returns the lines of an object's page, each operator once for each kind.
 func (p *present) presences(object applock.Object) []presence {
 	var lines []presence
 	add := func(line presence) {

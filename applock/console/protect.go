@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// personKey is what a person is kept by in a request's context.
+// personKey is the context key of the person.
 type personKey struct{}
 
 // Protect puts the console's sign-in before a handler for programs. next gets the requests of people whom the sign-in knows, and [PersonOf]

@@ -15,7 +15,7 @@ import (
 	"github.com/applock/applock/internal/span"
 )
 
-// parseTemplates returns the pages by their names, each in the frame.
+// parseTemplates returns the templates of all pages, each within the frame.
 func parseTemplates(words texts) map[string]*template.Template {
 	frame := template.Must(template.New("frame.html").Funcs(template.FuncMap{
 		"seconds":  wholeSeconds,
@@ -31,7 +31,7 @@ func parseTemplates(words texts) map[string]*template.Template {
 	pages := map[string]*template.Template{}
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
-		panic(err) // the pattern is written right here
+		panic(err) // the pattern is a literal
 	}
 	for _, name := range names {
 		page := strings.TrimSuffix(path.Base(name), ".html")
@@ -42,17 +42,17 @@ func parseTemplates(words texts) map[string]*template.Template {
 	return pages
 }
 
-// execute returns a page as a whole, so that one that fails is not begun.
+// execute renders a whole page before any of it is sent, so that a failed template leaves no half page.
 func execute(page *template.Template, data shown) ([]byte, error) {
 	var text bytes.Buffer
 	err := page.ExecuteTemplate(&text, "frame.html", data)
 	return text.Bytes(), err
 }
 
-// entry is one of the menu.
+// entry is an entry of the menu.
 type entry struct{ Address, Text string }
 
-// menu returns what can be gone to from everywhere. The addresses are relative: nobody knows where the handler is mounted.
+// menu returns the menu. Its addresses are relative, since the handler may be mounted anywhere.
 func menu() []entry {
 	return []entry{
 		{"./", "menu.now"},
@@ -67,8 +67,8 @@ func menu() []entry {
 
 func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// lasting returns a time as people say it: seconds in the last minute, minutes in the last hour, then the two greatest units, and days
-// alone from a week on. The script in the browser does the same.
+// lasting formats a time left: seconds below a minute, minutes below an hour, days alone from a week on, otherwise the two largest units.
+// The script in the browser does the same.
 func lasting(d time.Duration) string {
 	seconds := max(0, wholeSeconds(d))
 	minutes, hours, days := seconds/60, seconds/3600, seconds/86400
@@ -88,12 +88,11 @@ func lasting(d time.Duration) string {
 	}
 }
 
-// said returns when something was or will be, as people say it: the time of today, the weekday in the days around it, the day in this
-// year, and
-// else the year. The zone is UTC, which the page says.
+// said formats a moment in UTC: the time for today, the weekday for the days around it, the date within the year, or the date with its
+// year.
 func said(t, now time.Time) string {
 	t, now = t.UTC(), now.UTC()
-	const near = 6 * 24 * time.Hour // beyond, a weekday might be either one
+	const near = 6 * 24 * time.Hour // beyond, the weekday would be ambiguous
 	switch {
 	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
 		return t.Format("15:04")
@@ -106,13 +105,12 @@ func said(t, now time.Time) string {
 	}
 }
 
-// longestWhole is how long a name may be that is never broken in the middle: the table of locks has room for it at any width.
+// longestWhole is the longest name that is never broken: it fits into the table of locks at any width.
 const longestWhole = 24
 
-// whole reports whether a name is short enough to stay on one line.
 func whole(name string) bool { return utf8.RuneCountInString(name) <= longestWhole }
 
-// grouped writes a whole number with its thousands apart.
+// grouped separates the thousands of a whole number.
 func grouped(number any) template.HTML {
 	text := fmt.Sprint(number)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -121,7 +119,7 @@ func grouped(number any) template.HTML {
 	return template.HTML(text) //nolint:gosec // digits
 }
 
-// parseSpan reads a time such as 7d, 36h, 90m or 1d12h; empty is none.
+// parseSpan parses a time such as 7d, 36h, 90m or 1d12h; an empty text is zero.
 func parseSpan(argument, text string) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

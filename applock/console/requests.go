@@ -17,24 +17,24 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// A person asks, answers and gets in its own name only: each of these is one step, without a plan.
+// A person asks, answers and accepts in that person's own name, so these are single steps without a plan.
 
-// The names of the rights to ask and to answer, beside those of the verbs.
+// The rights to ask and to answer, in addition to those of the verbs.
 const (
 	rightAsk    = "ask"
 	rightAnswer = "answer"
 )
 
-// consoleClient is what the database calls the requests of a console. So a person asks for an object once, in however many pages.
+// consoleClient is the client of all the console's requests, so that a person's request counts once, however many pages are open.
 const consoleClient = "console"
 
-// beatEvery is how often a request is repeated, which the database keeps for a minute. The pages of who asks have it repeated.
+// beatEvery is how often the asker's open pages renew a request, which the database keeps for a minute.
 const beatEvery = 15 * time.Second
 
-// freedKept is how long a desk tells that what its operator asked for is free.
+// freedKept is how long a desk shows that a wanted object has become free.
 const freedKept = 10 * time.Minute
 
-// beats knows who asks. Its methods are safe for concurrent use.
+// beats schedules the renewals of requests. Its methods are safe for concurrent use.
 type beats struct {
 	now func() time.Time
 
@@ -42,16 +42,16 @@ type beats struct {
 	of    map[string]*beat
 }
 
-// beat is that of a person.
+// beat is the schedule of one person.
 type beat struct {
 	next time.Time
-	// freed are the objects that became free while the person asked, and until when that is told.
+	// freed are the objects that became free, each with the time until which the desk shows it.
 	freed map[applock.Object]time.Time
 }
 
 func newBeats() *beats { return &beats{now: time.Now, of: map[string]*beat{}} }
 
-// begin has the requests of a person repeated.
+// begin starts the renewal of a person's requests.
 func (b *beats) begin(person string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -63,7 +63,7 @@ func (b *beats) begin(person string) {
 	}
 }
 
-// due reports whether the requests of a person are to be repeated now, which is the caller's to do.
+// due reports whether the caller must renew a person's requests now.
 func (b *beats) due(person string) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -75,7 +75,7 @@ func (b *beats) due(person string) bool {
 	return true
 }
 
-// end is for a person who asks for nothing any more.
+// end stops the renewal when a person has no more requests.
 func (b *beats) end(person string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -84,14 +84,14 @@ func (b *beats) end(person string) {
 	}
 }
 
-// asks reports whether a person asks for something.
+// asks reports whether a person has open requests.
 func (b *beats) asks(person string) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.of[person] != nil && !b.of[person].next.IsZero()
 }
 
-// free keeps that an object has become free, and got that it is not any more.
+// free records that a wanted object has become free. got removes that.
 func (b *beats) free(person string, object applock.Object) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -108,7 +108,7 @@ func (b *beats) got(person string, object applock.Object) {
 	}
 }
 
-// freed returns what has become free, and forgets who has nothing more to be told.
+// freed returns the objects that have become free, and forgets a person without any and without requests.
 func (b *beats) freed(person string) []applock.Object {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -130,7 +130,7 @@ func (b *beats) freed(person string) []applock.Object {
 	return objects
 }
 
-// beat repeats the requests of who looks at a page, if it is time.
+// beat renews the requests of the page's reader when they are due.
 func (c *console) beat(ctx context.Context) {
 	who := askerOf(ctx)
 	if who.person == "" || !who.database.beats.due(who.person) {
@@ -152,7 +152,7 @@ func repeatRequests(ctx context.Context, who asker) error {
 			continue
 		}
 		request := applock.AskRequest{Object: r.Object, Owner: r.Owner, Client: r.Client, Message: r.Message}
-		if !r.Until.IsZero() { // by the database's clock
+		if !r.Until.IsZero() { // a time by the database's clock
 			if request.Wait = r.Until.Sub(r.Since.Add(r.Waited)).Truncate(time.Second); request.Wait <= 0 {
 				continue
 			}
@@ -161,7 +161,7 @@ func repeatRequests(ctx context.Context, who asker) error {
 		switch {
 		case errors.Is(err, applock.ErrNotHeld):
 			who.database.beats.free(who.person, r.Object)
-		case errors.Is(err, applock.ErrHeld): // the person has it by now
+		case errors.Is(err, applock.ErrHeld): // the person has got it meanwhile
 		case err != nil:
 			return err
 		default:
@@ -174,7 +174,7 @@ func repeatRequests(ctx context.Context, who asker) error {
 	return nil
 }
 
-// requestsOf returns what an operator asks for.
+// requestsOf returns the requests of an operator.
 func requestsOf(ctx context.Context, operator string) (requests []applock.Asker, err error) {
 	_, err = first(clientOf(ctx).Asking(ctx, applock.AskingRequest{Operator: operator}), rowsOfPage, func(a applock.Asker) bool {
 		requests = append(requests, a)
@@ -186,25 +186,25 @@ func requestsOf(ctx context.Context, operator string) (requests []applock.Asker,
 	return requests, err
 }
 
-// unsayable reports whether a character turns the words around it, or is none that people write in a line.
+// unsayable reports whether a character changes the direction of text, or does not belong in a line of text.
 func unsayable(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// askShown is the form that asks.
+// askShown is the data of the form that asks.
 type askShown struct {
 	Objects       []applock.Object
 	Message, Wait string
-	// Holder is who holds the object, where it is one.
+	// Holder is the lock, if the form is about a single object.
 	Holder *applock.Lock
 	Limit  int
 	Title  template.HTML
-	// Back is the address that it began at.
+	// Back is the address where the person began.
 	Back    string
 	Problem template.HTML
 }
 
-// mayOf refuses who has no right.
+// mayOf refuses a person without the right.
 func (c *console) mayOf(ctx context.Context, right string) error {
 	if !c.allowed(ctx)[right] {
 		return errMayNot
@@ -212,7 +212,7 @@ func (c *console) mayOf(ctx context.Context, right string) error {
 	return nil
 }
 
-// askForm asks what to tell the holder of an object.
+// askForm returns the form for a message to the holder.
 func (c *console) askForm(r *http.Request) (view, error) {
 	if err := c.mayOf(r.Context(), rightAsk); err != nil {
 		return view{}, err
@@ -224,7 +224,7 @@ func (c *console) askForm(r *http.Request) (view, error) {
 	return c.askAgain(r.Context(), askShown{Objects: []applock.Object{object}}, "")
 }
 
-// askAgain shows the form, or says that there is nobody to ask.
+// askAgain returns the form, or says that the object has no holder to ask.
 func (c *console) askAgain(ctx context.Context, s askShown, problem template.HTML) (view, error) {
 	s.Problem, s.Limit, s.Back = problem, applock.MaxMessageLength, "locks"
 	what := c.texts.html("deed.locks", len(s.Objects))
@@ -250,7 +250,7 @@ func (c *console) askAgain(ctx context.Context, s askShown, problem template.HTM
 	return v, nil
 }
 
-// askPage asks the holders of objects for them, in the name of the person.
+// askPage asks for objects in the person's name.
 func (c *console) askPage(r *http.Request) (view, error) {
 	ctx := r.Context()
 	if err := c.mayOf(ctx, rightAsk); err != nil {
@@ -261,7 +261,7 @@ func (c *console) askPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	s := askShown{Objects: objects, Message: tidy(r.PostForm.Get("message")), Wait: tidy(r.PostForm.Get("wait"))}
-	if !r.PostForm.Has("message") { // some that were selected in the list
+	if !r.PostForm.Has("message") { // objects selected in the list, without a message yet
 		return c.askAgain(ctx, s, "")
 	}
 	wait, err := parseSpan("Wait", s.Wait)
@@ -269,7 +269,7 @@ func (c *console) askPage(r *http.Request) (view, error) {
 	switch {
 	case err != nil:
 		_, text := c.explain(err)
-		return c.askAgain(ctx, s, template.HTML(text)) //nolint:gosec // words of ours
+		return c.askAgain(ctx, s, template.HTML(text)) //nolint:gosec // a text of ours
 	case length > applock.MaxMessageLength:
 		return c.askAgain(ctx, s, c.texts.html("error.long", template.HTML(c.argument("Message")), length, applock.MaxMessageLength)) //nolint:gosec // a text of ours
 	case strings.ContainsFunc(s.Message, unsayable):
@@ -295,7 +295,7 @@ func (c *console) askPage(r *http.Request) (view, error) {
 	return c.keepTold(ctx, what, "title.ask", lines), nil
 }
 
-// objectsOf reads which objects a form is about.
+// objectsOf returns the objects in a form.
 func objectsOf(r *http.Request) (objects []applock.Object, err error) {
 	if err := parseForm(r); err != nil {
 		return nil, err
@@ -323,7 +323,7 @@ func objectsOf(r *http.Request) (objects []applock.Object, err error) {
 	return objects, nil
 }
 
-// ownerOf is the person, with the department that it is known by.
+// ownerOf returns the person as an owner, with the department if known.
 func ownerOf(ctx context.Context) (applock.Owner, error) {
 	person := askerOf(ctx).person
 	known, err := operatorNamed(ctx, person)
@@ -333,16 +333,16 @@ func ownerOf(ctx context.Context) (applock.Owner, error) {
 	return *known, err
 }
 
-// told is what a request, an answer or a get came to.
+// told is the result of a request, an answer or a get.
 type told struct {
 	Object applock.Object
-	// Word is the procedure's, and Text what it means here.
+	// Word is the procedure's outcome, Text its explanation.
 	Word string
 	Text template.HTML
 	Good bool
-	// Gets is true where the person can get the object now.
+	// Gets is true if the person can get the object now.
 	Gets bool
-	// status is that of a failure.
+	// status is the HTTP status of a failure.
 	status int
 }
 
@@ -354,13 +354,13 @@ func (c *console) toldOwn(object applock.Object) told {
 	return told{Object: object, Word: "OWN", Text: c.texts.html("told.own"), status: http.StatusConflict}
 }
 
-// toldFailed says why there is no answer.
+// toldFailed is the result of a failed call.
 func (c *console) toldFailed(object applock.Object, err error) told {
 	status, text := c.explain(err)
-	return told{Object: object, Text: c.texts.html("told.failed", template.HTML(template.HTMLEscapeString(text))), status: status} //nolint:gosec // it is escaped
+	return told{Object: object, Text: c.texts.html("told.failed", template.HTML(template.HTMLEscapeString(text))), status: status} //nolint:gosec // escaped
 }
 
-// ask makes one request, and has it repeated.
+// ask makes one request, and starts its renewal.
 func (c *console) ask(ctx context.Context, request applock.AskRequest) told {
 	who := askerOf(ctx)
 	asked, err := who.database.client.Ask(ctx, request)
@@ -377,7 +377,7 @@ func (c *console) ask(ctx context.Context, request applock.AskRequest) told {
 	return told{Object: request.Object, Word: string(asked.Outcome), Text: c.texts.html("told.asked", asked.Holder.Owner.Operator), Good: true}
 }
 
-// withdrawPage takes a request back.
+// withdrawPage withdraws a request.
 func (c *console) withdrawPage(r *http.Request) (view, error) {
 	ctx := r.Context()
 	if err := c.mayOf(ctx, rightAsk); err != nil {
@@ -399,7 +399,7 @@ func (c *console) withdrawPage(r *http.Request) (view, error) {
 	return view{location: "desk"}, nil
 }
 
-// respondPage answers who asks for the grant that the page showed.
+// respondPage answers a request for the grant that the page showed.
 func (c *console) respondPage(r *http.Request) (view, error) {
 	ctx := r.Context()
 	if err := c.mayOf(ctx, rightAnswer); err != nil {
@@ -414,7 +414,7 @@ func (c *console) respondPage(r *http.Request) (view, error) {
 	case err != nil:
 		return view{}, err
 	case key.Operator != personOf(r):
-		return view{}, errMayNot // an answer is the holder's own
+		return view{}, errMayNot // only the holder may answer
 	case strings.ContainsFunc(reason, unsayable):
 		return view{}, &applock.InvalidError{Argument: "Reason", Reason: "must not contain a control character"}
 	}
@@ -443,7 +443,7 @@ func (c *console) respondPage(r *http.Request) (view, error) {
 	return c.keepTold(ctx, value(key.Object), "title.respond", []told{line}), nil
 }
 
-// getPage has the person get an object: one that it was given, or one that has become free.
+// getPage gets an object for the person: a given lock, or an object that has become free.
 func (c *console) getPage(r *http.Request) (view, error) {
 	ctx := r.Context()
 	if err := c.mayOf(ctx, rightAsk); err != nil {
@@ -476,16 +476,16 @@ func (c *console) getPage(r *http.Request) (view, error) {
 	return c.keepTold(ctx, value(object), "title.get", []told{line}), nil
 }
 
-// timeHTML shows a time, as templates do.
+// timeHTML formats a time as templates do.
 func (c *console) timeHTML(t time.Time) template.HTML {
 	var text strings.Builder
 	if err := c.templates["told"].ExecuteTemplate(&text, "exactly", t); err != nil {
 		return value(t)
 	}
-	return template.HTML(text.String()) //nolint:gosec // a template has escaped it
+	return template.HTML(text.String()) //nolint:gosec // escaped by a template
 }
 
-// toldShown is the page of what it came to.
+// toldShown is the data of the page with the results.
 type toldShown struct {
 	Title template.HTML
 	Rows  []told
@@ -502,7 +502,7 @@ func (c *console) told(what template.HTML, title string, lines []told) view {
 	return v
 }
 
-// keepTold is told at an address of its own: neither back nor reload sends a form again.
+// keepTold redirects to a page with the results, so that neither back nor reload sends the form again.
 func (c *console) keepTold(ctx context.Context, what template.HTML, title string, lines []told) view {
 	id := c.answers.keep(askerOf(ctx).person, c.told(what, title, lines))
 	return view{location: "answer?id=" + url.QueryEscape(id)}

@@ -19,19 +19,19 @@ type Role struct {
 	Client *applock.Client
 }
 
-// database is what those share who look at the locks by the same client.
+// database is what all readers share who use the same client.
 type database struct {
 	client *applock.Client
 	rights *rights
-	// parts are what live pages show.
+	// parts are the shared live pages.
 	parts *shared[liveKey, livePart]
-	// snapshots are all locks at a time, and counts how many there are.
+	// snapshots hold all locks, counts the statistics.
 	snapshots *shared[struct{}, *snapshot]
 	counts    *shared[struct{}, []applock.Stats]
-	// present is who asks for what, and who looks at it, and beats repeat the requests of people here.
+	// present holds requests and viewers. beats renews the requests of people of this client.
 	present *shared[struct{}, *present]
 	beats   *beats
-	// snapshotMost is locksOfSnapshot.
+	// snapshotMost is locksOfSnapshot, except in tests.
 	snapshotMost int
 }
 
@@ -45,19 +45,19 @@ func newDatabase(client *applock.Client, config Config) *database {
 	}
 }
 
-// asker is who asks for a page.
+// asker is the reader of a page, with the client to use.
 type asker struct {
 	person string
-	// role is the one that the person is here in; empty for those without one, who use the console's own client.
+	// role is the person's role here. It is empty for the console's own client.
 	role     string
 	database *database
-	// verbs, if not nil, are what may be done: those of all who share a live page, who have no name there.
+	// verbs, if not nil, replace the person's: a shared live page has no person.
 	verbs map[string]bool
-	// polls is true where a page that is open asks whether something has changed.
+	// polls is true if an open page checks for changes.
 	polls bool
 }
 
-// askerKey is what an asker is kept by in a request's context.
+// askerKey is the context key of the asker.
 type askerKey struct{}
 
 func askerOf(ctx context.Context) asker {
@@ -65,10 +65,10 @@ func askerOf(ctx context.Context) asker {
 	return who
 }
 
-// clientOf is the client of who asks.
+// clientOf returns the client for the request's person.
 func clientOf(ctx context.Context) *applock.Client { return askerOf(ctx).database.client }
 
-// asking returns who a person is here: the first of the console's roles that is one of the person's.
+// asking returns the asker of a person. It uses the first of the console's roles that the person has.
 func (c *console) asking(person Person) asker {
 	roles := slices.Clone(person.Roles)
 	if person.Name != "" && c.config.RolesOf != nil {
@@ -82,7 +82,7 @@ func (c *console) asking(person Person) asker {
 	return asker{person: person.Name, database: c.own}
 }
 
-// allowed returns what who asks may do, by the names of verbs: what the database allows, for those who may change anything.
+// allowed returns the verbs that the request's person may use. The database user's rights limit them.
 func (c *console) allowed(ctx context.Context) map[string]bool {
 	who := askerOf(ctx)
 	if who.verbs != nil {
@@ -94,16 +94,16 @@ func (c *console) allowed(ctx context.Context) map[string]bool {
 	return who.database.rights.read(ctx, who.database.client)
 }
 
-// allowedOf returns those of some verbs that who asks may do.
+// allowedOf returns those of the verbs that the request's person may use.
 func (c *console) allowedOf(ctx context.Context, verbs []string) []string {
 	allowed := c.allowed(ctx)
 	return slices.DeleteFunc(verbs, func(verb string) bool { return !allowed[verb] })
 }
 
-// rightsKept is how long the rights of a database user are not asked for again.
+// rightsKept is how long the rights of a database user are cached.
 const rightsKept = time.Minute
 
-// rights are what a client's database user may do. They are for what is offered and refused: the database decides.
+// rights caches the verbs that a client's database user may use. They decide what pages offer; the database itself enforces them.
 type rights struct {
 	now func() time.Time
 
@@ -112,7 +112,7 @@ type rights struct {
 	until   time.Time
 }
 
-// probes are calls that tell whether a user has a right, by its name.
+// probes returns a call for each right. It fails with a lack of privilege if the user does not have the right.
 func probes() map[string]func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
 	probes := map[string]func(context.Context, *applock.Client, deed, applock.Lock) error{
 		rightAsk: func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
@@ -133,7 +133,7 @@ func probes() map[string]func(ctx context.Context, client *applock.Client, d dee
 	return probes
 }
 
-// read returns the verbs that the client's user has the right to.
+// read returns the verbs that the client's user may use.
 func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -153,8 +153,8 @@ func (r *rights) read(ctx context.Context, client *applock.Client) map[string]bo
 	return allowed
 }
 
-// nobodysDeed is about an object and people that there are not. Every database tells by it who may call a procedure, without a
-// look at its catalogue, and nothing changes.
+// nobodysDeed names an object and people that do not exist. The probes' calls therefore change nothing, and yet show on every product
+// whether the user may call the procedure, without reading a catalogue.
 func nobodysDeed() (deed, applock.Lock) {
 	return deed{To: applock.Owner{Operator: rand.Text()}, Text: "may this user do it?", By: rand.Text()},
 		applock.Lock{Object: applock.Object{Type: "applock-console", ID: rand.Text()}, Owner: applock.Owner{Operator: rand.Text()}, Fence: 1}

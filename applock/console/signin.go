@@ -66,7 +66,7 @@ func forbidden(reason string) error {
 	return &RefusedError{Status: http.StatusForbidden, Reason: reason}
 }
 
-// hostOf returns an address without its port.
+// hostOf removes the port from an address.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -125,7 +125,7 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	return person, nil
 }
 
-// once refuses a header that came more than once: a proxy that appends its own to that of the browser lets people name themselves.
+// once refuses a header that occurs twice. Behind a proxy that appends its own header, people could choose their name.
 func (t trustedHeader) once(r *http.Request) error {
 	for _, header := range []string{t.header, t.roles} {
 		if times := len(r.Header[header]); times > 1 {
@@ -136,7 +136,7 @@ func (t trustedHeader) once(r *http.Request) error {
 	return nil
 }
 
-// checkedPerson returns a name that can be an actor of the history.
+// checkedPerson refuses a name that is invalid as an actor.
 func checkedPerson(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > applock.MaxOperatorLength ||
@@ -146,8 +146,8 @@ func checkedPerson(name string) (string, error) {
 	return name, nil
 }
 
-// Basic asks the browser for a name and a password. It is for trials: whoever can read the connection reads the password,
-// where nothing encrypts it. After five failures a name waits at that address, a second first, then twice as long after each failure, up to
+// Basic asks the browser for a name and a password. It is for trials: the password is readable on an unencrypted
+// connection. After five failures a name waits at that address, a second first, then twice as long after each failure, up to
 // 15 minutes; other names there do not wait, and neither does the name elsewhere. It returns
 // *applock.InvalidError (ErrInvalid) without users, for names that cannot be actors, and for empty passwords.
 func Basic(passwords map[string]string) (SignIn, error) {
@@ -164,7 +164,7 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	return b, nil
 }
 
-// basic knows people by passwords.
+// basic identifies people by passwords.
 type basic struct {
 	*limiter
 	sums map[string][sha256.Size]byte
@@ -180,7 +180,7 @@ func (b *basic) Identify(r *http.Request) (Person, error) {
 		Reason: "Type your name and password. If you have none, ask who runs this console.",
 	}
 	name, password, given := r.BasicAuth()
-	if !given { // a browser asks without a password first
+	if !given { // a browser tries without a password first
 		return Person{}, refused
 	}
 	right := b.knows(name, password)
@@ -200,7 +200,7 @@ func (b *basic) Identify(r *http.Request) (Person, error) {
 	return Person{}, refused
 }
 
-// knows takes the same time for an unknown name as for a wrong password.
+// knows takes equally long for an unknown name and for a wrong password.
 func (b *basic) knows(name, password string) bool {
 	want, known := b.sums[name]
 	got := sha256.Sum256([]byte(password))

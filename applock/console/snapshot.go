@@ -10,31 +10,31 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// locksOfSnapshot bounds a snapshot: some 50 MB.
+// locksOfSnapshot bounds a snapshot's memory to about 50 MB.
 const locksOfSnapshot = 100_000
 
-// row is a lock with how many wait for it, and for how long the first of them has.
+// row is a lock with the number of its waiters and the longest wait.
 type row struct {
 	applock.Lock
 	Waiters int
 	Longest time.Duration
-	// Here is who asks for it and who looks at it.
+	// Here are the others at the object.
 	Here here
-	// Selects is true where the row can be selected.
+	// Selects is true if the row has a check box.
 	Selects bool
 }
 
-// snapshot is all locks and all who wait, as one look at the database has found them. Nobody changes it.
+// snapshot holds all locks and waiters of one read of the database. It is immutable.
 //
-// Search, the orders of the list, its totals, and the page of what is on now are made from it in memory. So one look at the database serves
-// all who ask at the time, and upper and lower case are the same on every database.
+// Search, sorted lists, totals and the first page are made from it in memory. All concurrent readers share one read, and search folds case
+// in the same way on every database.
 type snapshot struct {
-	// rows are in the order of the objects.
+	// rows are sorted by object.
 	rows    []row
 	waiters []applock.Waiter
-	// cut is true where there are more locks than a snapshot has.
+	// cut is true if there are more locks than the snapshot holds.
 	cut bool
-	// folded returns what a search looks at, for each row. It is made when somebody searches.
+	// folded returns the text that a search compares, for each row. The first search computes it.
 	folded func() []string
 }
 
@@ -71,10 +71,10 @@ func readSnapshot(ctx context.Context, client *applock.Client, most int) (*snaps
 	return s, nil
 }
 
-// fold returns a text as a search compares it.
+// fold lowers a text for a search.
 func fold(text string) string { return strings.Map(unicode.ToLower, text) }
 
-// search returns whether the row of that number has each word somewhere: in its object, operator, department or note.
+// search reports whether each word occurs in the row's object, operator, department or note.
 func (s *snapshot) search(number int, words []string) bool {
 	for _, word := range words {
 		if !strings.Contains(s.folded()[number], word) {
@@ -84,7 +84,7 @@ func (s *snapshot) search(number int, words []string) bool {
 	return true
 }
 
-// readShared returns a snapshot that was begun after the call. All who ask at the time share it, and it goes on when the first of them has gone.
+// readShared returns a snapshot whose read began after the call. All concurrent callers share it, and one caller's end does not cancel it.
 func (d *database) readShared(ctx context.Context, timeout time.Duration) (*snapshot, error) {
 	return d.snapshots.get(ctx, struct{}{}, false, func() (*snapshot, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
@@ -93,11 +93,10 @@ func (d *database) readShared(ctx context.Context, timeout time.Duration) (*snap
 	})
 }
 
-// countsKept is how long the statistics are not asked for again.
+// countsKept is how long statistics are cached.
 const countsKept = time.Minute
 
-// readCounts returns the statistics of the last minute: how many locks there are of each type and department. Who has no right to them gets
-// none.
+// readCounts returns the number of locks by type and department, at most a minute old. It returns none without the right to the statistics.
 func (d *database) readCounts(ctx context.Context, timeout time.Duration) []applock.Stats {
 	stats, _ := d.counts.get(ctx, struct{}{}, true, func() ([]applock.Stats, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)

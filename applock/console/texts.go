@@ -2,10 +2,10 @@ package console
 
 import "fmt"
 
-// texts are what the pages say, by a name. Names of columns and values of the database are not among them.
+// texts are the words of the pages, by name. Names of columns and outcomes come from the database.
 type texts map[string]string
 
-// say returns a text with what belongs into it. A text that is missing fails the page.
+// say formats a text. A missing text fails the page.
 func (t texts) say(name string, args ...any) (string, error) {
 	text, found := t[name]
 	if !found {
@@ -17,7 +17,7 @@ func (t texts) say(name string, args ...any) (string, error) {
 	return fmt.Sprintf(text, args...), nil
 }
 
-// english has all words of the pages.
+// english has all texts of the pages.
 //
 //nolint:funlen // a table
 func english() texts {

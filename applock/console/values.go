@@ -10,10 +10,10 @@ import (
 	"github.com/applock/applock/internal/visible"
 )
 
-// A value is what people and programs have given: a name, an id, a note. It may have letters that are written from right to left, and
-// characters that turn the words around it: each value is isolated, and the characters are escapes.
+// A value is text from people or programs: a name, an id, a note. It may be written from right to left and disturb the words around it, so
+// each value is isolated, and control characters are escaped.
 
-// functions are those that templates show values by.
+// functions are the functions for templates that show values.
 func (t texts) functions() template.FuncMap {
 	return template.FuncMap{
 		"text":    t.shown,
@@ -27,7 +27,7 @@ func (t texts) functions() template.FuncMap {
 	}
 }
 
-// shown returns a text with its values isolated. Without values it fits an attribute, too.
+// shown formats a text with isolated values. Without values the result also fits an attribute.
 func (t texts) shown(name string, args ...any) (any, error) {
 	text, err := t.say(name)
 	if err != nil || len(args) == 0 {
@@ -36,7 +36,7 @@ func (t texts) shown(name string, args ...any) (any, error) {
 	return t.html(name, args...), nil
 }
 
-// html returns a text with its values isolated.
+// html formats a text with isolated values.
 func (t texts) html(name string, args ...any) template.HTML {
 	isolated := make([]any, len(args))
 	for i, arg := range args {
@@ -50,12 +50,11 @@ func (t texts) html(name string, args ...any) template.HTML {
 	return template.HTML(fmt.Sprintf(html.EscapeString(t[name]), isolated...)) //nolint:gosec // each value is escaped
 }
 
-// value isolates a value.
 func value(of any) template.HTML {
-	return template.HTML("<bdi>" + html.EscapeString(visible.Text(fmt.Sprint(of))) + "</bdi>") //nolint:gosec // it is escaped
+	return template.HTML("<bdi>" + html.EscapeString(visible.Text(fmt.Sprint(of))) + "</bdi>") //nolint:gosec // escaped
 }
 
-// words isolates what may have several lines.
+// words isolates a text of several lines.
 func words(text string) template.HTML {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -64,10 +63,10 @@ func words(text string) template.HTML {
 	return template.HTML(strings.Join(lines, "\n")) //nolint:gosec // each line is escaped
 }
 
-// namesShown is how many names a sentence has.
+// namesShown is the maximum of names in a sentence.
 const namesShown = 20
 
-// several names the text for one, or that for several.
+// several returns the name of a text in the singular or plural.
 func several(text string, names []string) string {
 	if len(names) > 1 {
 		return text + ".all"
@@ -75,7 +74,7 @@ func several(text string, names []string) string {
 	return text
 }
 
-// names lists names, or the first of many.
+// names lists the names, shortened if there are many.
 func (t texts) names(all []string) template.HTML { return t.firstNames(all, namesShown) }
 
 func (t texts) firstNames(all []string, most int) template.HTML {
@@ -90,7 +89,7 @@ func (t texts) firstNames(all []string, most int) template.HTML {
 	return text
 }
 
-// plain returns what a page says for the browser's title, where nothing can be isolated.
+// plain removes the markup, for the browser's title.
 func plain(text template.HTML) string {
 	return html.UnescapeString(strings.NewReplacer("<bdi>", "", "</bdi>", "").Replace(string(text)))
 }

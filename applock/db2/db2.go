@@ -1,5 +1,5 @@
-// Package db2 makes clients for Db2 11.5 and later on Linux, UNIX and Windows, on github.com/ibmdb/go_ibm_db. Build with
-// the tag db2, which needs cgo and IBM's client, to have the errors of that driver understood.
+// Package db2 makes clients for Db2 11.5 and later on Linux, UNIX and Windows, on github.com/ibmdb/go_ibm_db. The tag db2, which needs cgo
+// and IBM's client, is necessary to classify that driver's errors.
 package db2
 
 import (
@@ -13,24 +13,21 @@ import (
 	"github.com/applock/applock/internal/db/db2"
 )
 
-// Config tells New where the locks are. Its zero value is usable.
+// Config configures New. The zero value is usable.
 type Config struct {
-	// Schema is where the table and the procedures are: 1 to 30 lower-case letters, digits and underscores. Empty is
-	// applock.
+	// Schema contains the table and the procedures: 1 to 30 lower-case letters, digits and underscores. Empty is applock.
 	Schema string
-	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
-	// nothing.
+	// Logger gets one debug record for each operation, and the background errors of leases; nil logs nothing.
 	Logger *slog.Logger
-	// LeaseHooks are told of leases.
+	// LeaseHooks observe leases.
 	LeaseHooks lease.Hooks
 }
 
-// New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
-// schema that cannot be.
+// New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for an invalid schema.
 //
-// go_ibm_db keeps dead connections in the pool: the client discards those it meets. Bound the life of the others with
-// SetConnMaxIdleTime, and set DB2_MAX_CLIENT_CONNRETRIES=0 in the environment, or IBM's client repeats statements whose
-// answer was lost. A context that ends during a call ends the wait for it, not the call.
+// go_ibm_db keeps dead connections in the pool; the client discards those it meets. Limit the life of the others by SetConnMaxIdleTime. Set
+// DB2_MAX_CLIENT_CONNRETRIES=0 in the environment, or IBM's client repeats statements whose answer was lost. When a context ends during a
+// call, the client stops waiting, but the call goes on.
 func New(pool *sql.DB, config Config) (*applock.Client, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("db2: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})

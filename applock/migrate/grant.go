@@ -14,26 +14,25 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// GrantRequest names who is granted what.
+// GrantRequest names the role and its receiver.
 type GrantRequest struct {
-	// Role is operator (locks, looks and releases), supervisor (also hands locks over, and takes them), auditor (only looks), janitor
-	// (purges) or administrator (lays down policies). Who is to be two of them is granted twice.
+	// Role is operator (locks, reads and releases), supervisor (also takes and hands over others' locks), auditor (reads), janitor (purges)
+	// or administrator (sets policies). Grant twice to give two roles.
 	Role string
-	// To is who is granted it: a role of PostgreSQL; an account of MySQL or MariaDB, as NAME or NAME@HOST, or a role
-	// there; a role of Db2. It has to exist.
+	// To is the receiver, which must exist: a role of PostgreSQL; an account of MySQL or MariaDB as NAME or NAME@HOST, or a role there; a
+	// role of Db2.
 	To string
 }
 
-// GrantResult is what Grant has done.
+// GrantResult has the statements of a Grant.
 type GrantResult struct {
 	// Statements are those that it ran.
 	Statements []string
 }
 
-// Grant gives somebody the rights of a role, as docs/grants.md has them. The client has to be the owner of the
-// procedures, or an administrator. Granting what is granted is no error. It returns ErrInvalid for a role that there is
-// not, and on SQLite, where whoever may write the file may do everything. If it fails half-way, or is cancelled, what it
-// has granted stays: call it again.
+// Grant grants the rights of a role, as listed in docs/grants.md. The client must be the owner of the procedures or an administrator.
+// Repeating a grant is no error. It returns ErrInvalid for an unknown role, and on SQLite, where write access to the file is all that
+// counts. If it fails half-way or is cancelled, its finished grants stay: call it again.
 func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (GrantResult, error) {
 	var result GrantResult
 	err := onTarget(ctx, client, "grant", func(handle db.Handle, target migrate.Target) error {
@@ -53,7 +52,7 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 	return result, err
 }
 
-// byOwner adds to an error whose the installation is, where that is the reason.
+// byOwner adds the owner of the installation to an error that comes from not being it.
 func byOwner(ctx context.Context, target migrate.Target, err error) error {
 	if told := belongs(ctx, target, err); told != "" {
 		return fmt.Errorf("%w; %s", err, told)
@@ -61,7 +60,7 @@ func byOwner(ctx context.Context, target migrate.Target, err error) error {
 	return err
 }
 
-// byGranter adds to an error who may grant, where that is not the owner.
+// byGranter adds to an error which account may grant, if the owner may not.
 func (d dialect) byGranter(err error) error {
 	if d.granter == "" || db.KindOf(err) != db.KindPrivilege {
 		return err
@@ -69,7 +68,7 @@ func (d dialect) byGranter(err error) error {
 	return fmt.Errorf("%w; %s", err, d.granter)
 }
 
-// missingAccount says of a statement that has failed because nobody has a name what to do.
+// missingAccount adds advice to the error of a statement whose account does not exist.
 func missingAccount(argument, name string, err error) error {
 	if db.KindOf(err) != db.KindNoAccount {
 		return err
@@ -77,19 +76,19 @@ func missingAccount(argument, name string, err error) error {
 	return &applock.InvalidError{Argument: argument, Reason: fmt.Sprintf("is no account of this server: %q; create it first", name)}
 }
 
-// GrantScriptRequest says which grants GrantScript returns.
+// GrantScriptRequest selects the grants of GrantScript.
 type GrantScriptRequest struct {
 	// Dialect is postgres, mysql or db2.
 	Dialect string
-	// Schema is where the procedures are; empty is the dialect's default, and on MySQL the client's database.
+	// Schema contains the procedures; empty is the dialect's default, on MySQL the client's database.
 	Schema string
 	// Role and To are those of GrantRequest.
 	Role string
 	To   string
 }
 
-// GrantScript returns what Grant runs as SQL for the database's own command-line client. It returns ErrInvalid as Grant
-// does, and for a dialect or schema that cannot be.
+// GrantScript returns the statements of Grant as SQL for the database's own command-line client. It returns ErrInvalid as Grant does, and
+// for an invalid dialect or schema.
 func GrantScript(request GrantScriptRequest) (string, error) {
 	statements, err := grants(request)
 	if err != nil {
@@ -140,32 +139,30 @@ func checkGrantee(argument, name string) error {
 	return nil
 }
 
-// MissingGrant is somebody with an incomplete role.
+// MissingGrant is an account or role with only a part of a role's rights.
 type MissingGrant struct {
-	// To is who has it, as GrantRequest names it.
+	// To is its name, as in GrantRequest.
 	To string
-	// Role is the one that they have the first right of.
+	// Role is the role whose first right it has.
 	Role string
-	// Operations are those that the role has and they have in neither form, and the forms that they lack who have both of
-	// other operations.
+	// Operations are the missing ones. If it has both forms of other operations, single missing forms are listed as well.
 	Operations []string
 }
 
-// MissingGrantsRequest is what MissingGrants looks for. Its zero value is usable.
+// MissingGrantsRequest is empty today.
 type MissingGrantsRequest struct{}
 
-// MissingGrantsResult is what MissingGrants has found.
+// MissingGrantsResult is the result of MissingGrants.
 type MissingGrantsResult struct {
 	Missing []MissingGrant
-	// Known is false where nobody can tell: on Db2 and SQLite.
+	// Known is false if the product cannot tell: Db2 and SQLite.
 	Known bool
 }
 
-// MissingGrants returns who may call some of a role's operations and not the others, as after an upgrade that brings
-// operations, which grants nobody those. Whoever may get is taken for an operator, whoever may transfer for a supervisor,
-// whoever may purge for a janitor, and who may list and nothing of that for an auditor. It changes nothing. It returns
-// ErrPrivilege where the client may not see the grants: on MySQL and MariaDB they are in mysql.procs_priv. On Db2, whose
-// catalogue it does not read, and on SQLite it finds nothing.
+// MissingGrants returns the accounts with only a part of a role's rights. An upgrade with new operations leaves such, since it grants
+// nothing. An account that may get counts as an operator, one that may transfer as a supervisor, one that may purge as a janitor. One that
+// may only list counts as an auditor. MissingGrants changes nothing. It returns ErrPrivilege if the client cannot read the grants, on MySQL
+// and MariaDB mysql.procs_priv. On Db2 and SQLite it finds nothing.
 func MissingGrants(ctx context.Context, client *applock.Client, _ MissingGrantsRequest) (MissingGrantsResult, error) {
 	var result MissingGrantsResult
 	err := onTarget(ctx, client, "missing grants", func(_ db.Handle, target migrate.Target) error {
@@ -182,7 +179,7 @@ func MissingGrants(ctx context.Context, client *applock.Client, _ MissingGrantsR
 	return result, err
 }
 
-// onTarget runs what needs a database as it is migrated.
+// onTarget runs work on the client's database, opened as for a migration.
 func onTarget(
 	ctx context.Context, client *applock.Client, name string, command func(db.Handle, migrate.Target) error,
 ) (err error) {

@@ -12,29 +12,27 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// GuardScriptRequest says which guard GuardScript returns.
+// GuardScriptRequest selects the guard of GuardScript.
 type GuardScriptRequest struct {
-	// Dialect is postgres (or postgresql) or mysql (or mariadb). The others have no guards.
+	// Dialect is postgres (or postgresql) or mysql (or mariadb). The other dialects have no guards.
 	Dialect string
-	// Schema is where the operations are; empty is the dialect's default, and on MySQL the database of the table.
+	// Schema contains the operations; empty is the dialect's default, on MySQL the database of the table.
 	Schema string
-	// Table is the one to guard, NAME or SCHEMA.NAME, as SQL writes it: on PostgreSQL a name without quotes is in lower
-	// case. It has one guard: another one replaces it.
+	// Table is the table to guard, NAME or SCHEMA.NAME, in SQL's syntax: on PostgreSQL a name without quotes is in lower case. A table has
+	// one guard; a new one replaces the old.
 	Table string
-	// ObjectType is that of the locks, and IDColumn the column of the table that has the id of the object, also as SQL
-	// writes it.
+	// ObjectType is the type of the locks. IDColumn is the table's column with the object's id, in SQL's syntax.
 	ObjectType, IDColumn string
-	// Insert guards new rows, too. Without it those are written freely: usually nobody can have locked them yet.
+	// Insert also guards new rows. They usually need no guard, since nobody can have locked them yet.
 	Insert bool
 	// Down removes the guard.
 	Down bool
 }
 
-// GuardScript returns SQL for the database's own command-line client that creates triggers on a table: an UPDATE or DELETE of a
-// row asserts in the same transaction, as assert_appl_lock does, the grant of the row's object that assert_appl_lock has found
-// live last, on PostgreSQL in the same transaction, on MySQL and MariaDB in the same session. If there was none, or it is not live any
-// more, the statement fails with SQLSTATE LK002. An UPDATE that changes the id needs both objects. The page docs/guard.md has
-// what a guard does not see. GuardScript returns ErrInvalid for what cannot be, and for a dialect that has no guards.
+// GuardScript returns SQL for the database's own command-line client that creates triggers on a table. An UPDATE or DELETE then fails with
+// SQLSTATE LK002 unless the object of the row has a live grant that was asserted before: its last successful assert_appl_lock, on
+// PostgreSQL in the same transaction, on MySQL and MariaDB in the same session. An UPDATE that changes the id needs both objects.
+// docs/guard.md lists what a guard cannot detect. GuardScript returns ErrInvalid for invalid fields, and for a dialect without guards.
 func GuardScript(request GuardScriptRequest) (string, error) {
 	dialect, err := dialectOf(request.Dialect)
 	if err != nil {
@@ -71,7 +69,7 @@ func GuardScript(request GuardScriptRequest) (string, error) {
 	return dialect.guards.up(guard)
 }
 
-// guards is how a dialect makes them.
+// guards creates a dialect's triggers.
 type guards struct {
 	names    func() migrate.Names
 	up, down func(migrate.Guard) (string, error)

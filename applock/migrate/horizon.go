@@ -11,26 +11,27 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// HorizonRequest is what Horizon tells. Its zero value is usable.
+// HorizonRequest is empty today.
 type HorizonRequest struct{}
 
-// Holder is something that keeps a server from removing former versions of rows: while it lasts, tables with hot rows grow.
+// Holder is a session or a similar thing that keeps a server from removing old versions of rows. Meanwhile, tables with hot rows grow.
 type Holder struct {
-	// Kind is session, replica, prepared transaction or replication slot. It is for people.
+	// Kind is session, replica, prepared transaction or replication slot. Its words may change.
 	Kind string
-	// Name is by what the server knows it: the number of a session, the name of the others.
+	// Name is the server's name for it: the number of a session, the name of the others.
 	Name string
-	// User, Application and State are those of a session; MySQL and MariaDB tell the host in the place of the application.
+	// User, Application and State describe a session; on MySQL and MariaDB the host replaces the application.
 	User, Application, State string
-	// Age is for how long, in whole seconds; 0 where the server does not tell, as of a replication slot.
+	// Age is how long it has lasted, in whole seconds; 0 if the server does not know it, as of a replication slot.
 	Age time.Duration
-	// Transactions is how many have begun since; 0 on MySQL and MariaDB, which do not count them so.
+	// Transactions is the number begun since; always 0 on MySQL and MariaDB.
 	Transactions int64
-	// End is the SQL that ends it. Look before what would be lost.
+	// End is the SQL that ends it. Check first what would be lost.
 	End string
 }
 
-// String says who it is in a line, such as "session 4711 (user shop, from report, idle in transaction) for 2h0m0s and 1204 transactions".
+// String describes the holder in one line, such as "session 4711 (user shop, from report, idle in transaction) for 2h0m0s and 1204
+// transactions".
 func (h Holder) String() string {
 	var about, lasts []string
 	for _, each := range []struct{ name, value string }{{"user ", h.User}, {"from ", h.Application}, {"", h.State}} {
@@ -47,17 +48,18 @@ func (h Holder) String() string {
 	return fmt.Sprintf("%s %s (%s) for %s", h.Kind, h.Name, strings.Join(about, ", "), strings.Join(lasts, " and "))
 }
 
-// HorizonResult is who keeps a server from removing former versions of rows.
+// HorizonResult is the result of Horizon.
 type HorizonResult struct {
-	// Holders are all of them, the oldest first; none where nothing is kept for anybody.
+	// Holders are the holders, the oldest first.
 	Holders []Holder
-	// Kept is how much the server keeps at the moment, and KeptAre what that counts, for people.
+	// Kept is the number of things that the server keeps, and KeptAre their name, for people.
 	Kept    int64
 	KeptAre string
 }
 
-// Horizon tells who keeps the server from removing former versions of rows. It changes nothing. On PostgreSQL the account has to be in
-// pg_monitor, on MySQL and MariaDB it has to have PROCESS: it returns ErrPrivilege otherwise. On SQLite and Db2 it returns errors.ErrUnsupported.
+// Horizon returns the sessions and the like that keep the server from removing old versions of rows. It changes nothing. It returns
+// ErrPrivilege unless the account is in pg_monitor on PostgreSQL, or has PROCESS on MySQL and MariaDB. On SQLite and Db2 it returns
+// errors.ErrUnsupported.
 func Horizon(ctx context.Context, client *applock.Client, _ HorizonRequest) (HorizonResult, error) {
 	var result HorizonResult
 	err := onTarget(ctx, client, "horizon", func(_ db.Handle, target migrate.Target) error {

@@ -1,5 +1,5 @@
-// Package migrate creates, updates and removes the table and the procedures that package applock works on. It is for
-// programs that install; those that only lock do without it. It links goose, and pgx for PostgreSQL, but no other driver.
+// Package migrate creates, updates and removes the table and the procedures that package applock works on. Programs that only lock do not
+// need it. It links goose, and pgx for PostgreSQL, but no other driver.
 package migrate
 
 import (
@@ -24,54 +24,52 @@ import (
 
 // Migration is one step of the schema.
 type Migration struct {
-	// Version is the number of the step; it means the same in every dialect.
+	// Version is the number of the step, the same in every dialect.
 	Version int64
-	// Name is that of its file.
+	// Name is the name of the step's file.
 	Name string
-	// AppliedAt is when the step was applied, UTC; zero while it is pending.
+	// AppliedAt is the time when the step was applied, in UTC; zero while it is pending.
 	AppliedAt time.Time
-	// Unknown is true for a step that the database has and this program does not know: it has no name then.
+	// Unknown is true for a step of a newer program, which this one cannot name.
 	Unknown bool
 }
 
-// NewerError means that the database has a step that this program does not know, so that it cannot tell what is right
-// there: use the program of that release, or a later one. Locking goes on with older programs.
+// NewerError means that a newer program has migrated the database. This program cannot tell what is right there: use that release or a
+// later one. Locking still works.
 type NewerError struct {
-	// Version is the newest step that the database has.
+	// Version is the newest step in the database.
 	Version int64
-	// Contract is the version of the contract there; 0 when it cannot be read.
+	// Contract is the contract's version there; 0 if it cannot be read.
 	Contract int
 }
 
-// Error says which program is wanted.
+// Error names the program that is needed.
 func (e *NewerError) Error() string { return (*migrate.NewerError)(e).Error() }
 
-// LiveLocksError means that locks are live that would be lost. Nothing was changed.
+// LiveLocksError means that live locks would be lost. Nothing was changed.
 type LiveLocksError struct {
-	// Locks is how many.
+	// Locks is their number.
 	Locks int64
 }
 
-// Error says how many.
+// Error states their number.
 func (e *LiveLocksError) Error() string { return (*migrate.LiveLocksError)(e).Error() }
 
-// UpRequest is how Up installs. Its zero value is usable.
+// UpRequest configures Up. The zero value is usable.
 type UpRequest struct {
-	// DryRun returns the steps that would be applied, and changes nothing.
+	// DryRun only returns the steps that would be applied.
 	DryRun bool
 }
 
-// UpResult is what Up has done.
+// UpResult is the result of Up.
 type UpResult struct {
-	// Steps are those that this call applied, in order; those that were there are not among them.
+	// Steps are those that this call applied, in order.
 	Steps []Migration
 }
 
-// Up creates or updates the table and the procedures, and the file of a SQLite DSN, and returns the steps it applied. Any
-// number of processes may run it on one database at once; each step is applied once. The steps are noted in the table
-// appl_lock_goose, beside appl_lock, so that an application's own goose and this one do not see each other. It returns a
-// *NewerError when the database is ahead of the program. It does not look whether what was applied before is still as it
-// was: Status does.
+// Up creates or updates the table and the procedures, and with SQLite the file, and returns the steps it applied. Any number of processes
+// may run it on one database at once; each step is applied once. The table appl_lock_goose records the steps, separately from an
+// application's own goose. Up returns a *NewerError if the database is ahead of the program. It does not check earlier steps: Status does.
 func Up(ctx context.Context, client *applock.Client, request UpRequest) (UpResult, error) {
 	var result UpResult
 	err := run(ctx, client, "up", func(ctx context.Context, target migrate.Target) error {
@@ -86,21 +84,20 @@ func Up(ctx context.Context, client *applock.Client, request UpRequest) (UpResul
 	return result, err
 }
 
-// DownRequest is how Down goes back. Its zero value is usable.
+// DownRequest configures Down. The zero value is usable.
 type DownRequest struct {
-	// Force goes on where locks are live.
+	// Force continues despite live locks.
 	Force bool
 }
 
-// DownResult is what Down has done.
+// DownResult is the result of Down.
 type DownResult struct {
-	// Steps are those that this call undid; none where none was applied.
+	// Steps are those that this call undid.
 	Steps []Migration
 }
 
-// Down undoes the newest step and returns it, or nothing when there is none. Undoing the first
-// step drops the table with all its locks. While locks are live it returns a *LiveLocksError, unless it is forced; a lock
-// that is taken meanwhile it does not see.
+// Down undoes the newest step and returns it, or nothing if no step is applied. Undoing the first step drops the table with all its locks.
+// If locks are live it returns a *LiveLocksError, unless it is forced. A lock taken after that check is lost.
 func Down(ctx context.Context, client *applock.Client, request DownRequest) (DownResult, error) {
 	var result DownResult
 	err := run(ctx, client, "down", func(ctx context.Context, target migrate.Target) error {
@@ -111,24 +108,24 @@ func Down(ctx context.Context, client *applock.Client, request DownRequest) (Dow
 	return result, err
 }
 
-// GotoRequest says to which step to go.
+// GotoRequest selects the step.
 type GotoRequest struct {
-	// Version is the newest step that shall be applied; 0 is none.
+	// Version is the newest step that shall be applied; 0 undoes all.
 	Version int64
-	// Force undoes steps where locks are live.
+	// Force undoes steps despite live locks.
 	Force bool
 }
 
-// GotoResult is what Goto has done.
+// GotoResult is the result of Goto.
 type GotoResult struct {
-	// Steps are those that this call applied, or undid, in the order in which it did; none where nothing was to do.
+	// Steps are those that this call applied or undid, in that order.
 	Steps []Migration
-	// Undone is true where it undid them.
+	// Undone is true if it undid them.
 	Undone bool
 }
 
-// Goto applies or undoes steps, as Up and Down do, until a step is the newest. On PostgreSQL and SQLite it undoes all of them or none. It
-// returns ErrInvalid for one that this program does not know.
+// Goto applies or undoes steps, as Up and Down do, until the given step is the newest. On PostgreSQL and SQLite it undoes all of them or
+// none. It returns ErrInvalid for an unknown step.
 func Goto(ctx context.Context, client *applock.Client, request GotoRequest) (GotoResult, error) {
 	var result GotoResult
 	err := run(ctx, client, "goto", func(ctx context.Context, target migrate.Target) error {
@@ -146,28 +143,28 @@ func Goto(ctx context.Context, client *applock.Client, request GotoRequest) (Got
 	return result, err
 }
 
-// UninstallRequest is how Uninstall removes. Its zero value is usable.
+// UninstallRequest configures Uninstall. The zero value is usable.
 type UninstallRequest struct {
-	// Force goes on where locks are live.
+	// Force continues despite live locks.
 	Force bool
 }
 
-// Uninstall undoes all steps and removes the version table, and the schema (on MySQL only one that was named)
-// if nothing else is in it and the account may drop it. All locks are lost: while some are live it returns a *LiveLocksError, unless it is
-// forced. On PostgreSQL and SQLite it is one transaction: an error means that everything is as it was. Elsewhere each statement counts by itself:
-// after an error call it again. Uninstalling what is not installed is no error.
+// Uninstall undoes all steps and removes the version table. It also removes an empty schema if the account may drop it; on MySQL only a
+// named one. All locks are lost: if some are live it returns a *LiveLocksError, unless it is forced. On PostgreSQL and SQLite it is one
+// transaction, and an error means that nothing has changed. Elsewhere each statement is committed by itself: after an error call it again.
+// Uninstalling twice is no error.
 func Uninstall(ctx context.Context, client *applock.Client, request UninstallRequest) error {
 	return run(ctx, client, "uninstall", func(ctx context.Context, target migrate.Target) error {
 		return migrate.Uninstall(ctx, target, request.Force)
 	})
 }
 
-// Part is what of an installation a finding is about.
+// Part is the part of an installation that a finding concerns.
 type Part string
 
 // The parts of an installation.
 const (
-	// PartSteps is what appl_lock_goose notes.
+	// PartSteps is the record of steps in appl_lock_goose.
 	PartSteps Part = "steps"
 	// PartTables are the tables, their columns and indexes.
 	PartTables Part = "tables"
@@ -175,47 +172,46 @@ const (
 	PartRoutines Part = "routines"
 	// PartViews are the views, with their columns and texts.
 	PartViews Part = "views"
-	// PartOwners are the accounts with whose rights routines run.
+	// PartOwners are the accounts whose rights the routines use.
 	PartOwners Part = "owners"
-	// PartRights are the rights that nobody shall have.
+	// PartRights are excessive rights, such as those of PUBLIC.
 	PartRights Part = "rights"
 )
 
-// Finding is something that is not as the applied steps have left it, after a restore for example.
+// Finding is a deviation from what the applied steps have created, after a restore for example.
 type Finding struct {
 	Part Part
-	// Name is what it is about, such as "procedure get_appl_lock".
+	// Name is the thing concerned, such as "procedure get_appl_lock".
 	Name string
-	// Problem goes on from there, such as "is missing". It is for people.
+	// Problem continues the sentence, such as "is missing". It is for people.
 	Problem string
-	// Repairable is true for what Repair mends. Of what it does not mend, a backup may have the rest.
+	// Repairable is true if Repair mends it. For the others look into a backup.
 	Repairable bool
-	// Statement is SQL that mends what somebody may have meant so: Repair leaves that to people. Empty for the others.
+	// Statement is SQL that mends a change which may be intended, so that Repair does not undo it; empty for other findings.
 	Statement string
-	// NeedsOwner is true for what Repair mends if its request names an Owner: the routines have the rights of an account that has too
-	// many, or of one that is gone. In the second case Repairable is true as well. Repair without an Owner then makes the client's account
-	// the owner, which has too many rights.
+	// NeedsOwner is true if Repair mends it when its request names an Owner: the routines run as an account that has too many rights, or
+	// that is gone. If it is gone, Repairable is true as well: without an Owner, Repair makes the client's account the owner, which has too
+	// many rights.
 	NeedsOwner bool
 }
 
-// StatusRequest is what Status tells. Its zero value is usable.
+// StatusRequest is empty today.
 type StatusRequest struct{}
 
-// StatusResult is what is installed.
+// StatusResult is the result of Status.
 type StatusResult struct {
-	// Steps are all that this program knows, in order, each with the time when it was applied, and those that only the
-	// database has.
+	// Steps are all that this program knows, in order, followed by those that only the database has.
 	Steps []Migration
-	// Findings is what is not as the applied steps have left it: tables, indexes and routines that are missing or different,
-	// other owners, owners with too many rights, rights that everybody has, and those of others to change a table.
+	// Findings are the deviations: missing or different tables, indexes and routines, other owners, owners with too many rights, and
+	// excessive rights of PUBLIC or of others on the tables.
 	Findings []Finding
-	// Compared are the parts that have been compared wholly. On Db2 and SQLite they are not all.
+	// Compared are the parts that were compared completely. On Db2 and SQLite some are missing.
 	Compared []Part
-	// Newer is not nil where the database is ahead of this program. There are no findings then.
+	// Newer is not nil if the database is ahead of this program. There are no findings then.
 	Newer *NewerError
 }
 
-// Status returns all steps with the time each was applied, and what is not as they have left it. It changes nothing.
+// Status returns all steps with their times, and the deviations from them. It changes nothing.
 func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (StatusResult, error) {
 	var result StatusResult
 	err := run(ctx, client, "status", func(ctx context.Context, target migrate.Target) error {
@@ -239,25 +235,25 @@ func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (Statu
 	return result, err
 }
 
-// RepairRequest is how Repair mends. Its zero value is usable.
+// RepairRequest configures Repair. The zero value is usable.
 type RepairRequest struct {
-	// Owner is the account that shall own everything: a role of PostgreSQL, or NAME or NAME@HOST on MySQL and MariaDB, which has to exist
-	// and to have what migrating needs. Empty leaves owners as they are, if they are one plain account. Elsewhere there are none to name.
+	// Owner is the account that shall own everything: a role of PostgreSQL, or NAME or NAME@HOST on MySQL and MariaDB. It must exist and
+	// have the rights for migrating. Empty keeps a single plain owner. Other products have no owners to name.
 	Owner string
 }
 
-// RepairResult is what Repair has done.
+// RepairResult is the result of Repair.
 type RepairResult struct {
-	// Repaired is what this call has mended, in order.
+	// Repaired are the findings that this call mended, in order.
 	Repaired []Finding
-	// Left is what it cannot mend.
+	// Left are the findings that it cannot mend.
 	Left []Finding
 }
 
-// Repair puts back what Status finds and can be put back: indexes, routines, their owner, and the rights that everybody
-// shall not have. It touches no lock and grants nothing new. A named owner gets everything, and the grants stay. A routine that is as it should be it leaves alone, with its grants; one
-// that is different is replaced, and on MySQL and MariaDB it gets its grants again where the client may read mysql.procs_priv, and loses them elsewhere. It may run again and again, also
-// at once. Where no step is applied it returns ErrSchema.
+// Repair mends the repairable findings of Status: indexes, routines, their owner, and excessive rights of PUBLIC. It touches no lock and
+// grants nothing new. A named owner gets everything, and the grants stay. Correct routines stay as they are, with their grants. A different
+// routine is replaced. On MySQL and MariaDB that drops its grants; Repair restores them if the client may read mysql.procs_priv. It may be
+// repeated and run concurrently. If no step is applied it returns ErrSchema.
 func Repair(ctx context.Context, client *applock.Client, request RepairRequest) (RepairResult, error) {
 	var result RepairResult
 	err := run(ctx, client, "repair", func(ctx context.Context, target migrate.Target) error {
@@ -275,7 +271,7 @@ func Repair(ctx context.Context, client *applock.Client, request RepairRequest) 
 	return result, err
 }
 
-// contractOf returns the version of the contract in the database, 0 when it cannot be read.
+// contractOf returns the version of the contract in the database, 0 if it cannot be read.
 func contractOf(ctx context.Context, client *applock.Client) int {
 	version, err := client.Version(ctx)
 	if err != nil {
@@ -303,7 +299,7 @@ func findings(found []migrate.Finding) []Finding {
 	return all
 }
 
-// shown returns an error as this package shows it.
+// shown converts an error of internal/migrate to the public types.
 func shown(err error) error {
 	var newer *migrate.NewerError
 	var live *migrate.LiveLocksError
@@ -316,7 +312,7 @@ func shown(err error) error {
 	return err
 }
 
-// run runs a command of goose on the client's database.
+// run runs a goose command on the client's database.
 func run(
 	ctx context.Context, client *applock.Client, name string, command func(context.Context, migrate.Target) error,
 ) error {
@@ -340,7 +336,7 @@ func run(
 	return err
 }
 
-// belongs says whose the installation is, to an account that may not do something because it is another one's; else it is empty.
+// belongs names the owner of the installation if the error comes from not being it; else it is empty.
 func belongs(ctx context.Context, target migrate.Target, err error) string {
 	if target.Denied == nil || db.KindOf(err) != db.KindPrivilege {
 		return ""
@@ -352,25 +348,24 @@ func belongs(ctx context.Context, target migrate.Target, err error) string {
 	return told
 }
 
-// ScriptRequest says which script Script returns.
+// ScriptRequest selects the steps of Script.
 type ScriptRequest struct {
 	// Dialect is postgres (or postgresql), mysql (or mariadb), db2 or sqlite.
 	Dialect string
-	// Platform is luw (Linux, UNIX and Windows) or zos for db2; empty is luw. The others have none.
+	// Platform is luw (Linux, UNIX and Windows; the default) or zos for db2. Other dialects have none.
 	Platform string
-	// Schema is where to install; empty is the dialect's default.
+	// Schema is the schema to install into; empty is the dialect's default.
 	Schema string
-	// From is the step that the database has, and To the one that it shall have. Zero is none; for To on the way up, and
-	// for From on the way down, it is the newest.
+	// From is the step that the database has, To the wanted one. A zero To means the newest on the way up and none on the way down; a zero
+	// From means none on the way up and the newest on the way down.
 	From, To int64
-	// Down undoes steps: From is greater than To then.
+	// Down undoes steps, so From is greater than To.
 	Down bool
 }
 
-// Script returns the steps on the way as SQL for the database's own command-line client, in one
-// transaction where the dialect has transactions around DDL. Where the database does not have the step From, the script
-// ends at its beginning with an error that says so, and nothing is changed; unlike Down it does not look for live locks.
-// Script returns ErrInvalid for a dialect, platform, schema or step that cannot be.
+// Script returns steps as SQL for the database's own command-line client, in one transaction if the dialect supports that for DDL. If the
+// database does not have the step From, the script stops at its beginning with an error and changes nothing. Unlike Down it does not check
+// for live locks. Script returns ErrInvalid for an invalid dialect, platform, schema or step.
 func Script(request ScriptRequest) (string, error) {
 	dialect, err := dialectOf(request.Dialect)
 	if err != nil {
@@ -392,7 +387,7 @@ func Script(request ScriptRequest) (string, error) {
 	return script, nil
 }
 
-// way returns where a script leads.
+// way returns the steps of a script.
 func (d dialect) way(request ScriptRequest) (migrate.Way, error) {
 	fsys, err := d.migrations()
 	if err != nil {
@@ -425,30 +420,30 @@ func (d dialect) way(request ScriptRequest) (migrate.Way, error) {
 	return way, nil
 }
 
-// dialect is what migrating has to know about one.
+// dialect is a dialect's part of migrating.
 type dialect struct {
 	name string
-	// alias is another name, which people expect.
+	// alias is another common name.
 	alias         string
 	defaultSchema string
 	migrations    func() (fs.FS, error)
 	target        func(db.Handle) (migrate.Target, error)
-	// rights says what the account needs that migrates.
+	// rights describes the rights that migrating needs.
 	rights string
-	// granter says what the account needs that grants; empty where the owner may.
+	// granter describes the account that may grant; empty if the owner may.
 	granter string
 	script  scriptFor
-	// grants returns statements that give a role's rights; nil where nobody is granted anything.
+	// grants returns the statements that give a role's rights; nil if the dialect has no grants.
 	grants func(schema string, role db.Role, to string) ([]string, error)
-	// revokes returns statements that take all rights from somebody who has these; nil where that is not known how.
+	// revokes returns the statements that revoke the given rights; nil if the dialect cannot list rights.
 	revokes func(schema, from string, rights []migrate.Right) ([]string, error)
-	// guards makes triggers that assert; nil where there are none.
+	// guards creates triggers; nil if the dialect has none.
 	guards *guards
-	// platforms has the scripts of a dialect that differs from platform to platform.
+	// platforms has the scripts of a dialect whose platforms differ.
 	platforms map[string]scriptFor
 }
 
-// scriptFor returns SQL that leads a schema a way.
+// scriptFor returns the SQL for a schema and a way.
 type scriptFor func(schema string, way migrate.Way) (string, error)
 
 func dialects() []dialect {
@@ -493,7 +488,7 @@ func dialectOf(name string) (dialect, error) {
 	return dialect{}, &applock.InvalidError{Argument: "Dialect", Reason: reason}
 }
 
-// scriptFor returns the script of a platform, the usual one when the name is empty.
+// scriptFor returns the script of a platform, the default one for an empty name.
 func (d dialect) scriptFor(platform string) (scriptFor, error) {
 	if platform == "" {
 		return d.script, nil

@@ -20,31 +20,30 @@ import (
 	"github.com/applock/applock/testdata"
 )
 
-// DefaultRehearseTimeout bounds a call of Rehearse where nothing else is asked for.
+// DefaultRehearseTimeout bounds a call of Rehearse if its request sets no timeout.
 const DefaultRehearseTimeout = 10 * time.Second
 
-// RehearseRequest is how Rehearse plays. Its zero value is usable.
+// RehearseRequest configures Rehearse. The zero value is usable.
 type RehearseRequest struct {
-	// Timeout bounds each call, and how long the end of a lock of one second may take; zero is DefaultRehearseTimeout.
+	// Timeout bounds each call, and the wait for the end of a lock of one second; zero is DefaultRehearseTimeout.
 	Timeout time.Duration
 }
 
-// RehearseResult is what Rehearse has seen.
+// RehearseResult is the result of Rehearse.
 type RehearseResult struct {
-	// TypePrefix is what the types of its objects begin with: nobody else has such.
+	// TypePrefix is a random prefix of its objects' types.
 	TypePrefix string
-	// Played is how many steps have answered as they should.
+	// Played is the number of steps with the expected answer.
 	Played int
-	// Failure is the first step that has not, and what it has answered; empty where all have. It is for people.
+	// Failure is the first unexpected answer, for people; empty if there was none.
 	Failure string
-	// Left is true where the client may not delete the rows: their locks are released, and a purge deletes them in time.
+	// Left is true if the client may not delete the rows. Their locks are released, and a purge will delete them.
 	Left bool
 }
 
-// Rehearse plays the scenarios of the contract on the database itself, as far as they need no clock that can be turned and
-// meet nobody else's locks, and then the end of a lock of one second. It makes some hundred calls. The objects have types of
-// a random name, and the rows of each scenario are deleted at its end, also when ctx ends: a call that is under way is
-// waited for, so that nothing comes after the deletion.
+// Rehearse plays the contract's scenarios on the database itself, except those that need a clock to be turned or would meet others' locks.
+// Then it waits for the end of a lock of one second. It makes some hundred calls. Its objects have types with a random prefix. The rows of
+// each scenario are deleted at its end, even after ctx has ended. Rehearse waits for a running call before it deletes.
 func Rehearse(ctx context.Context, client *applock.Client, request RehearseRequest) (result RehearseResult, err error) {
 	if request.Timeout == 0 {
 		request.Timeout = DefaultRehearseTimeout
@@ -81,23 +80,23 @@ type rehearsal struct {
 	client *applock.Client
 	limit  time.Duration
 	result *RehearseResult
-	// types are those that may have rows.
+	// types are the types that may have rows.
 	types map[string]bool
 }
 
-// act is what is played in an empty place.
+// act is a sequence of steps on objects of its own.
 type act []step
 
-// step is one call, or some that belong together.
+// step is one call, or several concurrent ones.
 type step struct {
 	name string
-	// types are the types of the objects that it changes.
+	// types are the types of the objects that it may change.
 	types []string
-	// play returns what is wrong with the answer, if anything.
+	// play returns the deviation from the expected answer, or an empty text.
 	play func(ctx context.Context) (problem string, err error)
 }
 
-// acts are the scenarios in the order of their names, each with types of its own, and the end of a lock.
+// acts returns the scenarios sorted by name, each with types of its own, and the end of a lock.
 func (r *rehearsal) acts() ([]act, error) {
 	files, err := fs.Glob(testdata.Scenarios, "scenarios/*.txt")
 	if err != nil {
@@ -118,7 +117,7 @@ func (r *rehearsal) acts() ([]act, error) {
 	return append(acts, r.end()), nil
 }
 
-// act is a scenario.
+// act makes an act of a scenario.
 func (r *rehearsal) act(file string, steps []scenario.Step) act {
 	var act act
 	execute, variables := scenario.Through(r.client, clients.Driver(r.client)), map[string]string{}
@@ -135,7 +134,7 @@ func (r *rehearsal) act(file string, steps []scenario.Step) act {
 	return act
 }
 
-// end is the end of a lock of one second, by the server's own clock.
+// end is an act about the end of a lock of one second, by the server's own clock.
 func (r *rehearsal) end() act {
 	object := applock.Object{Type: r.result.TypePrefix, ID: "1"}
 	var fence applock.Fence
@@ -157,7 +156,7 @@ func (r *rehearsal) end() act {
 	}
 }
 
-// play plays an act, and of a step that has begun the whole, even when ctx ends meanwhile.
+// play plays an act. Once begun, a step runs to its end even if ctx ends.
 func (r *rehearsal) play(ctx context.Context, act act) error {
 	r.types = map[string]bool{}
 	for _, step := range act {
@@ -183,10 +182,10 @@ func (r *rehearsal) play(ctx context.Context, act act) error {
 	return nil
 }
 
-// expirePause lies between two looks whether the lock has ended.
+// expirePause is the pause between two checks whether the lock has ended.
 const expirePause = 100 * time.Millisecond
 
-// expire waits until the lock has ended by itself.
+// expire waits until the lock has expired.
 func (r *rehearsal) expire(ctx context.Context, object applock.Object) (problem string, err error) {
 	for {
 		_, err := r.client.Inquire(ctx, object)
@@ -204,7 +203,7 @@ func (r *rehearsal) expire(ctx context.Context, object applock.Object) (problem 
 	}
 }
 
-// deleteRows deletes what was played with, or releases it where that is not allowed.
+// deleteRows deletes the rows, or releases the locks if the account may not delete.
 func (r *rehearsal) deleteRows(ctx context.Context) error {
 	if len(r.types) == 0 {
 		return nil
@@ -228,7 +227,7 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 	return err
 }
 
-// release releases what is still locked.
+// release releases the remaining locks.
 func (r *rehearsal) release(ctx context.Context) error {
 	for _, objectType := range slices.Sorted(maps.Keys(r.types)) {
 		for lock, err := range r.client.List(ctx, applock.ListRequest{ObjectType: objectType}) {

@@ -9,24 +9,24 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// RevokeRequest names who loses all rights.
+// RevokeRequest names the account that loses its rights.
 type RevokeRequest struct {
-	// From is whose rights end, as GrantRequest names who is granted them.
+	// From is its name, as in GrantRequest.
 	From string
-	// DryRun has Revoke tell the statements and run none.
+	// DryRun only returns the statements.
 	DryRun bool
 }
 
-// RevokeResult is what Revoke has done.
+// RevokeResult is the result of Revoke.
 type RevokeResult struct {
-	// Statements are those that it ran, or would run. On MySQL and MariaDB there are none where nothing was granted.
+	// Statements are those that it ran, or would run. On MySQL and MariaDB there are none if nothing was granted.
 	Statements []string
 }
 
-// Revoke takes from somebody the rights to all operations, which Grant has given, in whichever roles. Sessions that are
-// connected lose them, too. What the same account may do as a member of another role or by rights on the whole database stays.
-// The client has to be the owner of the procedures, or an administrator; on MySQL and MariaDB it has to read mysql.procs_priv,
-// or it is ErrPrivilege. It returns ErrInvalid on Db2 and SQLite. If it fails half-way, or is cancelled, call it again.
+// Revoke revokes the rights of all roles that Grant has given to an account. Connected sessions lose them, too. Rights by another role, or
+// on the whole database, stay. The client must be the owner of the procedures or an administrator. On MySQL and MariaDB it must be able to
+// read mysql.procs_priv, else Revoke returns ErrPrivilege. It returns ErrInvalid on Db2 and SQLite. If it fails half-way or is cancelled,
+// call it again.
 func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) (RevokeResult, error) {
 	var result RevokeResult
 	err := onTarget(ctx, client, "revoke", func(handle db.Handle, target migrate.Target) error {
@@ -59,7 +59,7 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 	return result, err
 }
 
-// execute runs statements on one connection and returns those that have been run.
+// execute runs statements on one connection, and returns those that succeeded.
 func execute(ctx context.Context, handle db.Handle, target migrate.Target, statements []string) (done []string, err error) {
 	conn, err := target.DB.Conn(ctx)
 	if err != nil {

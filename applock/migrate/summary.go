@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// SummaryRequest says of what installation Summary tells.
+// SummaryRequest selects the installation for Summary.
 type SummaryRequest struct {
 	// Dialect and Platform are those of ScriptRequest.
 	Dialect, Platform string
@@ -21,28 +21,27 @@ type Created struct {
 	// Kind is table, view, procedure or function.
 	Kind string
 	Name string
-	// Roles are those that have the right to it, none where nobody is granted it.
+	// Roles are the roles with a right to it.
 	Roles []string
-	// What is its comment in the database, or in words of the documentation where it has none there. It is for people.
+	// What is its comment, from the database or from the documentation. It is for people.
 	What string
 }
 
 var (
 	creates = regexp.MustCompile(`(?m)^CREATE (?:OR REPLACE )?(?:ALGORITHM = \w+ )?(?:SQL SECURITY DEFINER )?` +
 		`(?:UNLOGGED )?(TABLE|VIEW|FUNCTION|PROCEDURE) (?:IF NOT EXISTS )?(?:\w+\.)?(\w+)`)
-	// inside is the comment in the statement that creates something, and behind the one in a statement of its own.
+	// inside matches the comment in a CREATE statement, behind one in a statement of its own.
 	inside = regexp.MustCompile(`(?m)^COMMENT (?:= )?'((?:[^']|'')*)'`)
 	behind = regexp.MustCompile(`(?s)COMMENT ON (?:SPECIFIC )?(?:TABLE|VIEW|FUNCTION|PROCEDURE) (?:\w+\.)?(\w+)[^;']*? IS\s+'((?:[^']|'')*)'`)
 )
 
-// Summary returns what Script creates, in that order, for who signs off an installation before reading its text. It returns ErrInvalid as
-// Script does.
+// Summary lists what Script creates, in that order, for a DBA who signs off an installation. It returns ErrInvalid as Script does.
 func Summary(request SummaryRequest) ([]Created, error) {
 	script, err := Script(ScriptRequest{Dialect: request.Dialect, Platform: request.Platform})
 	if err != nil {
 		return nil, err
 	}
-	reference, err := Script(ScriptRequest{Dialect: "postgres"}) // it has a comment on each table
+	reference, err := Script(ScriptRequest{Dialect: "postgres"}) // PostgreSQL's script comments each table
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func Summary(request SummaryRequest) ([]Created, error) {
 		if comment := inside.FindStringSubmatch(script[match[0]:end]); comment != nil {
 			what = unquoted(comment[1])
 		}
-		what, _, _ = strings.Cut(cmp.Or(what, comments[name]), ". ") // what it is for comes first
+		what, _, _ = strings.Cut(cmp.Or(what, comments[name]), ". ") // the first sentence says its purpose
 		created = append(created, Created{
 			Kind: strings.ToLower(script[match[2]:match[3]]), Name: name, Roles: rolesWith(name), What: strings.TrimSuffix(what, "."),
 		})
@@ -79,7 +78,7 @@ func rolesWith(name string) []string {
 	return names
 }
 
-// commentsOn returns the comments that statements of their own set.
+// commentsOn returns the comments that separate statements set.
 func commentsOn(script string) map[string]string {
 	comments := map[string]string{}
 	for _, match := range behind.FindAllStringSubmatch(script, -1) {

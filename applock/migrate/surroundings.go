@@ -9,26 +9,25 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// SurroundingsRequest is what Surroundings tells. Its zero value is usable.
+// SurroundingsRequest is empty today.
 type SurroundingsRequest struct{}
 
-// SurroundingsResult is what lies between a program and the tables.
+// SurroundingsResult describes the server, and what stands between it and the program.
 type SurroundingsResult struct {
-	// Isolation is the level of a session's transactions, as the server calls it; empty where there is one only.
+	// Isolation is the level of a session's transactions, in the server's words; empty if there is only one.
 	Isolation string
-	// ReadOnly says why nothing can be changed here, as on a replica; empty where it can. It is for people.
+	// ReadOnly is the reason why nothing can be changed, as on a replica; empty if changes are possible. It is for people.
 	ReadOnly string
-	// EndReadOnly is SQL that ends that, if there is a statement.
+	// EndReadOnly is SQL that ends it, if there is a statement.
 	EndReadOnly string
-	// Between is the pooler that the connection leads through, or the cluster that it leads to; empty for neither. It is for
-	// people.
+	// Between is the pooler in front of the server, or the cluster that the server belongs to; empty for neither. It is for people.
 	Between string
-	// Ahead is how much further the server's clock is than this host's, give or take half of RoundTrip; both are
-	// zero for a file, which has this host's. No lock depends on it.
+	// Ahead is how far the server's clock is ahead of this host's, within half of RoundTrip. Both are zero for a file. No lock depends on
+	// it.
 	Ahead, RoundTrip time.Duration
 }
 
-// Surroundings tells what lies between the client and the tables. It changes nothing, and needs nothing to be installed. On
+// Surroundings describes the server, and what stands between it and the client. It changes nothing, and works before an installation. On
 // Db2 it returns errors.ErrUnsupported.
 func Surroundings(ctx context.Context, client *applock.Client, _ SurroundingsRequest) (SurroundingsResult, error) {
 	var result SurroundingsResult
@@ -40,22 +39,22 @@ func Surroundings(ctx context.Context, client *applock.Client, _ SurroundingsReq
 	return result, err
 }
 
-// StaleRequest says which rows are stale.
+// StaleRequest defines stale rows.
 type StaleRequest struct {
-	// FreeFor is for how long an object has been free, in whole seconds.
+	// FreeFor is how long the object has been free, in whole seconds.
 	FreeFor time.Duration
 }
 
-// StaleResult is what a purge would remove.
+// StaleResult is the result of Stale.
 type StaleResult struct {
-	// Looked is how many rows were looked at, the first 10,000 at most, and Rows how many of them are stale.
+	// Looked is the number of rows read, at most 10,000, and Rows the number of stale ones.
 	Looked, Rows int64
-	// Longest is how long the object of the oldest of them has been free.
+	// Longest is how long the oldest of them has been free.
 	Longest time.Duration
 }
 
-// Stale looks at the first rows for those of objects that have been free for longer, as for a purge that nobody runs. The
-// client has to be one that may read the table. On Db2 it returns errors.ErrUnsupported.
+// Stale counts the rows whose objects have long been free, among the first 10,000. Many mean that no purge runs. The client must have the
+// right to read the table. On Db2 it returns errors.ErrUnsupported.
 func Stale(ctx context.Context, client *applock.Client, request StaleRequest) (StaleResult, error) {
 	var result StaleResult
 	err := onTarget(ctx, client, "stale", func(_ db.Handle, target migrate.Target) error {
@@ -66,10 +65,10 @@ func Stale(ctx context.Context, client *applock.Client, request StaleRequest) (S
 	return result, err
 }
 
-// SchemasRequest is what Schemas looks for. Its zero value is usable.
+// SchemasRequest is empty today.
 type SchemasRequest struct{}
 
-// Schemas returns the schemas of the client's database in which applock is installed. It returns none on other products than PostgreSQL.
+// Schemas returns the schemas of a PostgreSQL database in which applock is installed. Other products have none.
 func Schemas(ctx context.Context, client *applock.Client, _ SchemasRequest) ([]string, error) {
 	var schemas []string
 	err := onTarget(ctx, client, "schemas", func(_ db.Handle, target migrate.Target) error {

@@ -1,5 +1,5 @@
-// Package mysql makes clients for MySQL 8.0 and later and MariaDB 10.6 and later, on
-// github.com/go-sql-driver/mysql. A program that imports it links no other engine.
+// Package mysql makes clients for MySQL 8.0 and later and MariaDB 10.6 and later, on github.com/go-sql-driver/mysql. Importing it links no
+// other engine.
 package mysql
 
 import (
@@ -13,23 +13,21 @@ import (
 	"github.com/applock/applock/internal/db/mysql"
 )
 
-// Config tells New where the locks are. Its zero value is usable.
+// Config configures New. The zero value is usable.
 type Config struct {
-	// Schema is the database that the table and the procedures are in: 1 to 30 lower-case letters, digits and
-	// underscores. Empty is the one that the pool's connections are in.
+	// Schema is the database with the table and the procedures: 1 to 30 lower-case letters, digits and underscores. Empty is the database
+	// of the pool's connections.
 	Schema string
-	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
-	// nothing.
+	// Logger gets one debug record for each operation, and the background errors of leases; nil logs nothing.
 	Logger *slog.Logger
-	// LeaseHooks are told of leases.
+	// LeaseHooks observe leases.
 	LeaseHooks lease.Hooks
 }
 
-// New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for a
-// schema that cannot be.
+// New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for an invalid schema.
 //
-// Give the pool interpolateParams=true, which saves a round trip, and leave its loc at UTC: with another one, an hour of
-// the year has no name there and is shown as the next.
+// Give the pool interpolateParams=true, which saves a round trip, and leave its loc at UTC: a zone with summer time cannot represent one
+// hour of the year, and shows it as the next.
 func New(pool *sql.DB, config Config) (*applock.Client, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("mysql: %w", &applock.InvalidError{Argument: "pool", Reason: "must not be nil"})

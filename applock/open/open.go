@@ -1,5 +1,5 @@
-// Package open makes clients by DSN, for programs that learn only when they run which engine they speak to. It links all
-// of them; the packages postgres, mysql, db2 and sqlite beside it link one each.
+// Package open makes clients by DSN, for programs that choose the engine at run time. It links all engines; the packages postgres, mysql,
+// db2 and sqlite link one each.
 package open
 
 import (
@@ -20,33 +20,30 @@ import (
 	"github.com/applock/applock/internal/db/sqlite"
 )
 
-// Config is how ByDSN opens. Its zero value is usable.
+// Config configures ByDSN. The zero value is usable.
 type Config struct {
-	// Schema is where the table and the procedures are: 1 to 30 lower-case letters, digits and underscores. Empty is
-	// the dialect's default: applock on PostgreSQL and Db2, the DSN's database on MySQL, where a schema is a database.
-	// SQLite has none.
+	// Schema contains the table and the procedures: 1 to 30 lower-case letters, digits and underscores. Empty is the dialect's default:
+	// applock on PostgreSQL and Db2, the DSN's database on MySQL, where a schema is a database. SQLite has none.
 	Schema string
-	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
-	// nothing.
+	// Logger gets one debug record for each operation, and the background errors of leases; nil logs nothing.
 	Logger *slog.Logger
-	// LeaseHooks are told of leases.
+	// LeaseHooks observe leases.
 	LeaseHooks lease.Hooks
-	// FlushReleases has the release of a lease wait until it is on disk, on PostgreSQL: see the Config of applock/postgres.
-	// Elsewhere it always does as every commit there.
+	// FlushReleases makes the release of a lease wait until it is on disk, on PostgreSQL: see the Config of applock/postgres. On other
+	// products it always does.
 	FlushReleases bool
-	// ConnectTimeout is how long one attempt to connect may take, until the server has let the client in. Zero leaves that
-	// to the DSN and to the contexts of the operations. A migration needs it most: it waits for other migrators as long as
-	// its context allows.
+	// ConnectTimeout bounds one attempt to connect, including the sign-in. Zero leaves it to the DSN and to the contexts of the operations.
+	// Set it for migrations: their context must allow for a long wait for other migrators.
 	ConnectTimeout time.Duration
 }
 
-// ByDSN returns a client on a connection pool of its own; Close ends it. The DSN is sqlite:PATH,
-// postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://USER:PASSWORD@HOST:PORT/DATABASE, the form of
-// github.com/go-sql-driver/mysql, or db2://USER:PASSWORD@HOST:PORT/DATABASE in a program that was built with the tag
-// db2. It does not connect: the first operation does, and it creates nothing: migrate.Up of the package beside it makes
-// the table, the procedures, and on SQLite the file, without which operations answer ErrSchema. It returns ErrInvalid for
-// a DSN or a schema that cannot be used, without repeating the DSN, which may hold a password, and for a ConnectTimeout
-// below zero.
+// ByDSN returns a client on a connection pool of its own, which Close closes. The DSN is sqlite:PATH,
+// postgres://USER:PASSWORD@HOST:PORT/DATABASE, mysql://USER:PASSWORD@HOST:PORT/DATABASE, the form of github.com/go-sql-driver/mysql, or
+// db2://USER:PASSWORD@HOST:PORT/DATABASE in a program built with the tag db2.
+//
+// ByDSN does not connect; the first operation does. It creates nothing: migrate.Up creates the table, the procedures, and on SQLite the
+// file. Until then operations return ErrSchema. ByDSN returns ErrInvalid for an unusable DSN or schema, and for a negative ConnectTimeout.
+// The error does not repeat the DSN, which may contain a password.
 func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, error) {
 	dialect, err := DialectOf(dsn)
 	if err != nil {
@@ -65,19 +62,18 @@ func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, err
 	return clients.New(driver, config.Logger, config.LeaseHooks), nil
 }
 
-// Dialect is what is to know about an engine before there is a connection.
+// Dialect describes an engine without a connection.
 type Dialect struct {
 	// Name is the dialect's name.
 	Name string
 	// Schemes are the words before the colon of its DSNs.
 	Schemes []string
-	// DefaultSchema is where the table and the procedures are unless a schema is named; empty where that is the
-	// database of the DSN.
+	// DefaultSchema is the schema if none is named; empty if that is the database of the DSN.
 	DefaultSchema string
-	// Embedded is true where the database is a file.
+	// Embedded is true if the database is a file.
 	Embedded bool
 
-	// recognizes tells its DSNs without a scheme, nil where there are none.
+	// recognizes reports whether a DSN without a scheme is one of this engine; nil if all have a scheme.
 	recognizes func(dsn string) bool
 	open       func(ctx context.Context, dsn string, config Config) (db.Driver, error)
 }
@@ -160,8 +156,8 @@ func openDB2(_ context.Context, dsn string, config Config) (db.Driver, error) {
 
 func openSQLite(_ context.Context, dsn string, _ Config) (db.Driver, error) { return sqlite.Open(dsn) }
 
-// DialectOf returns the dialect that a DSN's scheme names. It returns ErrInvalid where none does, without repeating the
-// DSN, which may hold a password.
+// DialectOf returns the dialect of a DSN. It returns ErrInvalid for an unknown scheme, without repeating the DSN, which may contain a
+// password.
 func DialectOf(dsn string) (Dialect, error) {
 	scheme, _, found := strings.Cut(dsn, ":")
 	dialects := Dialects()

@@ -13,22 +13,22 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// InTx runs work in a transaction of the client's pool, and commits when work returns nil; otherwise it rolls back and returns the error. Locks
-// is the client in that transaction: the lock and the data are there together, or neither.
+// InTx runs work in a transaction of the client's pool. It commits if work returns nil; otherwise it rolls back and returns the error.
+// Locks is the client in that transaction, so the lock and the data are committed together.
 //
-// Where the database could not put the transaction in order with others, work runs again in a new one, up to ten times: after a deadlock or
-// a serialization failure, also of the commit or of one of work's own statements (40001, 40P01), after ErrBusy and ErrContention. So work
-// changes nothing outside of the transaction. The isolation is the database's default.
+// InTx repeats work in a new transaction, up to ten times, after a conflict: a deadlock (40P01) or serialization failure (40001), also of
+// the commit or of one of work's own statements, ErrBusy and ErrContention. So work must change nothing outside of the transaction. The
+// isolation is the database's default.
 //
-// It returns ErrOutcomeUnknown when no answer to the commit came back: the transaction is there as a whole, or not at all. A cancelled ctx
-// ends it, and rolls back what is not committed. ErrInvalid where the client is not one of PostgreSQL, or was made by NewSQL,
-// which has [applock.Client.InSQLTx].
+// It returns ErrOutcomeUnknown if the commit got no answer: the transaction is either complete or absent. A cancelled ctx rolls back an
+// uncommitted transaction. It returns ErrInvalid if the client is not one of PostgreSQL, or was made by NewSQL, which has
+// [applock.Client.InSQLTx].
 func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, locks *applock.Client) error) error {
 	handle, err := clients.Driver(client).Handle()
 	if err != nil {
 		return fmt.Errorf("transaction: %w", err)
 	}
-	defer func() { _ = handle.Close() }() // the pool stays the client's
+	defer func() { _ = handle.Close() }() // returns the connection; the pool stays open
 	pool, ok := handle.Pool.(*pgxpool.Pool)
 	if !ok {
 		reason := "is not one of PostgreSQL"
@@ -58,7 +58,7 @@ func commit(ctx context.Context, handle db.Handle, tx pgx.Tx) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, pgx.ErrTxCommitRollback): // a statement of work's had failed, and work said nothing
+	case errors.Is(err, pgx.ErrTxCommitRollback): // a statement of work failed, and work ignored it
 		return fmt.Errorf("commit: %w", err)
 	case db.KindOf(err) == db.KindInFlight:
 		return fmt.Errorf("commit: %w: %w", applock.ErrOutcomeUnknown, err)

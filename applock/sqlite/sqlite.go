@@ -1,8 +1,6 @@
-// Package sqlite makes clients for an embedded SQLite file, on modernc.org/sqlite, in pure Go. A program that imports it
-// links no other engine.
+// Package sqlite makes clients for an embedded SQLite file, on modernc.org/sqlite, in pure Go. Importing it links no other engine.
 //
-// The file needs the table first: call migrate.Up of applock/migrate once before anything else, or run
-// "applockctl migrate up". No operation makes it.
+// The file needs the table first: call migrate.Up of applock/migrate, or run "applockctl migrate up". No operation creates it.
 package sqlite
 
 import (
@@ -16,27 +14,26 @@ import (
 	"github.com/applock/applock/internal/db/sqlite"
 )
 
-// Config is how New makes a client. Its zero value is usable. SQLite has no schemas.
+// Config configures New. The zero value is usable. SQLite has no schemas.
 type Config struct {
-	// Logger gets one debug record for each operation, and what goes wrong with leases in the background; nil logs
-	// nothing.
+	// Logger gets one debug record for each operation, and the background errors of leases; nil logs nothing.
 	Logger *slog.Logger
-	// LeaseHooks are told of leases.
+	// LeaseHooks observe leases.
 	LeaseHooks lease.Hooks
 }
 
-// New returns a client on the caller's handle, which Close leaves open. Give the handle a busy timeout, because SQLite
-// has one writer at a time, and a write-ahead log, so that readers never wait:
+// New returns a client on the caller's handle, which Close leaves open. Give the handle a busy timeout, because SQLite has one writer at a
+// time, and a write-ahead log, so that readers never wait:
 //
 //	sql.Open("sqlite", "file:applock.db?_pragma=busy_timeout(50)&_pragma=journal_mode(WAL)")
 //
-// Leave synchronous at FULL, which it is if nothing is said: a commit then waits for the disk. With NORMAL it does not, and a
-// power failure can undo the locks of the last moments; the crash of a program undoes nothing either way.
+// Leave synchronous at FULL, the default: a commit then waits for the disk. With NORMAL a power failure can undo the last locks. A crash of
+// the program undoes nothing in either case.
 //
-// The client keeps what it has prepared, on each connection of the handle, until one of the two is closed: make one client for a
-// handle, and not one for each call.
+// The client keeps prepared statements on each connection until the client or the handle is closed. Make one client per handle, not one per
+// call.
 //
-// It always succeeds; the error is for the form that all engines share.
+// New always succeeds. It returns an error because the other engines do.
 func New(handle *sql.DB, config Config) (*applock.Client, error) {
 	if handle == nil {
 		return nil, fmt.Errorf("sqlite: %w", &applock.InvalidError{Argument: "handle", Reason: "must not be nil"})

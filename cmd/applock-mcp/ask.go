@@ -53,7 +53,7 @@ func (l locks) ask(ctx context.Context, in askInput) (answer, string, error) {
 	return said, said.Advice, nil
 }
 
-// own tells of the grant that the caller has already.
+// own fills in the grant that the caller has already.
 func (l locks) own(ctx context.Context, said answer, object applock.Object) answer {
 	said.Outcome = applock.OutcomeOwn
 	lock, err := l.client.Inquire(ctx, object)
@@ -139,7 +139,7 @@ func (l locks) addInbox(server *mcp.Server) error {
 	return add(server, l, toolText{"lock_inbox", "Read what concerns you", "Read who asks for what you hold, how your own requests were answered, and which " +
 		"of your locks others have ended. Call it now and then while you hold locks. Where a policy says so, a holder who has seen a request " +
 		"and does not answer loses the lock: answer with lock_answer."},
-		nature{idempotent: true}, l.inbox) // not read-only: a policy's time for an answer begins when a request is first read
+		nature{idempotent: true}, l.inbox) // not read-only: the first read starts the time that a policy allows for an answer
 }
 
 func (l locks) inbox(ctx context.Context, in inboxInput) (inbox, string, error) {

@@ -10,16 +10,16 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// failure is an error as a model reads it. What the database's client says, which may name hosts and users, goes to the log alone.
+// failure is an error for a model. The text of the database's client, which may name hosts and users, goes to the log only.
 type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
 
-// deadDatabase is the text where nothing could be asked.
+// deadDatabase is the text if the database did not answer.
 const deadDatabase = "the database cannot be reached; nothing is locked; do not write. " +
 	"This server keeps no locks of its own. What you held before may end meanwhile: call lock_status when the database is back."
 
-// explained turns an error of the façade into one that a model can act on. A refusal is none: the tools answer those.
+// explained turns an error of the façade into one that a model can act on. Refusals are answers, and do not come here.
 func (l locks) explained(ctx context.Context, tool string, err error) error {
 	var invalid *applock.InvalidError
 	if errors.As(err, &invalid) {
@@ -50,7 +50,7 @@ func (l locks) explained(ctx context.Context, tool string, err error) error {
 	return &failure{text: "the database refused the call: nothing is known to be locked; do not write. This server's log says why; tell a person."}
 }
 
-// argumentOf is a field of a request by the name that the tool's argument has.
+// argumentOf returns the tool's argument for a field of a request.
 func argumentOf(field string) string {
 	for argument, fields := range map[string]string{
 		"object": "Object Object.Type Object.ID ObjectType", "ttl_seconds": "TTL", "max_wait_seconds": "MaxWait", "fence": "Fence",

@@ -65,8 +65,8 @@ func (l locks) get(ctx context.Context, in getInput, wait time.Duration) (answer
 	return said, said.Advice, nil
 }
 
-// withFence adds the fence of who refused a get, which a refusal does not tell. Where another one holds the object by now, or there is no
-// answer, the refusal stays as it was: it is true in any case.
+// withFence adds the fence of the holder who refused a get, since the refusal has none. If the holder has changed or the read fails, the
+// refusal stays as it was, which is still true.
 func (l locks) withFence(ctx context.Context, object applock.Object, by applock.Holder) applock.Holder {
 	lock, err := l.client.Inquire(ctx, object)
 	if err == nil && lock.Owner.Operator == by.Owner.Operator {
@@ -110,7 +110,7 @@ func (l locks) renew(ctx context.Context, in renewInput) (answer, string, error)
 	return said, said.Advice, nil
 }
 
-// lost tells that a grant has ended that the caller had, or never had.
+// lost reports that the caller's grant has ended, or never existed.
 func (a answer) lost(by applock.Holder) answer {
 	outcome := applock.OutcomeHeld
 	if by.Owner.Operator == "" {

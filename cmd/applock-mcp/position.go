@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// positionOf reads what textOfPosition has written: numbers with commas in between.
+// positionOf parses the text of textOfPosition: numbers separated by commas.
 func positionOf(text string) (applock.InboxPosition, error) {
 	var position applock.InboxPosition
 	if text == "" {

@@ -80,7 +80,7 @@ func (l locks) note(ctx context.Context, in noteInput) (answer, string, error) {
 	return said, said.Advice, nil
 }
 
-// withEnd adds when the caller's grant ends, if it is still there.
+// withEnd adds the end of the caller's grant, if it still exists.
 func (a answer) withEnd(ctx context.Context, l locks, object applock.Object) answer {
 	lock, err := l.client.Inquire(ctx, object)
 	if err == nil && lock.Owner.Operator == l.owner.Operator && lock.Fence == a.Fence {

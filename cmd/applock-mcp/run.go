@@ -25,14 +25,14 @@ const (
 	exitError = 4
 )
 
-// surroundings are what a process has of its host.
+// surroundings are the process' environment, streams and signals.
 type surroundings struct {
 	stdin          io.ReadCloser
 	stdout, stderr io.Writer
 	getenv         func(string) string
 }
 
-// flags are what the command line says.
+// flags are the flags of the command line.
 type flags struct {
 	dsn, schema          string
 	operator, department string
@@ -62,8 +62,8 @@ Answers of the protocol go to stdout, everything else to stderr.`
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, around surroundings) int {
-	command := newCommand(around)                //nolint:contextcheck // cobra hands the context to RunE
-	command.SetArgs(append([]string{}, args...)) // never nil, for which cobra takes those of the process
+	command := newCommand(around)                //nolint:contextcheck // cobra passes the context to RunE
+	command.SetArgs(append([]string{}, args...)) // never nil: cobra would read the process' own arguments
 	err := command.ExecuteContext(ctx)
 	if err == nil || ctx.Err() != nil {
 		return exitYes
@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, around surroundings) int {
 	return exitUsage
 }
 
-// startedError is an error of a command that cobra has found to be well written.
+// startedError is an error from running the command, after cobra has accepted the command line.
 type startedError struct{ err error }
 
 func (e *startedError) Error() string { return e.err.Error() }
@@ -134,7 +134,7 @@ func newCommand(around surroundings) *cobra.Command {
 	return command
 }
 
-// check refuses what cannot be meant.
+// check refuses contradictory flags.
 func (f flags) check() error {
 	switch {
 	case f.dsn == "":
@@ -151,7 +151,7 @@ func (f flags) check() error {
 	return nil
 }
 
-// serve opens the database and serves until ctx ends, or until the client on stdio has gone.
+// serve opens the database and serves until ctx ends, or until the client on stdio closes its end.
 func serve(ctx context.Context, f flags, around surroundings) error {
 	if err := f.check(); err != nil {
 		return err
@@ -163,7 +163,7 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	byDSN := func(dsn string) (*applock.Client, error) {
 		return open.ByDSN(ctx, dsn, open.Config{Schema: f.schema, ConnectTimeout: f.timeout})
 	}
-	closing := func(client *applock.Client) { _ = client.Close() } // nothing is left to be done about it
+	closing := func(client *applock.Client) { _ = client.Close() } // an error at the end has no consequence
 	client, err := byDSN(f.dsn)
 	if err != nil {
 		return err
@@ -191,12 +191,12 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	return server.Run(ctx, &mcp.IOTransport{Reader: around.stdin, Writer: keptOpen{around.stdout}})
 }
 
-// keptOpen is a writer that its user may close, and that stays open: stdout is the process's.
+// keptOpen ignores Close: stdout belongs to the process.
 type keptOpen struct{ io.Writer }
 
 func (keptOpen) Close() error { return nil }
 
-// version is that of the module, which the toolchain has put in.
+// version returns the module's version, as the toolchain has recorded it.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -6,13 +6,13 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// longestWait is what a call may wait: a client that waits longer for an answer may give up.
+// longestWait is the longest wait of a call, in seconds. Clients may time out after more.
 const longestWait = 60
 
-// mostRows is how many rows of a list one answer has.
+// mostRows is the maximum of rows in one answer.
 const mostRows = 200
 
-// limit adds to the schema of an input what a Go type does not say: a model sees the limits before it calls.
+// limit adds limits to the schema of an input that its Go type cannot express, so that a model sees them before it calls.
 func (l locks) limit(schema *jsonschema.Schema) {
 	one, most := 1.0, func(number int64) *float64 { limit := float64(number); return &limit }
 	for name, property := range schema.Properties {

@@ -91,7 +91,7 @@ type listInput struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many locks at most; leave it out for 50"`
 }
 
-// usualRows is how many rows an answer has where the call does not say.
+// usualRows is the default number of rows in an answer.
 const usualRows = 50
 
 func (l locks) addList(server *mcp.Server) error {
@@ -118,7 +118,7 @@ func (l locks) list(ctx context.Context, in listInput) (lockRows, string, error)
 	return rows, rows.Advice, err
 }
 
-// rows reads one lock more than it returns, to know whether there are more.
+// rows reads one lock more than it returns, to detect whether more follow.
 func (l locks) rows(ctx context.Context, request applock.ListRequest, most int) (lockRows, error) {
 	rows := lockRows{You: visible.Text(l.owner.Operator), Locks: []lockRow{}}
 	request.PageSize = most + 1

@@ -22,7 +22,7 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// webFlags are where agents reach the server by HTTP, and how they sign in.
+// webFlags set the HTTP address and the sign-in.
 type webFlags struct {
 	listen                           string
 	header, rolesHeader              string
@@ -51,7 +51,7 @@ func (f *webFlags) register(set *pflag.FlagSet) {
 
 func (f webFlags) signsIn() bool { return f.header != "" || f.passwords != "" || f.issuer != "" }
 
-// namedRoles are the roles of --role, with the members of --member.
+// namedRoles returns the roles of --role, with the members of --member.
 func (f webFlags) namedRoles() (roles.Roles, error) {
 	named, err := roles.Parse(f.roles, f.members)
 	switch {
@@ -65,10 +65,10 @@ func (f webFlags) namedRoles() (roles.Roles, error) {
 	return named, nil
 }
 
-// issuerLimit is how long the issuer has for its answers.
+// issuerLimit bounds one request to the issuer.
 const issuerLimit = 20 * time.Second
 
-// signIn is how requests tell who asks: by the ways of the console, but that nobody gets in without one of them.
+// signIn returns the sign-in that the flags choose, as for the console. Here one is mandatory.
 func (f webFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	switch {
 	case f.header != "":
@@ -93,17 +93,17 @@ func (f webFlags) signIn(ctx context.Context) (console.SignIn, error) {
 			Client: &http.Client{Timeout: issuerLimit},
 		}, metadataPath)
 		if err != nil {
-			return nil, err // not a SignIn that is nil
+			return nil, err // an interface with a nil pointer in it would not be nil
 		}
 		return signIn, nil
 	}
 	return nil, &applock.InvalidError{Argument: "--listen", Reason: "needs a sign-in: --user-header, --oidc-issuer or --passwords"}
 }
 
-// metadataPath is where a client learns which issuer to ask for a token: RFC 9728.
+// metadataPath is where clients find the issuer of their tokens: RFC 9728.
 const metadataPath = "/.well-known/oauth-protected-resource"
 
-// handler is all that the server answers to by HTTP.
+// handler serves all requests.
 func (f webFlags) handler(signIn console.SignIn, l locks) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", console.ByItsName(f.address, l.logger, console.Protect(signIn, l.logger, http.HandlerFunc(l.serveMCP))))
@@ -115,7 +115,7 @@ func (f webFlags) handler(signIn console.SignIn, l locks) http.Handler {
 	return mux
 }
 
-// serveMCP answers one request, as the person that the sign-in knows. The server is of this request alone: nothing of it is kept.
+// serveMCP answers one request in the person's name. Its server serves this request only, and keeps no state.
 func (l locks) serveMCP(w http.ResponseWriter, r *http.Request) {
 	person, known := console.PersonOf(r.Context())
 	if !known || person.Name == "" {
@@ -138,10 +138,10 @@ func (l locks) serveMCP(w http.ResponseWriter, r *http.Request) {
 	}).ServeHTTP(w, r)
 }
 
-// closingLimit is how long requests that are under way have to end.
+// closingLimit is how long open requests may take after the end of ctx.
 const closingLimit = 5 * time.Second
 
-// serveWeb serves until ctx ends, and lets the requests end that are under way.
+// serveWeb serves until ctx ends, then waits for open requests.
 func serveWeb(ctx context.Context, f webFlags, l locks) error {
 	signIn, err := f.signIn(ctx)
 	if err != nil {

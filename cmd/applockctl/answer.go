@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// The outcomes that commands have beside those of the operations. docs/json.md tells them all.
+// The outcomes that only commands have, as docs/json.md lists them.
 const (
 	outcomeWaiting applock.Outcome = "WAITING"
 	outcomePurged  applock.Outcome = "PURGED"
@@ -40,16 +40,16 @@ const (
 	outcomeListening applock.Outcome = "LISTENING"
 )
 
-// lockAnswer is what a command tells of one lock. All commands have these keys, in this order, and always all of them:
-// docs/json.md. Who asked and who holds the object are never one key.
+// lockAnswer is a command's answer about one lock. Each command prints all of these keys, in this order: docs/json.md. The asker and the
+// holder have separate keys.
 type lockAnswer struct {
 	Outcome    applock.Outcome `json:"outcome"`
 	ObjectType string          `json:"object_type"`
 	ObjectID   string          `json:"object_id"`
-	// OperatorID and DepartmentID are those for whom was asked; empty where nobody was named.
+	// OperatorID and DepartmentID are the owner that the command was called for; empty if it named none.
 	OperatorID   string `json:"operator_id"`
 	DepartmentID string `json:"department_id"`
-	// Holder and HolderDepartment have the object after the answer; empty when it is free.
+	// Holder and HolderDepartment hold the object after the command; empty when it is free.
 	Holder           string        `json:"holder_id"`
 	HolderDepartment string        `json:"holder_department_id"`
 	Fence            applock.Fence `json:"fence"`
@@ -57,11 +57,11 @@ type lockAnswer struct {
 	LockTS           timestamp     `json:"lock_ts"`
 	ExpiresTS        timestamp     `json:"expires_ts"`
 	SecondsLeft      int64         `json:"seconds_left"`
-	// Note is what the holder has noted.
+	// Note is the holder's note.
 	Note string `json:"note"`
 }
 
-// newAnswer begins the answer for an owner who asks for an object.
+// newAnswer returns an answer without an outcome yet, for an owner and the object that it names.
 func newAnswer(object applock.Object, owner applock.Owner) lockAnswer {
 	return lockAnswer{
 		ObjectType:   trim(object.Type),
@@ -71,7 +71,7 @@ func newAnswer(object applock.Object, owner applock.Owner) lockAnswer {
 	}
 }
 
-// refusedBy tells who holds the object instead.
+// refusedBy fills in the holder who is in the way.
 func (l *lockAnswer) refusedBy(holder applock.Holder) {
 	l.Outcome = applock.OutcomeHeld
 	l.Holder, l.HolderDepartment, l.Fence = holder.Owner.Operator, holder.Owner.Department, holder.Fence
@@ -79,7 +79,7 @@ func (l *lockAnswer) refusedBy(holder applock.Holder) {
 	l.Note = holder.Note
 }
 
-// grantedTo tells the grant that the owner has now.
+// grantedTo fills in the owner's new grant.
 func (l *lockAnswer) grantedTo(grant applock.Grant) {
 	l.Outcome, l.Fence = grant.Outcome, grant.Fence
 	l.Holder, l.HolderDepartment = grant.Owner.Operator, grant.Owner.Department
@@ -87,7 +87,7 @@ func (l *lockAnswer) grantedTo(grant applock.Grant) {
 	l.Note = grant.Note
 }
 
-// heldAs tells a live lock.
+// heldAs fills in a live lock.
 func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.Outcome, l.Fence = applock.OutcomeHeld, lock.Fence
 	l.Holder, l.HolderDepartment = lock.Owner.Operator, lock.Owner.Department
@@ -96,19 +96,18 @@ func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.Note = lock.Note
 }
 
-// awaitedBy tells who holds what the waiter waits for.
+// awaitedBy fills in the holder of the object that the waiter waits for.
 func (l *lockAnswer) awaitedBy(waiter applock.Waiter) {
 	l.Outcome = outcomeWaiting
 	l.wantedFrom(waiter.Holder)
 }
 
-// wantedFrom tells who holds what somebody waits or asks for.
+// wantedFrom fills in the holder, and the time left.
 func (l *lockAnswer) wantedFrom(holder applock.Holder) {
 	l.Holder, l.HolderDepartment = holder.Owner.Operator, holder.Owner.Department
 	l.SecondsLeft = wholeSeconds(holder.Left)
 }
 
-// fields show who holds the object.
 func (l lockAnswer) fields() []field {
 	return []field{
 		{title: "OUTCOME", value: l.Outcome},
@@ -124,7 +123,7 @@ func (l lockAnswer) fields() []field {
 
 func (l lockAnswer) object() string { return l.ObjectType + ":" + l.ObjectID }
 
-// lookUp asks who has the object now, and reports whether anybody does.
+// lookUp fills in the object's present holder, and reports whether it has one.
 func (l *lockAnswer) lookUp(ctx context.Context, s session, object applock.Object) (held bool, err error) {
 	lock, err := s.Inquire(ctx, object)
 	if errors.Is(err, applock.ErrNotHeld) {
@@ -138,7 +137,7 @@ func (l *lockAnswer) lookUp(ctx context.Context, s session, object applock.Objec
 	return true, nil
 }
 
-// noteOwnGrant says that the operator who asked has the object, by another grant: no name in the answer would tell it.
+// noteOwnGrant explains a refusal whose holder is the same operator by another grant, since the two names in the answer are equal.
 func (a *app) noteOwnGrant(answer lockAnswer) {
 	if answer.Outcome != applock.OutcomeHeld || answer.Holder != answer.OperatorID {
 		return

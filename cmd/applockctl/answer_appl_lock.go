@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// answerToAsker also tells who was answered, and how.
+// answerToAsker adds the asker and the answer that was given.
 type answerToAsker struct {
 	lockAnswer
 	AskerID  string            `json:"asker_id"`
@@ -60,7 +60,7 @@ else, or another grant than --fence, holds the object, or FREE if nobody does (e
 	return command
 }
 
-// chosenAnswer is NO where neither of the others was chosen.
+// chosenAnswer is NO if neither flag is set.
 func chosenAnswer(give, later bool) applock.AskAnswer {
 	switch {
 	case give:
@@ -103,7 +103,7 @@ func (a *app) answerApplLock(ctx context.Context, text string, request applock.A
 	})
 }
 
-// heldUntil tells who has the object after the answer. The fence of a new grant is told to who has it.
+// heldUntil fills in the holder after the answer. Only the new holder may learn the fence of a new grant, so it is 0 for a given lock.
 func (t *answerToAsker) heldUntil(answered applock.Answered, holder string, fence applock.Fence) {
 	t.Outcome, t.Holder, t.Fence = answered.Outcome, holder, fence
 	t.ExpiresTS, t.SecondsLeft = timestamp(answered.ExpiresAt), wholeSeconds(answered.Left)

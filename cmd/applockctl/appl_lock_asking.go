@@ -9,10 +9,10 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// outcomeAsking is a line of those who ask.
+// outcomeAsking is the outcome of each line in the list of requests.
 const outcomeAsking applock.Outcome = "ASKING"
 
-// listedAsker is somebody who asks for a lock, and in which program. Its lock is the one that is asked for.
+// listedAsker is one request in the list: the asker, the asker's program, and the lock that is wanted.
 type listedAsker struct {
 	lockAnswer
 	ClientID      string            `json:"client_id"`

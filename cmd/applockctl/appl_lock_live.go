@@ -14,7 +14,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// listedLock is a line of the list, which has no need to say that it is held.
+// listedLock is a line of the list. It has no outcome, since all its locks are held.
 type listedLock struct {
 	lockAnswer
 	TTLSeconds int64 `json:"ttl_seconds"`
@@ -41,7 +41,7 @@ func (l listedLock) fields() []field {
 	}
 }
 
-// listFlags are what the user wants to be listed.
+// listFlags select what is listed.
 type listFlags struct {
 	request   applock.ListRequest
 	object    string
@@ -140,19 +140,19 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	})
 }
 
-// refused is a mistake in the command line that only this command knows.
+// refused returns an error of the command line which only this command can detect.
 func refused(argument, reason string) error {
 	return fmt.Errorf("list: %w", &applock.InvalidError{Argument: argument, Reason: reason})
 }
 
-// printList prints what rows prints, and for people how many there are.
+// printList prints the rows, and for people their number.
 func (a *app) printList(
 	ctx context.Context, operation, what string, like record, rows func(context.Context, session, *printer) error,
 ) error {
 	p := a.newPrinter(like)
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		if err := rows(ctx, s, p); err != nil {
-			_ = p.flush() // what was read is worth printing, but the first error is the one to tell
+			_ = p.flush() // an error of printing must not hide the error of reading
 			return err
 		}
 		if err := p.end(); err != nil {
@@ -165,8 +165,8 @@ func (a *app) printList(
 	})
 }
 
-// printRows prints at most limit rows, or all for zero. It limits the reading of each page, not the printing: the list may go to a
-// pager.
+// printRows prints at most limit rows, or all for zero. --timeout limits the reading of each page, but not the printing: a pager may hold
+// it up.
 func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int64, recordOf func(T) record) error {
 	for row, err := range rows {
 		if err != nil {
@@ -184,8 +184,8 @@ func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int
 	return nil
 }
 
-// hintAtOperator tells on stderr of operators who are written like the one that nothing was found of, but for the case
-// of letters, and reports whether there are any. It looks at one page, and keeps its errors to itself: the list itself is complete.
+// hintAtOperator suggests on stderr operators whose names differ from the given one only in case, and reports whether there are any. It
+// reads one page and drops its errors, since the list itself is complete.
 func (a *app) hintAtOperator(ctx context.Context, s session, request applock.ListRequest) bool {
 	if request.Operator == "" {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// countedLocks is what there is of one type and department.
+// countedLocks are the numbers of one type and department.
 type countedLocks struct{ applock.Stats }
 
 func (c countedLocks) fields() []field {
@@ -27,10 +27,10 @@ func (c countedLocks) fields() []field {
 	}
 }
 
-// formatPrometheus is a way to print that only statistics have.
+// formatPrometheus is an output format of stats alone.
 const formatPrometheus format = "prometheus"
 
-// statsFormat is a format that may be formatPrometheus.
+// statsFormat also accepts formatPrometheus.
 type statsFormat struct{ *format }
 
 var _ pflag.Value = statsFormat{}

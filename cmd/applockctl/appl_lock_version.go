@@ -13,8 +13,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// versionAnswer tells the versions. InstalledContract is nil when no database was asked, or has not
-// answered, and 0 when applock is not installed there.
+// versionAnswer has the versions. InstalledContract is nil if no database answered, and 0 if applock is not installed there.
 type versionAnswer struct {
 	Outcome           applock.Outcome `json:"outcome"`
 	Version           string          `json:"version"`
@@ -33,7 +32,7 @@ func (v versionAnswer) fields() []field {
 	return fields
 }
 
-// words tells the version and what the program was built from.
+// words returns the version and the revision that the program was built from.
 func (v versionAnswer) words() string {
 	words := v.Version
 	if v.Revision != "" {
@@ -74,7 +73,7 @@ func (a *app) version(ctx context.Context) error {
 		answer.InstalledContract, askErr = a.installedContract(ctx)
 		answer.Outcome = outcomeOfContract(answer.InstalledContract)
 	}
-	// What is known is printed in any case: somebody may be looking for the cause of the error.
+	// Print the program's version even if the database failed: it may help to find the cause.
 	if err := a.print(answer); err != nil {
 		return fmt.Errorf("version: %w", err)
 	}
@@ -107,8 +106,7 @@ func (a *app) installedContract(ctx context.Context) (*int, error) {
 	return installed, err
 }
 
-// programVersion is the version of the program as the Go toolchain knows it, with the revision where it was built in a
-// repository.
+// programVersion returns the version that the Go toolchain has recorded, and the revision if the program was built in a repository.
 func programVersion(info *debug.BuildInfo, known bool) versionAnswer {
 	answer := versionAnswer{Outcome: outcomeNotAsked, Version: "devel", Contract: applock.ContractVersion}
 	if !known {
@@ -122,7 +120,7 @@ func programVersion(info *debug.BuildInfo, known bool) versionAnswer {
 		case "vcs.revision":
 			answer.Revision = setting.Value
 		case "vcs.time":
-			at, _ := time.Parse(time.RFC3339, setting.Value) // zero is none
+			at, _ := time.Parse(time.RFC3339, setting.Value) // an error leaves the zero time, which means none
 			answer.RevisionTS = timestamp(at)
 		case "vcs.modified":
 			answer.Modified = setting.Value == "true"

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// listedViewer is somebody who looks at an object.
+// listedViewer is an operator who looks at an object.
 type listedViewer struct{ applock.Viewer }
 
 func (v listedViewer) fields() []field {

@@ -6,7 +6,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// listedWaiter is somebody who waits for a lock, and in which program. Its lock is the one that is waited for.
+// listedWaiter is one waiter in the list, the waiter's program, and the lock that is wanted.
 type listedWaiter struct {
 	lockAnswer
 	ClientID string    `json:"client_id"`

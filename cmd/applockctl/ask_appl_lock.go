@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// askAnswer also tells what was asked, and whose lock has ended.
+// askAnswer adds the text that was asked, and the holder whose lock ended.
 type askAnswer struct {
 	lockAnswer
 	ClientID               string `json:"client_id"`

@@ -11,13 +11,13 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// What the shell may offer while somebody waits for a key to do something.
+// Completion is limited, since the user waits for the shell meanwhile.
 const (
 	completionTime = time.Second
 	completionRows = 100
 )
 
-// completeObjects offers the first argument: objects that somebody holds.
+// completeObjects offers held objects for the first argument.
 func (a *app) completeObjects(
 	command *cobra.Command, args []string, begun string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -27,7 +27,7 @@ func (a *app) completeObjects(
 	return a.completeObject(command, nil, begun)
 }
 
-// completeObject offers objects that somebody holds, with who that is.
+// completeObject offers held objects, with their holders as descriptions.
 func (a *app) completeObject(
 	command *cobra.Command, _ []string, begun string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -37,7 +37,7 @@ func (a *app) completeObject(
 	})
 }
 
-// completeHolder offers the operator who holds the object of the first argument, or all who hold any.
+// completeHolder offers the holder of the object in the first argument, or all holders without an argument.
 func (a *app) completeHolder(
 	command *cobra.Command, args []string, begun string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -52,7 +52,7 @@ func (a *app) completeHolder(
 	return a.offer(command.Context(), begun, request, holderOf)
 }
 
-// completeOperator offers operators who hold anything.
+// completeOperator offers all operators who hold a lock.
 func (a *app) completeOperator(
 	command *cobra.Command, _ []string, begun string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -61,8 +61,8 @@ func (a *app) completeOperator(
 
 func holderOf(lock applock.Lock) (text, description string) { return lock.Owner.Operator, "" }
 
-// offer returns what of the first locks begins with what the user has begun. It says nothing about errors, which would
-// tear up the line that is being written; and it does not wait for a call that cannot be broken off.
+// offer returns texts of the first locks that begin with what the user has typed. It prints no errors, which would garble the line being
+// typed, and it returns at the limit even if a database call cannot be cancelled.
 func (a *app) offer(
 	ctx context.Context, begun string, request applock.ListRequest, textOf func(applock.Lock) (text, description string),
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -79,7 +79,7 @@ func (a *app) offer(
 				}
 				looked++
 				text, description := textOf(lock)
-				// A shell can take no other characters back.
+				// A shell cannot put other characters back on the command line.
 				if strings.HasPrefix(text, begun) && printable(text) == text {
 					completion := cobra.CompletionWithDesc(text, printable(description))
 					if description == "" {
@@ -102,7 +102,7 @@ func (a *app) offer(
 	}
 }
 
-// offers lets the shell offer what a function finds for a flag.
+// offers sets the completion function of a flag.
 func offers(command *cobra.Command, flag string, completions cobra.CompletionFunc) {
-	_ = command.RegisterFlagCompletionFunc(flag, completions) // fails for a flag that does not exist, visible at the call
+	_ = command.RegisterFlagCompletionFunc(flag, completions) // fails only for an unknown flag, a mistake in the calling line
 }

@@ -24,24 +24,24 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// consoleFlags are where the console is, and who may do what there.
+// consoleFlags set the console's address, its sign-in and the rights of its people.
 type consoleFlags struct {
 	listen string
-	// by is who looks where nobody signs in.
+	// by is the operator's name if nobody signs in.
 	by string
-	// header and proxies are a sign-in by a proxy, passwords one by the file of that name.
+	// header and proxies are for a proxy that signs people in, passwords is the file for the console's own sign-in.
 	header, rolesHeader string
 	proxies             []string
 	passwords           string
 	mayChange           []string
-	// roles are NAME=FILE, with a DSN in the file, and members PERSON=ROLE.
+	// roles are NAME=FILE, where FILE has the DSN; members are PERSON=ROLE.
 	roles, members []string
-	// issuer is where people sign in by OpenID Connect, and the rest what it knows the console by.
+	// issuer is the OpenID Connect issuer. The others are the console's registration there.
 	issuer, clientID, secretFile, address, claim, rolesClaim string
 	scopes                                                   []string
 }
 
-// consoleAnswer tells where the console is.
+// consoleAnswer has the console's address.
 type consoleAnswer struct {
 	Outcome applock.Outcome `json:"outcome"`
 	Address string          `json:"address"`
@@ -131,7 +131,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		if _, err := s.Version(ctx); err != nil && !passes(err) { // what no waiting mends
+		if _, err := s.Version(ctx); err != nil && !passes(err) { // retrying mends no other error
 			return err
 		}
 		others, err := named.Open(a.roleOpener(ctx), func(client *applock.Client) { closeClient(ctx, client) })
@@ -167,7 +167,8 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	})
 }
 
-// consoleAddress is where people begin: without a sign-in it has a token, and the next one is told when that is used.
+// consoleAddress is the address of the first page. Without a sign-in it contains a token. Once that is used, the address with the next
+// token is printed.
 func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) string {
 	address := "http://" + listener.Addr().String() + "/"
 	local, is := signIn.(*console.LocalSignIn)
@@ -181,7 +182,7 @@ func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) strin
 	return address + local.Token()
 }
 
-// roleOpener opens the client of a role, and reports at once what no waiting mends.
+// roleOpener opens the client of a role. It fails at once where retrying mends nothing.
 func (a *app) roleOpener(ctx context.Context) func(dsn string) (*applock.Client, error) {
 	return func(dsn string) (*applock.Client, error) {
 		client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout)})
@@ -196,7 +197,7 @@ func (a *app) roleOpener(ctx context.Context) func(dsn string) (*applock.Client,
 	}
 }
 
-// namedRoles are the roles of --role, with the members of --member.
+// namedRoles returns the roles of --role, with the members of --member.
 func (f consoleFlags) namedRoles() (roles.Roles, error) {
 	named, err := roles.Parse(f.roles, f.members)
 	switch {
@@ -212,7 +213,7 @@ func (f consoleFlags) namedRoles() (roles.Roles, error) {
 	return named, nil
 }
 
-// consoleLog tells on stderr what was changed by whom, and what the pages do not tell of errors.
+// consoleLog logs to stderr each change with the person who made it, and the errors whose details the pages hide.
 func (a *app) consoleLog() *slog.Logger {
 	level := slog.LevelInfo
 	if a.quiet {
@@ -221,10 +222,10 @@ func (a *app) consoleLog() *slog.Logger {
 	return secret.Logger(a.stderr, level)
 }
 
-// closingLimit is how long pages that are under way have to end.
+// closingLimit is how long open requests may take after the end of ctx.
 const closingLimit = 5 * time.Second
 
-// serve serves until ctx ends, and lets the pages end that are under way.
+// serve serves until ctx ends, then waits for open requests.
 func serve(ctx context.Context, server *http.Server, listener net.Listener) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -235,7 +236,7 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener) erro
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingLimit)
 	defer cancel()
-	_ = server.Shutdown(closing) // who has not ended by then is cut off with the process
+	_ = server.Shutdown(closing) // requests still open then are cut off when the process ends
 	return ctx.Err()
 }
 
@@ -264,7 +265,7 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 	}
 }
 
-// healthOf checks what verify checks, of what a page can look at at any time.
+// healthOf returns those checks of verify that a page can repeat at any time.
 func healthOf(client *applock.Client) []console.Check {
 	return []console.Check{
 		{Name: "The steps of the schema", Run: stepsOf(client)},
@@ -291,10 +292,10 @@ func healthOf(client *applock.Client) []console.Check {
 	}
 }
 
-// notTold is what a page says of what a product does not tell.
+// notTold is a page's text where the product cannot answer a check.
 const notTold = "this product does not tell"
 
-// around says what one look around has found.
+// around returns a check which says one thing about the server's surroundings.
 func around(client *applock.Client, say func(migrate.SurroundingsResult) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		found, err := migrate.Surroundings(ctx, client, migrate.SurroundingsRequest{})
@@ -308,7 +309,7 @@ func around(client *applock.Client, say func(migrate.SurroundingsResult) (string
 	}
 }
 
-// purgeOf tells how far the purge is behind.
+// purgeOf returns a check for old rows that no purge has removed.
 func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		found, err := migrate.Stale(ctx, client, migrate.StaleRequest{FreeFor: defaultStale})
@@ -324,7 +325,7 @@ func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 	}
 }
 
-// byItsName keeps pages of other sites from sending what a proxy of this host sends.
+// byItsName keeps hostile pages from sending requests through the proxy that signs people in.
 func (f consoleFlags) byItsName(logger *slog.Logger, pages http.Handler) http.Handler {
 	if f.header == "" {
 		return pages
@@ -332,7 +333,7 @@ func (f consoleFlags) byItsName(logger *slog.Logger, pages http.Handler) http.Ha
 	return console.ByItsName(f.address, logger, pages)
 }
 
-// checkAddress refuses an address that nothing uses, or that a sign-in needs and has not.
+// checkAddress refuses --address where no flag uses it, and a sign-in that lacks it.
 func (f consoleFlags) checkAddress() error {
 	address, err := url.Parse(f.address)
 	switch {
@@ -348,7 +349,7 @@ func (f consoleFlags) checkAddress() error {
 	return nil
 }
 
-// signIn returns how people are known. Without any sign-in nobody may come from another host.
+// signIn returns the sign-in that the flags choose. Without one, the console serves this host only.
 func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	if err := f.checkAddress(); err != nil {
 		return nil, err
@@ -382,10 +383,10 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	return console.Local(f.by), nil
 }
 
-// issuerLimit is how long the issuer has for its answers.
+// issuerLimit bounds one request to the issuer.
 const issuerLimit = 20 * time.Second
 
-// openID returns a sign-in at an issuer.
+// openID returns the sign-in at an OpenID Connect issuer.
 func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 	config := openid.Config{
 		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Scopes: f.scopes,
@@ -400,7 +401,7 @@ func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 	}
 	signIn, err := openid.New(ctx, config)
 	if err != nil {
-		return nil, err // not a SignIn that is nil
+		return nil, err // an interface with a nil pointer in it would not be nil
 	}
 	return signIn, nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// cleanUpTimeout bounds one step of removing what the demo has made, unless --timeout is longer.
+// cleanUpTimeout bounds each step of the clean-up, unless --timeout is longer.
 const cleanUpTimeout = 30 * time.Second
 
 func (a *app) demoCommand() *cobra.Command {
@@ -50,9 +50,9 @@ to create. It touches nothing else, and removes what it has made, also after an 
 type scene struct {
 	text string
 	args []string
-	// want is the exit code that the story needs.
+	// want is the expected exit code.
 	want int
-	// wait is how long before the step time passes.
+	// wait is a pause before the step.
 	wait time.Duration
 }
 
@@ -108,11 +108,11 @@ func story() []scene {
 	}
 }
 
-// stage is where the story plays.
+// stage is the place where the story runs.
 type stage struct {
 	dsn    string
 	schema string
-	// clear removes the stage; ctx may have ended.
+	// clear removes the stage, even if ctx has ended.
 	clear func(ctx context.Context) error
 }
 
@@ -127,8 +127,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 		text: "The database administrator installs the table and the procedures.",
 		args: []string{"migrate", "up"},
 	}
-	// A Ctrl-C waits until this has ended: what is half made, or still being made by the server, could
-	// not be removed with certainty.
+	// Ctrl-C waits for the end of this step: a stage that the server is still creating could not be removed reliably.
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(a.timeout))
 	defer cancel()
 	if err := a.play(making, stage, 1, opening); err != nil {
@@ -156,7 +155,7 @@ func sleep(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// newStage chooses the place of the story. The first scene makes it.
+// newStage chooses the place for the story. The first scene creates it.
 func (a *app) newStage(ctx context.Context) (stage, error) {
 	if a.schema != "" {
 		err := &applock.InvalidError{Argument: "Schema", Reason: "cannot be chosen: the demo makes one of its own"}
@@ -198,12 +197,12 @@ func (a *app) newFileStage() (stage, error) {
 }
 
 func (a *app) newSchemaStage(ctx context.Context, dsn string) (stage, error) {
-	// With 8 random bytes the name has 29 characters, and 30 are allowed.
+	// With 8 random bytes the name has 29 characters; the limit is 30.
 	random := make([]byte, 8)
-	_, _ = rand.Read(random) // ends the program rather than fail
+	_, _ = rand.Read(random) // never fails: crypto/rand crashes the program instead
 	onStage := *a
 	onStage.schema = "applock_demo_" + hex.EncodeToString(random)
-	// This changes nothing: if the server does not let us in, there will be nothing to remove.
+	// This call changes nothing. If the server refuses the connection, there will be nothing to remove.
 	err := onStage.call(ctx, "demo", func(ctx context.Context, s session) error {
 		if _, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{}); err != nil {
 			return fmt.Errorf("demo: %w", err)
@@ -217,7 +216,6 @@ func (a *app) newSchemaStage(ctx context.Context, dsn string) (stage, error) {
 	return stage{dsn: dsn, schema: onStage.schema, clear: onStage.clearSchema}, nil
 }
 
-// clearSchema removes the schema of a.
 func (a *app) clearSchema(ctx context.Context) error {
 	a.timeout = max(a.timeout, duration(cleanUpTimeout))
 	err := a.call(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
@@ -229,7 +227,7 @@ func (a *app) clearSchema(ctx context.Context) error {
 	return nil
 }
 
-// sceneAnswer is one step of the story as JSON. Answers are the objects that the command prints.
+// sceneAnswer is one step of the story as JSON. Answers are the objects that the step's command printed.
 type sceneAnswer struct {
 	Outcome  applock.Outcome   `json:"outcome"`
 	Step     int               `json:"step"`
@@ -239,7 +237,7 @@ type sceneAnswer struct {
 	Answers  []json.RawMessage `json:"answers"`
 }
 
-// play runs the command of a scene as the program itself would, and prints what it answers.
+// play runs the command of a scene as the program itself would, and prints its answer.
 func (a *app) play(ctx context.Context, stage stage, number int, scene scene) error {
 	global := []string{"--dsn", stage.dsn, "--output", string(a.output), "--timeout", a.timeout.String()}
 	global = append(global, fmt.Sprint("--utc=", a.utc), fmt.Sprint("--wide=", a.wide))

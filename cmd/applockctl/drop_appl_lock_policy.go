@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// droppedPolicy tells what has become of the policy of a type.
+// droppedPolicy reports whether the type's policy was dropped.
 type droppedPolicy struct {
 	Outcome    applock.Outcome `json:"outcome"`
 	ObjectType string          `json:"object_type"`

@@ -15,8 +15,8 @@ const (
 	dsnFileVariable = secret.DSNFileVariable
 )
 
-// database returns the DSN of the flag, else of the environment, else of the file that the environment names. There is
-// no default: a cron job without its environment shall not succeed on a file of its own.
+// database returns the DSN from the flag, else from the environment, else from the file that the environment names. There is no default: a
+// cron job that lacks its environment must fail instead of using a file of its own.
 func (a *app) database() (string, error) {
 	dsn := a.dsn
 	if !a.dsnFlag.Changed {
@@ -37,7 +37,7 @@ func (a *app) databaseGiven() bool {
 	return a.dsnFlag.Changed || a.getenv(dsnVariable) != "" || a.getenv(dsnFileVariable) != ""
 }
 
-// dialectName returns the name of a dialect that a flag gives, else that of the DSN.
+// dialectName returns the dialect of the flag, or else of the DSN.
 func (a *app) dialectName(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -50,33 +50,32 @@ func (a *app) dialectName(given string) (string, error) {
 	return dialect.Name, err
 }
 
-// cutUser splits a DSN that the façade accepts where the clients do. The scheme is empty, or ends with ://.
-// The user is empty, or ends with the @.
+// cutUser splits a DSN at the places where the drivers split it. The scheme is empty or ends with ://, the user is empty or ends with @.
 func cutUser(dsn string) (scheme, user, behind string) {
 	dialect, err := open.DialectOf(dsn)
 	if err == nil && dialect.Embedded {
-		return "", "", dsn // a path
+		return "", "", dsn // a path has no user
 	}
 	if scheme, rest, found := strings.Cut(dsn, "://"); found && slices.Contains(dialect.Schemes, scheme) {
-		// Behind the first @, unless a / comes before it.
+		// The user ends at the first @, unless a / comes before it.
 		end := strings.IndexAny(rest, "@/") + 1
 		if end > 0 && rest[end-1] == '/' {
 			end = 0
 		}
 		return scheme + "://", rest[:end], rest[end:]
 	}
-	// USER:PASSWORD@tcp(HOST:PORT)/DATABASE: behind the last @ before the last /.
+	// USER:PASSWORD@tcp(HOST:PORT)/DATABASE: the user ends at the last @ before the last /.
 	end := strings.LastIndex(dsn[:strings.LastIndex(dsn, "/")+1], "@") + 1
 	return "", dsn[:end], dsn[end:]
 }
 
-// pathOf returns the file that a DSN of an embedded database names.
+// pathOf returns the file in the DSN of an embedded database.
 func pathOf(dsn string) string {
 	_, path, _ := strings.Cut(dsn, ":")
 	return path
 }
 
-// redactDSN returns a DSN that the façade accepts without its passwords.
+// redactDSN returns the DSN without passwords.
 func redactDSN(dsn string) string {
 	scheme, user, behind := cutUser(dsn)
 	if name, _, hasPassword := strings.Cut(user, ":"); hasPassword {

@@ -12,8 +12,7 @@ import (
 	"github.com/applock/applock/internal/span"
 )
 
-// duration is a flag such as 7d, 36h, 90s or 1d12h: whole seconds, from one second to what a lock may
-// last.
+// duration is a flag such as 7d, 36h, 90s or 1d12h: whole seconds, from one second to the longest ttl.
 type duration time.Duration
 
 var _ pflag.Value = (*duration)(nil)
@@ -27,7 +26,7 @@ func (d *duration) Set(text string) error {
 	return err
 }
 
-// String returns the shortest text that Set understands as the same.
+// String returns the shortest text that Set parses to the same value.
 func (d *duration) String() string { return span.Format(time.Duration(*d)) }
 
 // Type is the word for the value in the help.
@@ -46,7 +45,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return parsed, nil
 }
 
-// number is a flag that takes a whole number from 1 to max. Zero is a flag that was not given.
+// number is a flag that takes a whole number from 1 to max. Zero means that the flag is not set.
 type number struct {
 	value int64
 	max   int64
@@ -64,7 +63,7 @@ func (n *number) Set(text string) error {
 	return nil
 }
 
-// String returns nothing for a flag that was not given.
+// String returns an empty text for a flag that is not set.
 func (n *number) String() string {
 	if n.value == 0 {
 		return ""

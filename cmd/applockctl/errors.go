@@ -31,25 +31,25 @@ const (
 	exitInterrupted = 130
 )
 
-// errInterrupted is the end of a command by a signal.
+// errInterrupted means that a signal ended the command.
 var errInterrupted = errors.New("interrupted")
 
-// errNo is the answer no: a result that has been printed, and nothing to complain about.
+// errNo is the answer no. The result is printed already, so finish prints no error.
 var errNo = errors.New("no")
 
-// bodyError is an error of a command that cobra has found to be well written.
+// bodyError is an error from running a command, after cobra has accepted the command line.
 type bodyError struct{ err error }
 
 func (e *bodyError) Error() string { return e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// writeError is a result that could not be printed.
+// writeError means that a result could not be printed.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return "print the result: " + e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// finish tells an error in one line and returns the exit code.
+// finish prints an error in one line and returns the exit code.
 func (a *app) finish(command *cobra.Command, err error) int {
 	code := exitCode(err)
 	var ended *endedError
@@ -59,7 +59,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 	text := withVariable(inFlags(err))
 	var known *bodyError
 	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !errors.As(err, &known) {
-		text = name + ": " + text // the errors of a body begin with the operation already
+		text = name + ": " + text // errors of a body begin with the operation already
 	}
 	a.complain("%s: %s", program, oneLine(secret.Redact(text)))
 	var unknown *unknownCommandError
@@ -72,7 +72,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 	return code
 }
 
-// withVariable adds to an error of cobra's, which has no type, what may stand for a flag that says who one is.
+// withVariable adds to cobra's error about a missing flag the environment variable that can replace it. Cobra's error has no type.
 func withVariable(text string) string {
 	if strings.HasPrefix(text, "required flag") && (strings.Contains(text, `"operator"`) || strings.Contains(text, `"by"`)) {
 		return text + "; $" + operatorVariable + " may say who you are"
@@ -80,7 +80,7 @@ func withVariable(text string) string {
 	return text
 }
 
-// inFlags returns the text of an error with the flag in place of the argument's name in Go.
+// inFlags returns the text of an error, with flags in place of the names of Go's arguments.
 func inFlags(err error) string {
 	text := err.Error()
 	var invalid *applock.InvalidError
@@ -164,25 +164,25 @@ func exitCode(err error) int {
 	}
 }
 
-// readerIsGone reports whether the reader of the results has seen enough, as head does.
+// readerIsGone reports whether the reader of stdout has closed it, as head does.
 func readerIsGone(err error) bool {
 	var failed *writeError
 	return errors.As(err, &failed) && errors.Is(failed, syscall.EPIPE)
 }
 
-// note writes a line that is neither a result nor an error, unless that is not wanted.
+// note writes a line that is neither a result nor an error. --quiet suppresses it.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		a.complain(format, args...)
 	}
 }
 
-// complain writes a line of an error, or of what is not as it should be. If even that fails, nobody is left to be told.
+// complain writes a line about an error or a problem. Its own write error is dropped, since stderr was the last place for it.
 func (a *app) complain(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
 
-// oneLine makes a line of a text of several, and harmless of what a terminal would obey.
+// oneLine joins the lines of a text and escapes control characters, which a terminal would obey.
 func oneLine(text string) string {
 	flat := regexp.MustCompile(`\s*[\r\n\t\v\f]+\s*`).ReplaceAllString(strings.TrimSpace(text), " ")
 	return strings.Map(func(r rune) rune {
@@ -193,7 +193,7 @@ func oneLine(text string) string {
 	}, flat)
 }
 
-// explain says what the façade cannot know: the command that installs the schema, and who ended ctx.
+// explain adds what the façade cannot know: the command that installs the schema, and the reason why ctx ended.
 func (a *app) explain(ctx context.Context, operation string, s session, err error) error {
 	var unprinted *writeError
 	var late *timeoutError
@@ -203,7 +203,7 @@ func (a *app) explain(ctx context.Context, operation string, s session, err erro
 		reason = errInterrupted
 	}
 	if reason == nil && errors.Is(err, applock.ErrUnreachable) && errors.Is(err, context.DeadlineExceeded) {
-		reason = &timeoutError{length: a.timeout} // of connecting, which nothing extends
+		reason = &timeoutError{length: a.timeout} // the connection timed out; no extension covers connecting
 	}
 	switch {
 	case err == nil, errors.Is(err, errNo), errors.Is(err, applock.ErrInvalid), errors.As(err, &ended):
@@ -223,26 +223,26 @@ func (a *app) explain(ctx context.Context, operation string, s session, err erro
 	}
 }
 
-// explainSchema returns the error for a database without the schema, with an old one, or with one that is damaged.
+// explainSchema returns the error for a database whose schema is missing, old or damaged.
 func (a *app) explainSchema(ctx context.Context, operation string, s session, err error) error {
 	install := a.commandLine("migrate", "up")
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no file %s; create it with: %s", operation, pathOf(s.dsn), install)
 	}
 	where := a.place(s.dsn)
-	// An error is expected here; what counts is the version that may come with it.
+	// Version fails here as well, but may return a version with its error.
 	if installed, _ := s.Version(ctx); installed > 0 && installed < applock.ContractVersion {
 		return fmt.Errorf("%s: applock in %s has contract %d, and %d is needed; update it with: %s",
 			operation, where, installed, applock.ContractVersion, install)
 	}
-	// Who may not see that learns it from "migrate up".
+	// An account without the right to read the status gets the general error below.
 	status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
 	if i := slices.IndexFunc(status.Findings, damages); err == nil && i >= 0 {
 		finding := status.Findings[i]
 		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and %s",
 			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.wayOut(finding))
 	}
-	// What cannot be found out is left out: the rest is said in any case.
+	// The hint at another schema is optional, so an error of the search is dropped.
 	if schemas, _ := migrate.Schemas(ctx, s.Client, migrate.SchemasRequest{}); len(schemas) > 0 {
 		return fmt.Errorf("%s: applock is not installed in %s, but in schema %s: say so by --schema; or create it with: %s",
 			operation, where, strings.Join(schemas, ", "), install)
@@ -250,7 +250,7 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s", operation, where, install)
 }
 
-// place is where the table and the procedures are.
+// place names the schema or file which has the table and the procedures.
 func (a *app) place(dsn string) string {
 	if a.schema != "" {
 		return "schema " + a.schema
@@ -261,7 +261,7 @@ func (a *app) place(dsn string) string {
 	return "the database of the DSN"
 }
 
-// explainFile returns the error for a file that cannot be opened; it leaves those of servers as they are.
+// explainFile explains why a file cannot be opened. Errors of servers stay as they are.
 func explainFile(operation, dsn string, err error) error {
 	if dialect, dialectErr := open.DialectOf(dsn); dialectErr != nil || !dialect.Embedded {
 		return err
@@ -270,7 +270,7 @@ func explainFile(operation, dsn string, err error) error {
 		operation, pathOf(dsn), err)
 }
 
-// commandLine returns a command for the same database, ready to be pasted but for the password.
+// commandLine returns a command for the same database, complete but for the password.
 func (a *app) commandLine(args ...string) string {
 	words := []string{program}
 	if a.dsnFlag.Changed {

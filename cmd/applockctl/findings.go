@@ -6,10 +6,10 @@ import (
 	"github.com/applock/applock/applock/migrate"
 )
 
-// mostAlike is how many findings with one problem a table tells one by one.
+// mostAlike is the largest number of findings with the same problem that a table lists one by one.
 const mostAlike = 3
 
-// grouped is alike for a table: programs read each finding.
+// grouped merges like findings for a table. JSON keeps each, for programs.
 func (a *app) grouped(findings []migrate.Finding) []migrate.Finding {
 	if a.output != formatTable {
 		return findings
@@ -17,7 +17,7 @@ func (a *app) grouped(findings []migrate.Finding) []migrate.Finding {
 	return alike(findings)
 }
 
-// alike has one finding in the place of many of one part with the same problem.
+// alike merges the findings of one part that have the same problem, if there are more than mostAlike.
 func alike(findings []migrate.Finding) []migrate.Finding {
 	type kind struct {
 		part                   migrate.Part

@@ -89,13 +89,13 @@ func (a *app) get(ctx context.Context, text string, request applock.GetRequest, 
 	})
 }
 
-// isForOthers reports whether the lock is not to be had because of others, which is what --wait waits for.
+// isForOthers reports whether the lock was refused because of others, which is the case that --wait waits for.
 func isForOthers(err error) bool {
 	return errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrBusy) ||
 		errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrContention)
 }
 
-// waitAndGet goes on after a refusal, or where another transaction has the lock, and tells which.
+// waitAndGet waits after a refusal, or while another transaction has the lock, and says which.
 func (a *app) waitAndGet(
 	ctx context.Context, s session, request applock.GetRequest, reason error, wait time.Duration,
 ) (applock.Grant, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// getPermit is get --permits.
+// getPermit runs get --permits.
 func (a *app) getPermit(ctx context.Context, text string, request applock.GetPermitRequest) error {
 	object, err := applock.ParseObject(text)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *app) getPermit(ctx context.Context, text string, request applock.GetPer
 	})
 }
 
-// answerFull prints who holds the slots, or that they were held, and is the answer no.
+// answerFull prints the holders of the slots, if they still have them, and returns the answer no.
 func (a *app) answerFull(full *applock.FullError, request applock.GetPermitRequest) error {
 	answer := newAnswer(full.Object, request.Owner)
 	answer.Outcome = applock.OutcomeFull

@@ -14,7 +14,6 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// grantAnswer is what was granted.
 type grantAnswer struct {
 	Outcome    string   `json:"outcome"`
 	Role       string   `json:"role"`
@@ -116,7 +115,6 @@ With --print it prints the SQL, and changes nothing. On Db2 the administrator re
 	return command
 }
 
-// revokeAnswer is what was revoked.
 type revokeAnswer struct {
 	Outcome    string   `json:"outcome"`
 	From       string   `json:"from"`
@@ -145,11 +143,11 @@ func (a *app) revoke(ctx context.Context, request migrate.RevokeRequest) error {
 	})
 }
 
-// noteMissingGrants says who lacks rights that a role has, which is no failure: whoever grants may mean it so.
+// noteMissingGrants lists accounts whose role is incomplete. That is no failure, since it may be intended.
 func (a *app) noteMissingGrants(ctx context.Context, s session) {
 	result, err := migrate.MissingGrants(ctx, s.Client, migrate.MissingGrantsRequest{})
 	switch {
-	case errors.Is(err, applock.ErrPrivilege): // as that of an account which has what migrating needs, and no more
+	case errors.Is(err, applock.ErrPrivilege): // the account may migrate, but may not read others' grants
 		a.note("cannot tell who lacks a grant, and what the owners of procedures and views may do: this account may not read the database mysql; "+
 			"let an administrator run: %s", a.commandLine("verify"))
 	case err != nil:

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// defaultHeld is for how long a snapshot may be held. Leases of 30 s have 60 old versions each by then.
+	// defaultHeld is the longest harmless age of a snapshot. A lease of 30 s, renewed every 10 s, has left 60 old versions by then.
 	defaultHeld = 10 * time.Minute
-	// mostTransactions is how many may have begun since, where the server does not tell the time.
+	// mostTransactions replaces the age on servers that report only how many transactions have begun since.
 	mostTransactions = 10_000
-	// mostHolders is how many are named.
-	mostHolders = 5
-	// mayNotSeeSessions is why nothing is said of them.
+	// mostHolders is how many holders of snapshots are named.
+	mostHolders       = 5
 	mayNotSeeSessions = "this account may not see the sessions of others: grant it pg_monitor on PostgreSQL, PROCESS on MySQL and MariaDB"
 )
 
-// heldTooLong are the holders that have lasted for longer than they may, the oldest first.
+// heldTooLong returns the holders that exceed the limit, the oldest first.
 func heldTooLong(found migrate.HorizonResult, most time.Duration) []migrate.Holder {
 	var long []migrate.Holder
 	for _, holder := range found.Holders {
@@ -33,18 +32,18 @@ func heldTooLong(found migrate.HorizonResult, most time.Duration) []migrate.Hold
 	return long[:min(len(long), mostHolders)]
 }
 
-// heldWords says that nobody has held a snapshot for too long.
+// heldWords is the text for the case that no snapshot is too old.
 func heldWords(found migrate.HorizonResult, most time.Duration) string {
 	limit := duration(most)
 	return fmt.Sprintf("nobody has held a snapshot for longer than %s; the server keeps %d %s", limit.String(), found.Kept, found.KeptAre)
 }
 
-// heldBy says who it is and what the server keeps meanwhile.
+// heldBy names the holder and the number of old versions that the server keeps for it.
 func heldBy(holder migrate.Holder, found migrate.HorizonResult) string {
 	return fmt.Sprintf("%s keeps the server from removing old versions of rows, now %d %s", holder, found.Kept, found.KeptAre)
 }
 
-// horizon names who keeps the server from removing old versions of rows.
+// horizon finds old snapshots, which keep the server from removing old versions of rows.
 func (v *verifier) horizon(ctx context.Context) error {
 	found, err := migrate.Horizon(ctx, v.session.Client, migrate.HorizonRequest{})
 	switch {
@@ -67,7 +66,7 @@ func (v *verifier) horizon(ctx context.Context) error {
 	return nil
 }
 
-// noteHeld tells who has held a snapshot for too long. It returns nil where that is not known: statistics need no right for it.
+// noteHeld reports old snapshots on stderr. It returns nil if the account may not see them: statistics work without that right.
 func (a *app) noteHeld(ctx context.Context, s session) *migrate.HorizonResult {
 	found, err := migrate.Horizon(ctx, s.Client, migrate.HorizonRequest{})
 	if err != nil {
@@ -79,7 +78,7 @@ func (a *app) noteHeld(ctx context.Context, s session) *migrate.HorizonResult {
 	return &found
 }
 
-// horizonOf tells who keeps the server from removing old versions of rows.
+// horizonOf returns the console's check for old snapshots.
 func horizonOf(client *applock.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		found, err := migrate.Horizon(ctx, client, migrate.HorizonRequest{})

@@ -28,10 +28,10 @@ type listedNotice struct {
 	Fence           applock.Fence      `json:"fence"`
 }
 
-// noticeExpiring is a lock that ends soon, which the list of locks tells and no inbox.
+// noticeExpiring is a lock that ends soon. It comes from the list of locks, since the procedure's inbox has no such notice.
 const noticeExpiring applock.NoticeKind = "EXPIRING"
 
-// expiringSoon is how soon.
+// expiringSoon is the time left at which a lock counts as noticeExpiring.
 const expiringSoon = time.Hour
 
 func listedNoticeOf(notice applock.Notice, next applock.InboxPosition) listedNotice {
@@ -126,7 +126,7 @@ func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 	})
 }
 
-// readInbox returns the inbox, and what ends soon if there is room behind it.
+// readInbox returns the inbox, followed by locks that end soon if the page has room.
 func readInbox(ctx context.Context, s session, request applock.InboxRequest) ([]applock.Notice, applock.InboxPosition, error) {
 	notices, next, err := s.Inbox(ctx, request)
 	room := cmp.Or(request.PageSize, applock.DefaultPageSize) - len(notices)
@@ -137,7 +137,7 @@ func readInbox(ctx context.Context, s session, request applock.InboxRequest) ([]
 	return append(notices, expiring...), next, err
 }
 
-// readExpiring returns what of an operator's ends soon.
+// readExpiring returns the operator's locks that end soon.
 func readExpiring(ctx context.Context, s session, operator string, most int) ([]applock.Notice, error) {
 	var notices []applock.Notice
 	for lock, err := range s.List(ctx, applock.ListRequest{

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// inquireAnswer also shows since when.
+// inquireAnswer adds the time since when the lock is held.
 type inquireAnswer struct{ lockAnswer }
 
 func (i inquireAnswer) fields() []field {

@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	// A closed pipe shall be an error of a write like any other, so that the demo still cleans up.
+	// Turn a closed pipe into an ordinary write error, so that the demo still cleans up.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Getenv)
@@ -18,8 +18,7 @@ func main() {
 	os.Exit(code)
 }
 
-// endings returns the signals that end the program, except those that whoever started it has switched
-// off, as nohup does.
+// endings returns the signals that end the program. It leaves out those that the parent process ignores, as nohup does.
 func endings() []os.Signal {
 	var signals []os.Signal
 	for _, candidate := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {

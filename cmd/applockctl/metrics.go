@@ -12,7 +12,7 @@ import (
 // metric is one name in the text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
 type metric struct {
 	name, help string
-	// samples adds those of one type and department. A duration of nothing has none: 0 would look like one.
+	// samples adds the samples of one type and department. A duration without a value adds none, since 0 would be a value.
 	samples func(m *metricsText, stats applock.Stats)
 }
 
@@ -43,7 +43,7 @@ func metrics() []metric {
 	}
 }
 
-// metricsOf returns statistics in the text format.
+// metricsOf returns statistics in Prometheus' text format.
 func metricsOf(stats []applock.Stats) string {
 	var m metricsText
 	for _, metric := range metrics() {
@@ -56,7 +56,7 @@ func metricsOf(stats []applock.Stats) string {
 	return m.text.String()
 }
 
-// metricsOfHeld returns the age of the oldest held snapshot, 0 for none, in the text format; nothing where nobody may look.
+// metricsOfHeld returns the age of the oldest held snapshot in Prometheus' text format: 0 if there is none, no sample if it cannot be seen.
 func metricsOfHeld(held *migrate.HorizonResult) string {
 	if held == nil {
 		return ""
@@ -80,7 +80,6 @@ func metricsOfHeld(held *migrate.HorizonResult) string {
 	return text.String()
 }
 
-// metricsText is the text so far.
 type metricsText struct {
 	text strings.Builder
 	name string

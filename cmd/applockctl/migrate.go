@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 )
 
-// migrationAnswer is one step of the schema, or something of it that is or was not as it should be.
+// migrationAnswer is one step of the schema, or one deviation from it.
 type migrationAnswer struct {
 	Outcome   applock.Outcome `json:"outcome"`
 	Version   int64           `json:"version"`
@@ -34,7 +34,7 @@ func (m migrationAnswer) fields() []field {
 	return []field{{title: "VERSION", value: m.Version}, {title: "NAME", value: m.Name}, applied}
 }
 
-// answerOf is a step as the status sees it.
+// answerOf returns a step as the status sees it.
 func answerOf(step migrate.Migration) migrationAnswer {
 	answer := migrationAnswer{
 		Outcome: outcomeApplied, Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt),
@@ -48,7 +48,7 @@ func answerOf(step migrate.Migration) migrationAnswer {
 	return answer
 }
 
-// answersOf are steps with one word for all.
+// answersOf gives all steps the same outcome.
 func answersOf(steps []migrate.Migration, outcome applock.Outcome) []migrationAnswer {
 	var answers []migrationAnswer
 	for _, step := range steps {
@@ -78,7 +78,7 @@ print" prints.`,
 	return command
 }
 
-// printMigrations prints answers that are all steps or none, or on stderr why there are none.
+// printMigrations prints the answers, or on stderr the reason why there are none.
 func (a *app) printMigrations(answers []migrationAnswer, none string) error {
 	if len(answers) == 0 {
 		a.note("%s", none)
@@ -93,7 +93,7 @@ func (a *app) printMigrations(answers []migrationAnswer, none string) error {
 	return p.end()
 }
 
-// printDone prints what was done, unless nobody wants to know.
+// printDone prints the steps that were done, unless --quiet is set.
 func (a *app) printDone(answers []migrationAnswer, none string) error {
 	if a.quiet {
 		return nil
@@ -101,10 +101,10 @@ func (a *app) printDone(answers []migrationAnswer, none string) error {
 	return a.printMigrations(answers, none)
 }
 
-// migrationPatience is how long a migration may take before somebody is told why.
+// migrationPatience is how long a migration runs before the program explains the wait.
 const migrationPatience = 2 * time.Second
 
-// patiently does what may have to wait for other migrators, however long, and tells who watches.
+// patiently runs work that may wait for other migrators without a limit, and tells a person at the terminal about the wait.
 func (a *app) patiently(operation string, s session, work func() error) error {
 	s.pause()
 	done := make(chan error, 1)
@@ -126,35 +126,35 @@ func (a *app) patiently(operation string, s session, work func() error) error {
 	return err
 }
 
-// tellPatience tells somebody who watches; a log has no use for it.
+// tellPatience explains the wait at a terminal only.
 func (a *app) tellPatience(operation string) {
 	if a.terminal {
 		a.note("%s: still at work, or waiting for another migrator; Ctrl-C ends it", operation)
 	}
 }
 
-// report says what is not as it should be, a line each, with the command that mends it.
+// report prints one line for each finding, with the command that mends it.
 func (a *app) report(operation string, findings []migrate.Finding) {
 	for _, finding := range alike(findings) {
 		a.complain("%s: %s: %s; %s", program, operation, oneLine(fmt.Sprintf("%s %s", finding.Name, finding.Problem)), a.wayOut(finding))
 	}
 }
 
-// plainOwner is what has to be done before the command of newOwner.
+// plainOwner is the step before the command of newOwner.
 const plainOwner = "create an account NAME that can migrate and no more"
 
-// newOwner is the command that gives everything to another account.
+// newOwner is the command that gives all objects to another account.
 func (a *app) newOwner() string { return a.commandLine("migrate", "repair", "--owner", "NAME") }
 
-// damages reports whether something is not as it was installed. An owner that may do too much is told, and hinders nothing.
+// damages reports whether a finding is damage. An owner with too many rights is a finding, but hinders nothing.
 func damages(finding migrate.Finding) bool {
 	return finding.Part != migrate.PartOwners || finding.Repairable
 }
 
-// wayOut says what mends something.
+// wayOut returns the way to mend a finding.
 func (a *app) wayOut(finding migrate.Finding) string {
 	switch {
-	case finding.NeedsOwner: // also where it is repairable: without an owner's name that is half the way
+	case finding.NeedsOwner: // even if repairable: a repair needs the new owner's name
 		return plainOwner + "; mend it with: " + a.newOwner()
 	case finding.Repairable:
 		return "mend it with: " + a.commandLine("migrate", "repair")

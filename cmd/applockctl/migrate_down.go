@@ -141,7 +141,7 @@ func (a *app) migrateUninstall(ctx context.Context, request migrate.UninstallReq
 	})
 }
 
-// uninstallWithoutYes says what would be lost.
+// uninstallWithoutYes lists what would be lost.
 func (a *app) uninstallWithoutYes() error {
 	dsn, err := a.database()
 	if err == nil {

@@ -49,7 +49,7 @@ func (a *app) migrateStatus(ctx context.Context, exitCode bool) error {
 			answers = append(answers, answer)
 			good = good && (!exitCode || answer.Outcome != outcomePending)
 		}
-		if a.output == formatJSON { // people are told on stderr, with what to do
+		if a.output == formatJSON { // the table's reader gets them on stderr, with the way to mend them
 			answers = append(answers, answersOfFindings(a.grouped(status.Findings), outcomeDamaged)...)
 		}
 		if err := a.printMigrations(answers, ""); err != nil {
@@ -64,7 +64,7 @@ func (a *app) migrateStatus(ctx context.Context, exitCode bool) error {
 	})
 }
 
-// answersOfFindings are findings with one word for all.
+// answersOfFindings gives all findings the same outcome.
 func answersOfFindings(findings []migrate.Finding, outcome applock.Outcome) []migrationAnswer {
 	var answers []migrationAnswer
 	for _, finding := range findings {

@@ -66,8 +66,7 @@ func (a *app) migrateUp(ctx context.Context) error {
 	})
 }
 
-// answersOfApplied are the steps of an Up. Only the status knows when they were applied, by the database's clock, and what
-// has happened to them since.
+// answersOfApplied returns the steps of an Up. The status adds when they were applied, by the database's clock, and what has changed since.
 func answersOfApplied(steps []migrate.Migration, all migrate.StatusResult) []migrationAnswer {
 	var answers []migrationAnswer
 	for _, step := range all.Steps {
@@ -88,7 +87,7 @@ func (a *app) migrateDryRun(ctx context.Context) error {
 	})
 }
 
-// yesIf returns the answer no unless it is yes.
+// yesIf returns errNo if yes is false.
 func yesIf(yes bool) error {
 	if yes {
 		return nil

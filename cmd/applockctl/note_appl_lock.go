@@ -39,7 +39,7 @@ Prints NOTED with the note (exit code 0), HELD with the holder if somebody else,
 	return command
 }
 
-// objectAndText accepts two arguments: a text of several words must be quoted, or else only its first one would be noted.
+// objectAndText accepts two arguments. It refuses a third, since only the first word of an unquoted text would be noted.
 func objectAndText(command *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		if err := oneObject(command, args); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// someObjects accepts one argument or more, the objects.
+// someObjects accepts one or more objects as arguments.
 func someObjects(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errNoObject
@@ -20,8 +20,8 @@ func someObjects(_ *cobra.Command, args []string) error {
 
 var errNoObject = errors.New("the object is missing: write it as TYPE:ID, such as customer:42")
 
-// eachObject does something with one object after the other, and prints the answer of each. An answer no is that of all of them; an
-// error ends them. Nothing is done before all objects can be read.
+// eachObject runs do for one object after the other and prints each answer. The result is no if any answer is no; an error stops the loop.
+// All arguments are parsed before the first call.
 func (a *app) eachObject(
 	ctx context.Context, verb string, texts []string, like record,
 	do func(ctx context.Context, s session, object applock.Object) (answer record, yes bool, err error),
@@ -46,7 +46,7 @@ func (a *app) eachObject(
 				err = printer.print(answer)
 			}
 			if err != nil {
-				_ = printer.flush() // what is done is worth printing, but the error is the one to tell
+				_ = printer.flush() // print the answers so far; their own error must not hide err
 				return err
 			}
 			all = all && yes

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// order is what a list is sorted by. The zero value is that of objects.
+// order is the sort order of a list. The zero value sorts by object.
 type order string
 
 const (
@@ -24,7 +24,7 @@ func orders() []string {
 	return []string{string(byObject), string(byLeft), string(byAge), string(byWaiters)}
 }
 
-// listed returns the façade's word for the order.
+// listed returns the façade's value for the order.
 func (o order) listed() applock.ListOrder {
 	switch o {
 	case byLeft:
@@ -49,7 +49,7 @@ func (o *order) Set(text string) error {
 	return nil
 }
 
-// String returns the text that Set understands as the same.
+// String returns the text that Set parses to the same value.
 func (o *order) String() string { return string(*o) }
 
 // Type is the word for the value in the help.

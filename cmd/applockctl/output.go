@@ -35,7 +35,7 @@ func (f *format) Set(text string) error {
 	}
 }
 
-// String returns the text that Set understands as the same.
+// String returns the text that Set parses to the same value.
 func (f *format) String() string { return string(*f) }
 
 // Type is the word for the value in the help.
@@ -51,10 +51,10 @@ func (a *app) addOutputFlags(root *cobra.Command) {
 	complete(root, "output", string(formatTable), string(formatJSON))
 }
 
-// timestamp is a time of the database; zero is the time of nothing.
+// timestamp is a time by the database's clock; zero means none.
 type timestamp time.Time
 
-// MarshalJSON returns the time as RFC 3339 with microseconds, and null for nothing.
+// MarshalJSON returns the time as RFC 3339 with microseconds, and null for zero.
 func (t timestamp) MarshalJSON() ([]byte, error) {
 	if time.Time(t).IsZero() {
 		return json.Marshal(nil)
@@ -62,16 +62,15 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000Z"))
 }
 
-// wholeSeconds is a time that is left, as the operations say it.
+// wholeSeconds returns the seconds left, rounded as the operations do.
 func wholeSeconds(left time.Duration) int64 { return int64(left / time.Second) }
 
-// record is one result. Its JSON is for programs and must not change; its fields are for people.
+// record is one result: JSON keys for programs, which must not change, and fields for people.
 type record interface {
 	fields() []field
 }
 
-// flushEvery is how many rows of a table are aligned with each other: a list may be long, and its
-// beginning shall appear, and leave the memory, before its end.
+// flushEvery is how many rows of a table are aligned together, so that a long list appears and leaves the memory piece by piece.
 const flushEvery = 1000
 
 // printer prints records as a table or as JSON, one object per line.
@@ -79,12 +78,12 @@ type printer struct {
 	buffer *bufio.Writer
 	json   *json.Encoder // nil for a table
 	table  *table        // nil for JSON
-	// quiet leaves out the titles of an empty table.
+	// quiet suppresses the titles of an empty table.
 	quiet   bool
 	records int
 }
 
-// newPrinter returns a printer of records like this one, which may be empty.
+// newPrinter returns a printer for records like this one.
 func (a *app) newPrinter(like record) *printer {
 	p := &printer{buffer: bufio.NewWriterSize(a.stdout, 64*1024), quiet: a.quiet}
 	if a.output == formatJSON {
@@ -96,7 +95,7 @@ func (a *app) newPrinter(like record) *printer {
 	return p
 }
 
-// print prints one record, the first one below the titles of the table.
+// print prints one record, after the titles if it is the first.
 func (p *printer) print(r record) error {
 	p.records++
 	if p.json != nil {
@@ -114,7 +113,7 @@ func (p *printer) align() error {
 	return wrapWrite(err)
 }
 
-// flush prints what is still kept back.
+// flush prints the rows that are still being aligned.
 func (p *printer) flush() error {
 	if p.table != nil && p.records > 0 {
 		if err := p.align(); err != nil {
@@ -124,7 +123,7 @@ func (p *printer) flush() error {
 	return wrapWrite(p.buffer.Flush())
 }
 
-// end ends the output of a success: an empty table has titles, too, unless nobody wants to know.
+// end finishes the output of a success: an empty table still gets its titles, unless --quiet is set.
 func (p *printer) end() error {
 	if p.table != nil && p.records == 0 && !p.quiet {
 		if err := p.align(); err != nil {
@@ -134,7 +133,7 @@ func (p *printer) end() error {
 	return p.flush()
 }
 
-// print prints a result of one record.
+// print prints a single record.
 func (a *app) print(r record) error {
 	p := a.newPrinter(r)
 	if err := p.print(r); err != nil {
@@ -143,7 +142,7 @@ func (a *app) print(r record) error {
 	return p.end()
 }
 
-// answer prints the answer of an operation and turns no into errNo.
+// answer prints the answer of an operation, and returns errNo if it is no.
 func (a *app) answer(yes bool, r record) error {
 	if yes && a.quiet {
 		return nil
@@ -164,7 +163,7 @@ func wrapWrite(err error) error {
 	return &writeError{err: err}
 }
 
-// style returns how this user wants to see tables.
+// style returns the style of tables that the flags and the environment set.
 func (a *app) style() style {
 	s := style{wide: a.wide, zone: time.Local, width: a.width}
 	if a.utc {
@@ -176,8 +175,8 @@ func (a *app) style() style {
 	return s
 }
 
-// widthOf returns how many cells a line on the terminal has, which COLUMNS may say, and zero for what is no
-// terminal: whoever reads that wants whole names.
+// widthOf returns the cells in a line of the terminal; COLUMNS overrides it. It is zero for a file or pipe, whose reader wants names in
+// full.
 func widthOf(w io.Writer, getenv func(string) string) int {
 	if !isTerminal(w) {
 		return 0
@@ -193,7 +192,7 @@ func widthOf(w io.Writer, getenv func(string) string) int {
 	return columns
 }
 
-// isTerminal reports whether somebody watches what is written.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

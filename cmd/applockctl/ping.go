@@ -11,10 +11,10 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// pingPause lies between two attempts.
+// pingPause is the pause between two attempts.
 const pingPause = 250 * time.Millisecond
 
-// pingAnswer tells who answers. InstalledContract is nil where the user may not ask, and 0 where applock is not installed.
+// pingAnswer describes the server that answered. InstalledContract is nil if the user may not read it, and 0 if applock is not installed.
 type pingAnswer struct {
 	Outcome           applock.Outcome `json:"outcome"`
 	Product           string          `json:"product"`
@@ -57,7 +57,7 @@ Exit code 4 and the reason of the last attempt, if the database does not answer.
 	return command
 }
 
-// pingUntil asks until there is an answer, and the last time before the limit.
+// pingUntil asks until the server answers. The last attempt begins before the limit.
 func (a *app) pingUntil(ctx context.Context, limit time.Time) error {
 	for {
 		attempt := *a

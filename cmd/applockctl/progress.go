@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// progress rewrites the line of a terminal and returns its width. Anything else gets nothing: a log
-// has no use for it.
+// progress rewrites the terminal's current line and returns its width. It writes nothing to a log.
 func (a *app) progress(line string) int {
 	if !a.terminal || a.quiet {
 		return 0
 	}
-	_, _ = fmt.Fprint(a.stderr, "\r", line) // the work goes on, watched or not
+	_, _ = fmt.Fprint(a.stderr, "\r", line) // a lost progress line does not stop the work
 	return len(line)
 }
 
-// eraseProgress leaves an empty line behind for what comes next.
+// eraseProgress clears the line.
 func (a *app) eraseProgress(width int) {
 	if width > 0 {
 		_, _ = fmt.Fprint(a.stderr, "\r", strings.Repeat(" ", width), "\r")

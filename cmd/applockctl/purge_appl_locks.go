@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// purgeAnswer has the column of purge_appl_locks, summed over all batches.
+// purgeAnswer has the column of purge_appl_locks, added up over all batches.
 type purgeAnswer struct {
 	Outcome applock.Outcome `json:"outcome"`
 	Purged  int64           `json:"purged"`
@@ -50,7 +50,7 @@ func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) err
 	})
 }
 
-// purging runs a purge, shows its progress, and tells how many are gone.
+// purging runs a purge, shows its progress, and prints the number of removed rows.
 func (a *app) purging(ctx context.Context, name, what string, purge func(context.Context, session, func(int64)) (int64, error)) error {
 	var purged int64
 	err := a.call(ctx, name, func(ctx context.Context, s session) (err error) {

@@ -57,14 +57,14 @@ Use the operator of the get: "$(hostname):$$" is the same in all commands of one
 	return command
 }
 
-// actorFlags are for what the history keeps.
+// actorFlags adds --by and --reason, which the history records.
 func (a *app) actorFlags(command *cobra.Command, by, reason *string) {
 	command.Flags().StringVar(by, "by", a.getenv(operatorVariable), "who does it, for the history; default $"+operatorVariable)
 	command.Flags().StringVar(reason, "reason", "", "why, for the history")
 	offers(command, "by", a.completeOperator)
 }
 
-// requireActor makes --by mandatory, which the environment may stand for.
+// requireActor makes --by mandatory, unless its environment variable is set.
 func requireActor(command *cobra.Command, by string) {
 	if by == "" {
 		require(command, "by")

@@ -21,12 +21,12 @@ const (
 	defaultTimeout = 10 * time.Second
 )
 
-// app is one run of the program: its surroundings and its global flags.
+// app is one run of the program: its environment and its global flags.
 type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	getenv func(string) string
-	// terminal is true when somebody watches stderr.
+	// terminal is true if stderr is a terminal.
 	terminal bool
 
 	dsn     string
@@ -35,9 +35,9 @@ type app struct {
 	timeout duration
 
 	output format
-	// wide and utc are for tables, quiet for all that is no news.
+	// wide and utc change tables; quiet prints only what needs attention.
 	wide, utc, quiet bool
-	// width is how many cells a line of stdout has, zero for any number.
+	// width is the number of cells in a line of stdout, zero for no limit.
 	width int
 }
 
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, getenv fu
 
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()                   //nolint:contextcheck // each command gets it from cobra, below
-	root.SetArgs(append([]string{}, args...)) // never nil, for which cobra takes those of the process
+	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read the process' own arguments
 	command, err := root.ExecuteContextC(ctx)
 	return a.finish(command, err)
 }
@@ -103,10 +103,10 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 	}
-	// Only what has no commands below runs: see finishTree.
+	// A command with subcommands is not runnable itself: see finishTree.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.Flags().Bool("version", false, "print the version and the revision") // else cobra makes one with a shorthand
+	root.Flags().Bool("version", false, "print the version and the revision") // cobra's own flag would have a shorthand
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
@@ -127,7 +127,7 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
-// addCommands adds the commands in groups, of which the help has the shortest first.
+// addCommands adds the commands in groups, the shortest group first in the help.
 func (a *app) addCommands(root *cobra.Command) {
 	addGroup(root, "Run:",
 		a.runCommand(),
@@ -188,8 +188,8 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	a.addOutputFlags(root)
 }
 
-// flagError corrects who writes flags with one dash. Pflag would repeat the whole word, also a DSN in it. And it looks
-// for an unknown command first, whose flags are unknown, too.
+// flagError explains a flag that was written with one dash. Pflag would repeat the whole word, and with it a DSN. An unknown command is
+// reported first, since its flags are unknown as well.
 func flagError(command *cobra.Command, err error) error {
 	if command.HasSubCommands() {
 		if unknown := noSuchCommand(command, command.Flags().Args()); unknown != nil {
@@ -207,7 +207,7 @@ func flagError(command *cobra.Command, err error) error {
 	return err
 }
 
-// finishTree gives all commands what cobra has no setting for.
+// finishTree sets on all commands what cobra has no global setting for.
 func finishTree(command *cobra.Command) {
 	withoutFiles := func(flag *pflag.Flag) {
 		if _, found := command.GetFlagCompletionFunc(flag.Name); !found {
@@ -220,23 +220,22 @@ func finishTree(command *cobra.Command) {
 		finishTree(child)
 	}
 	if !command.Runnable() {
-		// Cobra would print the help and report success, which is the answer yes to a script that
-		// lost the word.
+		// Cobra would print the help and exit with 0, which a script that lost the subcommand would read as yes.
 		command.Args = noSuchCommand
 		command.RunE = func(*cobra.Command, []string) error { return errors.New("a command is missing") }
 	}
 }
 
-// complete lets the shell offer these values of a flag, and no file names.
+// complete makes the shell offer these values for a flag, and no file names.
 func complete(command *cobra.Command, flag string, values ...string) {
-	// It fails for a flag that does not exist or has its values already, both visible right here.
+	// It fails for an unknown flag or a second call, both mistakes in the calling line.
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // require makes a flag mandatory.
 func require(command *cobra.Command, flags ...string) {
 	for _, flag := range flags {
-		_ = command.MarkFlagRequired(flag) // fails for a flag that does not exist, visible at the call
+		_ = command.MarkFlagRequired(flag) // fails only for an unknown flag, a mistake in the calling line
 	}
 }
 
@@ -245,7 +244,7 @@ const (
 	departmentVariable = "APPLOCK_DEPARTMENT"
 )
 
-// operatorFlag makes the mandatory flag --operator, which the environment may stand for.
+// operatorFlag adds the mandatory flag --operator, which an environment variable can replace.
 func (a *app) operatorFlag(command *cobra.Command, operator *string, usage string) {
 	fromEnvironment := a.getenv(operatorVariable)
 	command.Flags().StringVar(operator, "operator", fromEnvironment, usage+"; default $"+operatorVariable)
@@ -257,7 +256,7 @@ func (a *app) operatorFlag(command *cobra.Command, operator *string, usage strin
 // unknownCommandError is a word that is no command.
 type unknownCommandError struct {
 	word, parent string
-	// similar are the commands that may be meant.
+	// similar are known commands with a similar name.
 	similar []string
 }
 
@@ -265,7 +264,7 @@ func (e *unknownCommandError) Error() string {
 	return fmt.Sprintf("unknown command %q for %q", e.word, e.parent)
 }
 
-// noSuchCommand refuses words behind a command that has commands below it.
+// noSuchCommand refuses a word that names no subcommand.
 func noSuchCommand(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -294,8 +293,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// body makes the function of a command known to cobra. What it returns is marked, because every other
-// error of cobra is a mistake in the command line.
+// body adapts run to cobra. It wraps the error of run in a bodyError, because all other errors of cobra are mistakes in the command line.
 func body(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		if err := run(command.Context(), args); err != nil {
@@ -305,14 +303,14 @@ func body(run func(ctx context.Context, args []string) error) func(*cobra.Comman
 	}
 }
 
-// session is a client whose calls are limited in time.
+// session is a client whose calls have a time limit.
 type session struct {
 	*applock.Client
 	*callLimit
 	dsn string
 }
 
-// call runs an operation on the database. The operation's name begins the errors.
+// call runs an operation on the database. Errors begin with the operation's name.
 func (a *app) call(ctx context.Context, operation string, run func(context.Context, session) error) error {
 	dsn, err := a.database()
 	if err != nil {
@@ -330,13 +328,12 @@ func (a *app) call(ctx context.Context, operation string, run func(context.Conte
 	return err
 }
 
-// closeClient closes the client. After a call that was broken off, the connection may be one that nobody
-// answers, and the user has waited long enough.
+// closeClient closes the client. After a cancelled call it waits only a second, since the connection may hang.
 func closeClient(limited context.Context, client *applock.Client) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = client.Close() // the answers are there already
+		_ = client.Close() // the answers are complete already
 	}()
 	var giveUp <-chan time.Time
 	if limited.Err() != nil {
@@ -348,7 +345,7 @@ func closeClient(limited context.Context, client *applock.Client) {
 	}
 }
 
-// trim drops what the database drops from its arguments, for the answers that repeat an argument.
+// trim removes the blanks that the database removes, for answers which repeat an argument.
 func trim(argument string) string {
 	return strings.TrimRight(argument, " ")
 }

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// anyOperator has each run make an operator of its own.
+	// anyOperator makes a new operator name for each run.
 	anyOperator = "auto"
-	// usualGrace is how long a command may go on after SIGTERM unless --grace says it.
+	// usualGrace is the default of --grace: how long a command may run after SIGTERM.
 	usualGrace = 10 * time.Second
-	// randomChars is how many characters make the operator of a run different from that of any other.
+	// randomChars is the number of random characters in such a name.
 	randomChars = 8
 
 	objectVariable = "APPLOCK_OBJECT"
 	fenceVariable  = "APPLOCK_FENCE"
 
-	// Exit codes of shells for what they cannot start.
+	// The exit codes of shells for a command that cannot be started.
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
@@ -37,16 +37,16 @@ const (
 type job struct {
 	command []string
 	request applock.AcquireRequest
-	// atLeast is how long the object stays locked, also after a quick end.
+	// atLeast keeps the object locked for that long, even if the command ends sooner.
 	atLeast time.Duration
-	// grace is how long a command may go on after SIGTERM.
+	// grace is how long a command may run after SIGTERM.
 	grace time.Duration
 	// conflictCode is the exit code if somebody else holds the object.
 	conflictCode int
 	skipIfHeld   bool
 }
 
-// endedError is the exit code of a job, of which everything has been told.
+// endedError carries the exit code of a job whose messages are already printed.
 type endedError struct{ code int }
 
 func (e *endedError) Error() string { return "exit code " + strconv.Itoa(e.code) }
@@ -110,7 +110,7 @@ Exit codes: that of the command, 128 plus the number of the signal that ended it
 	return command
 }
 
-// oneCommand accepts the object and, behind "--", a command.
+// oneCommand accepts an object, then "--" and a command.
 func oneCommand(command *cobra.Command, args []string) error {
 	dash := command.ArgsLenAtDash()
 	switch {
@@ -122,7 +122,7 @@ func oneCommand(command *cobra.Command, args []string) error {
 	return oneObject(command, args[:dash])
 }
 
-// check refuses what cannot be, and completes the rest.
+// check validates the job and fills in its defaults.
 func (j *job) check(text string) error {
 	object, err := applock.ParseObject(text)
 	if err != nil {
@@ -142,8 +142,8 @@ func (j *job) check(text string) error {
 	return j.checkGrace()
 }
 
-// checkGrace leaves time for renewals that fail: the lock is renewed when a third of its ttl has passed, and the command gets SIGTERM when
-// little more than grace is left.
+// checkGrace limits grace to a third of the ttl. Renewals begin after the first third, so that a failed one can be repeated for another
+// third before SIGTERM.
 func (j *job) checkGrace() error {
 	longest, of := j.request.TTL/3, "--ttl"
 	if j.request.MaxHold < j.request.TTL {
@@ -163,7 +163,7 @@ func (a *app) runJob(ctx context.Context, text string, j job) error {
 	if err := j.check(text); err != nil {
 		return err
 	}
-	// From here on signals are for the command, also those that come before it has begun.
+	// From here on, signals are for the command, even before it has started.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded()...)
 	defer signal.Stop(signals)
@@ -178,12 +178,12 @@ func (a *app) runJob(ctx context.Context, text string, j job) error {
 		case err != nil:
 			return err
 		}
-		s.pause() // the command takes the time it takes
+		s.pause() // the command's own time is not limited
 		return a.supervise(context.WithoutCancel(ctx), operation, lease, j, signals)
 	})
 }
 
-// conflict tells who holds the object.
+// conflict reports the holder of the object.
 func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
 	if j.skipIfHeld {
 		return nil
@@ -194,7 +194,7 @@ func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
 	return &endedError{code: j.conflictCode}
 }
 
-// supervise runs the command while the lease lasts.
+// supervise runs the command until it ends or the lease does.
 func (a *app) supervise(ctx context.Context, operation string, lease applock.Lease, j job, signals <-chan os.Signal) error {
 	began := time.Now()
 	process, err := startProcess(j.prepare(a, lease))
@@ -204,7 +204,7 @@ func (a *app) supervise(ctx context.Context, operation string, lease applock.Lea
 		return &endedError{code: codeOfStart(err)}
 	}
 	w := supervision{app: a, operation: operation, lease: lease, process: process, job: j, ends: began.Add(j.request.MaxHold)}
-	code, isEnded := w.watch(signals) //nolint:contextcheck // the lease has its own
+	code, isEnded := w.watch(signals) //nolint:contextcheck // the lease has its own context
 	if lease.Err() == nil {
 		isEnded = a.letGo(ctx, operation, lease, j.atLeast-time.Since(began)) || isEnded
 	}
@@ -214,8 +214,7 @@ func (a *app) supervise(ctx context.Context, operation string, lease applock.Lea
 	return exitWith(code)
 }
 
-// letGo releases the lease, or leaves the object locked for the rest of the time that it is to be. It reports whether
-// the lease was lost.
+// letGo releases the lease, or leaves the object locked for the rest of --at-least. It reports whether the lease was lost.
 func (a *app) letGo(ctx context.Context, operation string, lease applock.Lease, rest time.Duration) (lost bool) {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
 	defer cancel()
@@ -233,7 +232,7 @@ func (a *app) letGo(ctx context.Context, operation string, lease applock.Lease, 
 
 // prepare makes the command.
 func (j *job) prepare(a *app, lease applock.Lease) *exec.Cmd {
-	command := exec.Command(j.command[0], j.command[1:]...) //nolint:gosec,noctx // it is the user's; the lease ends it, softly at first
+	command := exec.Command(j.command[0], j.command[1:]...) //nolint:gosec,noctx // the user's command; the lease ends it
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, a.stdout, a.stderr
 	command.Env = append(os.Environ(),
 		objectVariable+"="+lease.Object().String(),
@@ -244,7 +243,7 @@ func (j *job) prepare(a *app, lease applock.Lease) *exec.Cmd {
 	return command
 }
 
-// codeOfStart is the exit code for a command that cannot be started, as shells have it.
+// codeOfStart returns the exit code that shells use for a command that cannot be started.
 func codeOfStart(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return exitNotFound
@@ -252,7 +251,7 @@ func codeOfStart(err error) int {
 	return exitNotExecutable
 }
 
-// exitWith makes an exit code the end of this program.
+// exitWith returns the error that makes the program exit with the code.
 func exitWith(code int) error {
 	if code == exitYes {
 		return nil

@@ -6,16 +6,16 @@ import (
 	"runtime"
 )
 
-// process is a command that runs.
+// process is a running command.
 type process struct {
 	command *exec.Cmd
-	// leads is true where the command leads a process group, which gets its signals.
+	// leads is true if the command leads a process group; signals then go to the group.
 	leads bool
 	ended chan struct{}
 }
 
-// startProcess starts a command. It dies with this program where the system can see to that: Linux asks that the thread that
-// has started it lives as long.
+// startProcess starts a command that dies with this program, if the system supports it. On Linux the thread that starts it must live as
+// long.
 func startProcess(command *exec.Cmd) (*process, error) {
 	p := &process{command: command, ended: make(chan struct{})}
 	p.leads = p.separate()
@@ -26,14 +26,14 @@ func startProcess(command *exec.Cmd) (*process, error) {
 		err := command.Start()
 		started <- err
 		if err == nil {
-			_ = command.Wait() // its state tells all
+			_ = command.Wait() // the state has the result
 			close(p.ended)
 		}
 	}()
 	return p, <-started
 }
 
-// exitCode is that of the command, or 128 and the signal that has ended it. The command has ended.
+// exitCode returns the exit code of the ended command, or 128 plus the number of the signal that ended it.
 func (p *process) exitCode() int {
 	if killer, ok := killedBy(p.command.ProcessState); ok {
 		return 128 + killer
@@ -41,14 +41,14 @@ func (p *process) exitCode() int {
 	return p.command.ProcessState.ExitCode()
 }
 
-// forward passes on a signal that this program has got, unless the terminal has sent it to the command as well.
+// forward passes a signal on, unless the terminal has sent it to the command as well.
 func (p *process) forward(received os.Signal) {
 	if p.leads || !fromTerminal(received) {
 		p.send(received)
 	}
 }
 
-// send signals the command. Who has ended already does not get it.
+// send signals the command. It does nothing if the command has ended.
 func (p *process) send(signal os.Signal) {
 	if !p.leads || !signalGroup(p.command.Process.Pid, signal) {
 		_ = p.command.Process.Signal(signal)

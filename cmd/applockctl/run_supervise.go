@@ -8,31 +8,31 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// supervision goes along with a command, and ends it before its lock can be somebody else's.
+// supervision watches a command, and ends it before somebody else can get the lock.
 type supervision struct {
 	app       *app
 	operation string
 	lease     applock.Lease
 	process   *process
 	job       job
-	// ends is when --max-hold is over.
+	// ends is the end of --max-hold.
 	ends time.Time
 }
 
-// mostSpare bounds the tenth of the lease by which a command has ended before the lease does.
+// mostSpare is the upper limit of spare.
 const mostSpare = time.Second
 
-// spare is how long before the end of the lease the command is killed.
+// spare is the time between killing the command and the end of the lease: a tenth of the lease, and at most mostSpare.
 func (w *supervision) spare() time.Duration {
 	return min(w.job.request.TTL/10, w.job.request.MaxHold/10, mostSpare)
 }
 
-// left is how long the command may go on before it gets SIGTERM, unless the lease is renewed.
+// left is the time until SIGTERM, unless the lease is renewed.
 func (w *supervision) left() time.Duration {
 	return time.Until(w.lease.Deadline()) - w.job.grace - w.spare()
 }
 
-// watch passes signals on until the command has ended, and reports whether it was to end early.
+// watch forwards signals until the command has ended. isEnded reports whether the supervision ended it.
 func (w *supervision) watch(signals <-chan os.Signal) (code int, isEnded bool) {
 	lost := w.lease.Context().Done()
 	soon := time.NewTimer(w.left())
@@ -43,14 +43,14 @@ func (w *supervision) watch(signals <-chan os.Signal) (code int, isEnded bool) {
 		select {
 		case <-w.process.ended:
 			if isEnded {
-				w.process.kill() // what it has started, too
+				w.process.kill() // its child processes, too
 			}
 			return w.process.exitCode(), isEnded
 		case received := <-signals:
 			w.process.forward(received)
 		case <-soon.C:
 			if left := w.left(); left > 0 {
-				soon.Reset(left) // renewed meanwhile
+				soon.Reset(left) // the lease was renewed meanwhile
 				continue
 			}
 			isEnded = true
@@ -61,7 +61,7 @@ func (w *supervision) watch(signals <-chan os.Signal) (code int, isEnded bool) {
 		case <-graceEnds:
 			w.complain("the command goes on " + patience.Round(time.Second/10).String() + " after SIGTERM; killing it")
 			w.process.kill()
-		case <-lost: // perhaps to another run
+		case <-lost: // another run may hold the lock by now
 			lost, isEnded = nil, true
 			w.complain(oneLine(context.Cause(w.lease.Context()).Error()) + "; killing the command")
 			w.process.kill()
@@ -69,7 +69,7 @@ func (w *supervision) watch(signals <-chan os.Signal) (code int, isEnded bool) {
 	}
 }
 
-// reason tells why the lease ends soon.
+// reason says why the lease ends soon.
 func (w *supervision) reason() string {
 	if !w.lease.Deadline().Before(w.ends.Add(-2 * mostSpare)) {
 		return "--max-hold is over"

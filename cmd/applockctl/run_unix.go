@@ -9,13 +9,13 @@ import (
 	"golang.org/x/term"
 )
 
-// forwarded returns the signals that a command gets as well, except those that are switched off.
+// forwarded returns the signals that are passed on to the command. It leaves out ignored ones.
 func forwarded() []os.Signal {
 	return append(endings(), syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 }
 
-// separate has the command lead a process group, so that what it starts gets signals, too. At a terminal it stays
-// in the group that may read from it, and which gets the terminal's signals.
+// separate makes the command the leader of a process group, so that its children get signals, too. At a terminal the command stays in the
+// foreground group, which may read from the terminal and gets its signals.
 func (p *process) separate() bool {
 	leads := !term.IsTerminal(int(os.Stdin.Fd()))
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: leads}
@@ -23,10 +23,10 @@ func (p *process) separate() bool {
 	return leads
 }
 
-// terminate asks the command to end.
+// terminate sends SIGTERM.
 func (p *process) terminate() { p.send(syscall.SIGTERM) }
 
-// fromTerminal reports whether a terminal sends the signal to all that read from it.
+// fromTerminal reports whether a terminal sends this signal to its whole foreground group.
 func fromTerminal(received os.Signal) bool {
 	return received == syscall.SIGINT || received == syscall.SIGQUIT || received == syscall.SIGHUP
 }
@@ -37,7 +37,7 @@ func signalGroup(leader int, signal os.Signal) bool {
 	return ok && syscall.Kill(-leader, number) == nil
 }
 
-// killedBy returns the signal that has ended a process, if one has.
+// killedBy returns the signal that ended the process, if one did.
 func killedBy(state *os.ProcessState) (int, bool) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return int(status.Signal()), ok && status.Signaled()

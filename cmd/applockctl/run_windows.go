@@ -6,10 +6,10 @@ func forwarded() []os.Signal { return endings() }
 
 func (*process) separate() bool { return false }
 
-// terminate ends the command: there is nothing softer.
+// terminate kills the command: Windows has no softer signal.
 func (p *process) terminate() { p.kill() }
 
-// fromTerminal is true of all that there is: a console tells all its processes.
+// fromTerminal is true: a Windows console sends its signals to all its processes.
 func fromTerminal(os.Signal) bool { return true }
 
 func signalGroup(int, os.Signal) bool { return false }

@@ -13,7 +13,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// presentOne is somebody who has to do with an object.
+// presentOne is the holder, a waiter, an asker or a viewer of an object.
 type presentOne struct{ applock.Presence }
 
 func (p presentOne) fields() []field {
@@ -91,7 +91,7 @@ func (a *app) see(ctx context.Context, text string, request applock.SeeRequest) 
 	})
 }
 
-// presenceState is what --state takes.
+// presenceState is the value of --state.
 type presenceState applock.PresenceState
 
 var _ pflag.Value = (*presenceState)(nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// policyCommand has the commands for what is laid down for a type.
+// policyCommand groups the commands about policies of types.
 func (a *app) policyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "policy set|drop|list",
@@ -73,7 +73,7 @@ Prints SET and the policy (exit code 0).`,
 	return command
 }
 
-// policyActorFlags are those for the history, which wants to know who it was.
+// policyActorFlags adds --by and --reason, which the history records.
 func (a *app) policyActorFlags(command *cobra.Command, by, reason *string) {
 	a.actorFlags(command, by, reason)
 	requireActor(command, *by)
@@ -101,7 +101,7 @@ func (a *app) setPolicy(ctx context.Context, request applock.SetPolicyRequest) e
 	})
 }
 
-// historyLevel is what --history takes.
+// historyLevel is the value of --history.
 type historyLevel applock.HistoryLevel
 
 var _ pflag.Value = (*historyLevel)(nil)

@@ -12,32 +12,32 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// field is one cell of a table, below its title.
+// field is one cell of a table, with the title of its column.
 type field struct {
 	title string
-	// value is a text, which a narrow terminal may shorten, or one of the types that style.cell knows.
+	// value is a text, which a narrow terminal may shorten, or a type that style.cell formats.
 	value any
-	// wide fields are shown with --wide only.
+	// wide fields appear with --wide only.
 	wide bool
 }
 
-// word is one of a few, which no terminal shortens.
+// word is one of a few fixed words, which are never shortened.
 type word string
 
-// lasting is a time that is left, in seconds; zero is that of nothing.
+// lasting is a time left, in seconds; zero means none.
 type lasting int64
 
-// style is how tables are shown to people. JSON knows nothing of it.
+// style sets how tables look. It has no effect on JSON.
 type style struct {
 	// wide shows all fields, and times to the second with their zone.
 	wide bool
-	// zone is where the reader is.
+	// zone is the reader's time zone.
 	zone *time.Location
-	// width is how many cells of the terminal a line may have, zero for any number.
+	// width is the number of cells in a line of the terminal, zero for no limit.
 	width int
 }
 
-// cell returns a value for people.
+// cell formats a value for people.
 func (s style) cell(value any) string {
 	switch value := value.(type) {
 	case timestamp:
@@ -58,7 +58,7 @@ func (s style) cell(value any) string {
 	}
 }
 
-// time leaves out the zone of people who look at their own clock.
+// time leaves out the zone if it is the reader's own.
 func (s style) time(moment time.Time) string {
 	layout := "2006-01-02 15:04"
 	switch {
@@ -72,7 +72,7 @@ func (s style) time(moment time.Time) string {
 	return moment.In(s.zone).Format(layout)
 }
 
-// short returns days and hours, or hours and minutes, or minutes, or seconds.
+// short formats the two largest units: days and hours, hours and minutes, minutes, or seconds.
 func (l lasting) short() string {
 	left := time.Duration(l) * time.Second
 	if left == 0 {
@@ -90,7 +90,7 @@ func (l lasting) short() string {
 	return text.String()
 }
 
-// positive returns nothing for the number of nothing.
+// positive returns an empty text for zero or less.
 func positive(number int64) string {
 	if number == 0 {
 		return ""
@@ -98,8 +98,7 @@ func positive(number int64) string {
 	return strconv.FormatInt(number, 10)
 }
 
-// printable makes a cell visible and harmless: names may contain what would break the line or command
-// the terminal.
+// printable escapes the characters of a name that would break the line or control the terminal.
 func printable(cell string) string {
 	if cell == "" {
 		return "-"
@@ -114,10 +113,10 @@ func printable(cell string) string {
 type table struct {
 	style  style
 	titles []string
-	// texts are the columns that may be shortened.
+	// texts marks the columns that may be shortened.
 	texts  []bool
 	widths []int
-	// lines are those that have not been aligned yet.
+	// lines are not aligned yet.
 	lines [][]string
 }
 
@@ -137,7 +136,6 @@ func newTable(style style, fields []field) *table {
 	return t
 }
 
-// add adds a line.
 func (t *table) add(fields []field) {
 	var line []string
 	for _, field := range fields {
@@ -148,7 +146,7 @@ func (t *table) add(fields []field) {
 	t.lines = append(t.lines, line)
 }
 
-// align returns the lines that have been added since the last time, below each other and below those before.
+// align returns the lines that were added since the last call, aligned with each other and with the earlier ones.
 func (t *table) align() string {
 	for _, line := range t.lines {
 		for i, cell := range line {
@@ -171,11 +169,11 @@ func (t *table) align() string {
 	return text.String()
 }
 
-// gap is between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// fit takes from the widest column of texts until a line fits, of two from the right one. It leaves each enough to
-// recognise something, and most to the left one, which is what the line is about.
+// fit shortens the widest text column until a line fits; of two equal ones, the right one. Each column keeps a readable minimum. The left
+// column keeps the most, since it names the object.
 func (t *table) fit() {
 	const enough, enoughForLeft = 8, 20
 	if t.style.width == 0 {
@@ -204,12 +202,12 @@ func (t *table) fit() {
 	}
 }
 
-// shorten cuts a text that is wider than width cells, visibly.
+// shorten cuts a text to width cells and marks the cut.
 func shorten(text string, width int) string {
 	return displaywidth.TruncateString(text, width, "…")
 }
 
-// padded fills a text with blanks up to width cells.
+// padded pads a text with blanks to width cells.
 func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-displaywidth.String(text)))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// takeAnswer also tells whose lock has ended.
+// takeAnswer adds the holder whose lock ended.
 type takeAnswer struct {
 	lockAnswer
 	FormerHolder           string `json:"former_holder_id"`

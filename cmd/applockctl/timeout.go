@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// callLimit bounds each of several database calls that run on one context.
+// callLimit bounds each of several database calls that share one context.
 type callLimit struct {
 	length time.Duration
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
 }
 
-// timeoutError is the cause of a context that a callLimit has cancelled.
+// timeoutError is the cause of a context that a callLimit cancelled.
 type timeoutError struct {
 	length duration
 }
@@ -22,21 +22,21 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("no answer from the database within %s, see --timeout", e.length.String())
 }
 
-// limitCalls returns a context that is cancelled when a call has taken too long, and begins with the
-// first call. The limit must be ended.
+// limitCalls returns a context that is cancelled when one call takes too long. The time of the first call starts now. The caller must end
+// the limit.
 func limitCalls(ctx context.Context, length time.Duration) (context.Context, *callLimit) {
 	limited, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(length, func() { cancel(&timeoutError{length: duration(length)}) })
 	return limited, &callLimit{length: length, timer: timer, cancel: cancel}
 }
 
-// restart begins with the next call.
+// restart starts the time of the next call.
 func (l *callLimit) restart() { l.timer.Reset(l.length) }
 
-// extend begins with a call that is to wait for something else than the database, too.
+// extend starts the time of a call that may also wait for a lock.
 func (l *callLimit) extend(wait time.Duration) { l.timer.Reset(wait + l.length) }
 
-// pause lets time pass that is not the database's.
+// pause stops the time while no call runs.
 func (l *callLimit) pause() { l.timer.Stop() }
 
 // end releases the context.

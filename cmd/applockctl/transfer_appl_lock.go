@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// transferAnswer also tells whose lock has ended.
+// transferAnswer adds the holder whose lock ended.
 type transferAnswer struct {
 	lockAnswer
 	FormerHolder string `json:"former_holder_id"`

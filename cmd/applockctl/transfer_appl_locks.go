@@ -10,14 +10,14 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// allFlags are what selects all that an operator holds.
+// allFlags select all locks of an operator.
 type allFlags struct {
 	all        bool
 	objectType string
 	dryRun     bool
 }
 
-// add makes the flags. With --all there is no object, and the history is told who and why.
+// add adds the flags. --all takes no object, and its --by and --reason go to the history.
 func (f *allFlags) add(command *cobra.Command, by, reason *string) {
 	command.Flags().BoolVar(&f.all, "all", false, "all that the operator holds, instead of objects")
 	command.Flags().StringVar(&f.objectType, "type", "", "with --all: only objects of this type")
@@ -41,9 +41,9 @@ func (f *allFlags) add(command *cobra.Command, by, reason *string) {
 	}
 }
 
-// changeAll prints what became of all that an operator holds, and how many that were, page by page: a call returns those behind an object,
-// DefaultPageSize at most. A signal ends it between two pages, so that what is done is known. Where whose operator has nothing, but one that is
-// written almost so has, the answer is no.
+// changeAll changes all locks of an operator page by page, and prints each lock's outcome and the totals. A signal stops it between two
+// pages, so that the result of each call is known. The answer is no if nothing was found, but an operator whose name differs only in case
+// exists.
 func (a *app) changeAll(
 	ctx context.Context, operation, done string, whose applock.ListRequest, like record, answer func(applock.LockChange) record,
 	page func(ctx context.Context, s session, after applock.Object) ([]applock.LockChange, error),
@@ -62,7 +62,7 @@ func (a *app) changeAll(
 			s.pause()
 			for _, change := range changes {
 				counted.add(change)
-				if !a.quiet || counted.left[change.Outcome] > 0 { // quiet prints no yes
+				if !a.quiet || counted.left[change.Outcome] > 0 { // quiet hides successes
 					if err := printer.print(answer(change)); err != nil {
 						return err
 					}
@@ -96,7 +96,7 @@ func (a *app) changeAll(
 	return nil
 }
 
-// withoutSignals returns a context that ends when a call takes too long, but by no signal.
+// withoutSignals returns a context that ends when a call takes too long, but ignores signals.
 func withoutSignals(limited context.Context) (context.Context, context.CancelFunc) {
 	whole, cancel := context.WithCancelCause(context.WithoutCancel(limited))
 	stop := context.AfterFunc(limited, func() {
@@ -108,10 +108,10 @@ func withoutSignals(limited context.Context) (context.Context, context.CancelFun
 	return whole, func() { stop(); cancel(nil) }
 }
 
-// tally counts what became of the locks.
+// tally counts the outcomes.
 type tally struct {
 	rows, changed int
-	// left are those that could not be changed, by outcome.
+	// left counts the unchanged locks by outcome.
 	left map[applock.Outcome]int
 	last applock.Object
 }
@@ -130,10 +130,10 @@ func (t *tally) add(change applock.LockChange) {
 	}
 }
 
-// refused reports whether anything was left as it was. What is free needs nobody's transfer or release.
+// refused reports whether a lock stayed with its holder. An object that became free meanwhile is no refusal.
 func (t *tally) refused() bool { return t.left[applock.OutcomeBusy]+t.left[applock.OutcomeHeld] > 0 }
 
-// noteTally says how many there were.
+// noteTally prints the totals.
 func (a *app) noteTally(counted tally, done string) {
 	if a.output != formatTable {
 		return
@@ -159,7 +159,7 @@ func changedLock(change applock.LockChange, asked applock.Owner) lockAnswer {
 	return answer
 }
 
-// transferAll is transfer --all.
+// transferAll runs transfer --all.
 func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.TransferRequest) error {
 	whose := applock.ListRequest{Operator: request.From, ObjectType: flags.objectType}
 	return a.changeAll(ctx, "transfer --all", whatIsDone(flags, "transferred"), whose, transferAnswer{},
@@ -185,7 +185,7 @@ func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.T
 		})
 }
 
-// whatIsDone is the word for what a command does, or would do.
+// whatIsDone returns the verb for the totals, also for a dry run.
 func whatIsDone(flags allFlags, done string) string {
 	if flags.dryRun {
 		return "would be " + done

@@ -15,10 +15,10 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// defaultStale is twice what a purge leaves: who purges every month has nothing older.
+// defaultStale is twice the age that a purge leaves, so a monthly purge always passes.
 const defaultStale = 2 * applock.DefaultPurgeAge
 
-// verifyAnswer is one thing that was looked at. Repair is a command of this program, Statement is SQL.
+// verifyAnswer is the result of one check. Repair is a command of this program, Statement is SQL.
 type verifyAnswer struct {
 	Outcome   applock.Outcome `json:"outcome"`
 	Check     string          `json:"check"`
@@ -94,33 +94,33 @@ func (a *app) verify(ctx context.Context, v *verifier) error {
 	})
 }
 
-// noAnswer reports whether there was no answer that could be judged.
+// noAnswer reports whether the server gave no answer to judge.
 func noAnswer(err error) bool {
 	return errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown) || errors.Is(err, applock.ErrClosed)
 }
 
-// verifier looks at an installation and keeps what it finds.
+// verifier checks an installation and collects the results.
 type verifier struct {
 	app     *app
 	session session
 	stale   time.Duration
 	held    time.Duration
-	// looksOnly is true where nothing is to be played.
+	// looksOnly skips the round of real calls.
 	looksOnly bool
 
 	answers []verifyAnswer
 	product string
-	// installed is true where there is something to work with, and readOnly where that cannot be changed.
+	// installed is true if the schema is there, readOnly if the server accepts no changes.
 	installed, readOnly bool
-	// missing is who has an incomplete role, and blind is true for an account that may not see that.
+	// missing lists the incomplete roles. blind is true if the account may not read them.
 	missing    migrate.MissingGrantsResult
 	missingErr error
 	blind      bool
-	// needsOwner is true where a repair has to be told the name of a new owner.
+	// needsOwner is true if a repair needs the name of a new owner.
 	needsOwner bool
 }
 
-// check is one look, by the name of what it finds first.
+// check is one step of verify, named after its first result.
 type check struct {
 	name string
 	look func(ctx context.Context) error
@@ -146,10 +146,10 @@ func (v *verifier) add(outcome applock.Outcome, name, text string) *verifyAnswer
 func (v *verifier) ok(name, text string)   { v.add(outcomeOK, name, text) }
 func (v *verifier) note(name, text string) { v.add(outcomeNote, name, text) }
 
-// fail adds what is wrong, and returns it for the way to mend it.
+// fail adds a failed result and returns it, so that the caller can add the repair.
 func (v *verifier) fail(name, text string) *verifyAnswer { return v.add(outcomeFailed, name, text) }
 
-// print prints what was found, and turns a failure into the answer no.
+// print prints the results, and returns errNo if any failed.
 func (v *verifier) print() error {
 	p := v.app.newPrinter(verifyAnswer{})
 	good := true
@@ -179,7 +179,7 @@ func (v *verifier) connection(ctx context.Context) error {
 	return nil
 }
 
-// status compares what is there with the steps.
+// status compares the database with the steps.
 func (v *verifier) status(ctx context.Context) error {
 	v.missing, v.missingErr = migrate.MissingGrants(ctx, v.session.Client, migrate.MissingGrantsRequest{})
 	v.blind = errors.Is(v.missingErr, applock.ErrPrivilege)
@@ -205,10 +205,10 @@ func (v *verifier) status(ctx context.Context) error {
 	return nil
 }
 
-// steps tells which steps are applied, and fails for those that are pending, or unknown.
+// steps reports the applied steps, and fails for pending or unknown ones.
 func (v *verifier) steps(status migrate.StatusResult) {
 	applied, good := 0, status.Newer == nil
-	// Tables that no step is noted of are in the way of the steps.
+	// Tables without a recorded step block the steps.
 	unnoted := slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return f.Part == migrate.PartSteps })
 	for _, step := range status.Steps {
 		switch {
@@ -230,12 +230,12 @@ func (v *verifier) steps(status migrate.StatusResult) {
 	}
 }
 
-// findings fails for what is not as the steps have left it.
+// findings adds a failure for each deviation from the steps.
 func (v *verifier) findings(findings []migrate.Finding) {
 	for _, finding := range v.app.grouped(findings) {
 		failed := v.fail(string(finding.Part), finding.Name+" "+finding.Problem)
 		switch {
-		case finding.NeedsOwner: // also where it is repairable: without an owner's name that is half the way
+		case finding.NeedsOwner: // even if repairable: a repair needs the new owner's name
 			failed.Text += "; " + plainOwner
 			failed.Repair, v.needsOwner = v.app.newOwner(), v.needsOwner || finding.Repairable
 		case finding.Repairable:
@@ -248,7 +248,7 @@ func (v *verifier) findings(findings []migrate.Finding) {
 	}
 }
 
-// good tells of a part without a finding what that means.
+// good describes a part that has no finding.
 func (v *verifier) good(part migrate.Part, compared []migrate.Part) {
 	name := string(part)
 	switch {
@@ -285,16 +285,16 @@ func (v *verifier) contract(ctx context.Context) error {
 	return err
 }
 
-// mayNotRead is why nothing is said of rights.
+// mayNotRead is the result of the grants check without the right to read them.
 const mayNotRead = "not checked: this account may not read the database mysql"
 
-// mayNotSee is why nothing is said of the steps.
+// mayNotSee is the result of the steps check without the right to read them.
 const mayNotSee = "not checked: this account may not see them; run verify as the account that migrates"
 
-// notInstalled is why nothing is said of what is not there.
+// notInstalled is the result of checks that need an installation.
 const notInstalled = "not checked: no step is known to be applied"
 
-// grants tells who has an incomplete role.
+// grants reports incomplete roles.
 func (v *verifier) grants(context.Context) error {
 	switch {
 	case v.blind:
@@ -316,7 +316,7 @@ func (v *verifier) grants(context.Context) error {
 	return nil
 }
 
-// surroundings tells what lies in between.
+// surroundings reports what stands between this program and the tables: pooler, cluster, replica, clock.
 func (v *verifier) surroundings(ctx context.Context) error {
 	found, err := migrate.Surroundings(ctx, v.session.Client, migrate.SurroundingsRequest{})
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -346,7 +346,7 @@ func (v *verifier) surroundings(ctx context.Context) error {
 	return nil
 }
 
-// clockWords tells how a server's clock differs from this host's, as far as a round trip lets it be seen.
+// clockWords states how far the server's clock is off this host's, as exactly as the round trip allows.
 func clockWords(ahead, roundTrip time.Duration) string {
 	within := (roundTrip / 2).Round(time.Microsecond)
 	if ahead.Abs() <= within {
@@ -360,7 +360,7 @@ func clockWords(ahead, roundTrip time.Duration) string {
 		ahead.Abs().Round(time.Microsecond), side, within)
 }
 
-// purge looks for what nobody has purged.
+// purge looks for old rows that should have been purged.
 func (v *verifier) purge(ctx context.Context) error {
 	if !v.installed {
 		v.note("purge", notInstalled)
@@ -387,7 +387,7 @@ func (v *verifier) purge(ctx context.Context) error {
 	return nil
 }
 
-// staleWords tells what nobody has purged, which is errNo where that is anything.
+// staleWords describes the rows that a purge should have removed; with any, it also returns errNo.
 func staleWords(found migrate.StaleResult, stale time.Duration) (string, error) {
 	limit, longest := duration(stale), duration(found.Longest)
 	looked := count(int(found.Looked), "row")
@@ -398,7 +398,7 @@ func staleWords(found migrate.StaleResult, stale time.Duration) (string, error) 
 		found.Rows, looked, limit.String(), longest.String()), errNo
 }
 
-// round plays on the database itself.
+// round plays Rehearse's steps on the database itself.
 func (v *verifier) round(ctx context.Context) error {
 	if !v.installed {
 		v.note("round", notInstalled)
@@ -412,7 +412,7 @@ func (v *verifier) round(ctx context.Context) error {
 		v.note("round", "not played: the server takes no changes")
 		return nil
 	}
-	v.session.pause() // each of its calls has its own limit
+	v.session.pause() // each call in the round has its own limit
 	result, err := migrate.Rehearse(ctx, v.session.Client, migrate.RehearseRequest{Timeout: time.Duration(v.app.timeout)})
 	if err != nil {
 		return err

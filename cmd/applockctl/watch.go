@@ -12,11 +12,11 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// watchFlags are what the user wants to be shown.
+// watchFlags select what watch shows.
 type watchFlags struct {
 	look  look
 	every duration
-	// by is who does what is done at the table, for the history.
+	// by is the actor of changes, for the history.
 	by string
 }
 
@@ -72,7 +72,7 @@ one for each change between two looks.`,
 	return command
 }
 
-// watchTable shows the table to people.
+// watchTable runs the table on the terminal.
 func (a *app) watchTable(ctx context.Context, flags watchFlags) error {
 	if !isTerminal(a.stdout) || !isTerminal(os.Stdin) {
 		return fmt.Errorf("watch: %w", &applock.InvalidError{
@@ -80,8 +80,8 @@ func (a *app) watchTable(ctx context.Context, flags watchFlags) error {
 		})
 	}
 	return a.call(ctx, "watch", func(ctx context.Context, s session) error {
-		s.pause() // each look has a limit of its own
-		// What no waiting mends is told before the screen is another one.
+		s.pause() // each look has its own limit
+		// Report a permanent error before the table takes over the screen.
 		if _, err := a.lookOnce(ctx, s, flags.look); err != nil {
 			return err
 		}
@@ -89,12 +89,12 @@ func (a *app) watchTable(ctx context.Context, flags watchFlags) error {
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
-		defer s.end() // who leaves does not wait for a call that goes on
+		defer s.end() // leaving does not wait for a running call
 		return a.newDesk(s, screen, flags).run(ctx)
 	})
 }
 
-// limited runs one look, or one change, which has its own time.
+// limited runs one look or one change with a time limit of its own.
 func (a *app) limited(ctx context.Context, s session, operation string, run func(context.Context, session) error) error {
 	limited, limit := limitCalls(ctx, time.Duration(a.timeout))
 	defer limit.end()
@@ -102,7 +102,7 @@ func (a *app) limited(ctx context.Context, s session, operation string, run func
 	return a.explain(limited, operation, s, run(limited, s))
 }
 
-// lookOnce reads what a look asks for.
+// lookOnce reads the data of a look.
 func (a *app) lookOnce(ctx context.Context, s session, l look) (sight, error) {
 	var found sight
 	err := a.limited(ctx, s, "watch", func(ctx context.Context, s session) error {
@@ -115,7 +115,7 @@ func (a *app) lookOnce(ctx context.Context, s session, l look) (sight, error) {
 	return found, err
 }
 
-// passes reports whether an error is one that may be over when the database is asked again.
+// passes reports whether a retry may succeed.
 func passes(err error) bool {
 	var late *timeoutError
 	return errors.As(err, &late) || errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrRetry) ||

@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// The words for what is or has happened between two looks. They are API: docs/json.md.
+// The words for a change between two looks. They are API: docs/json.md.
 const (
 	changePresent     = "present"
 	changeAcquired    = "acquired"
@@ -25,7 +25,7 @@ const (
 	changeAskerLeft   = "asker_left"
 )
 
-// watchedChange is a line of watch --output json: a lock, a waiter or a request as in its list, and the change.
+// watchedChange is a line of watch --output json: a lock, a waiter or a request as in its list, and its change.
 type watchedChange struct {
 	lockAnswer
 	Change        string    `json:"change"`
@@ -37,19 +37,19 @@ type watchedChange struct {
 	requestAnswer
 }
 
-// requestAnswer is a request's text, and the holder's answer to it.
+// requestAnswer is the text of a request and the holder's answer.
 type requestAnswer struct {
 	Message      string            `json:"message"`
 	Answer       applock.AskAnswer `json:"answer"`
 	AnswerReason string            `json:"answer_reason"`
 }
 
-// fields are none: watch shows people another table.
+// fields returns nil: the table of watch is for people, and does not use this record.
 func (c watchedChange) fields() []field { return nil }
 
 func (a *app) watchChanges(ctx context.Context, flags watchFlags) error {
 	return a.call(ctx, "watch", func(ctx context.Context, s session) error {
-		s.pause() // each look has a limit of its own
+		s.pause() // each look has its own limit
 		var known view
 		p := a.newPrinter(watchedChange{})
 		failing := false
@@ -81,7 +81,7 @@ func (a *app) watchChanges(ctx context.Context, flags watchFlags) error {
 	})
 }
 
-// printAll prints records that somebody waits for.
+// printAll prints the records and flushes, since a reader is waiting.
 func (p *printer) printAll(changes []watchedChange) error {
 	for _, change := range changes {
 		if err := p.print(change); err != nil {
@@ -91,7 +91,7 @@ func (p *printer) printAll(changes []watchedChange) error {
 	return p.flush()
 }
 
-// waiterKey tells waiters from each other.
+// waiterKey identifies a waiter.
 type waiterKey struct {
 	object           applock.Object
 	operator, client string
@@ -105,13 +105,13 @@ func askerKey(asker applock.Asker) waiterKey {
 	return waiterKey{object: asker.Object, operator: asker.Owner.Operator, client: asker.Client}
 }
 
-// view is what was known at one time. The zero value is that before the first look.
+// view is the state at one look. The zero value is the state before the first.
 type view struct {
 	sight
 	held    map[applock.Object]applock.Lock
 	waiting map[waiterKey]bool
 	asking  map[waiterKey]requestAnswer
-	// began and ended are around the answers, by the clock of this host, which measures nothing but how long ago.
+	// began and ended enclose the look, by this host's clock. They serve only for differences.
 	began, ended time.Time
 }
 
@@ -132,7 +132,7 @@ func viewOf(found sight, began, ended time.Time) view {
 	return v
 }
 
-// changes returns what is different in a later view, in its order, and then what is not there any more.
+// changes returns the differences of a later view, in its order, followed by what has disappeared.
 func (v view) changes(later view) []watchedChange {
 	var all []watchedChange
 	for _, lock := range later.locks {
@@ -168,7 +168,7 @@ func (v view) changes(later view) []watchedChange {
 	return append(all, v.requestChanges(later)...)
 }
 
-// requestChanges returns the requests that are new, have another text or answer, or are gone in a later view.
+// requestChanges returns the requests of a later view that are new, changed or gone.
 func (v view) requestChanges(later view) []watchedChange {
 	var all []watchedChange
 	for _, asker := range later.askers {
@@ -190,7 +190,7 @@ func (v view) requestChanges(later view) []watchedChange {
 	return all
 }
 
-// changeOf returns what has become of a lock that a later view has, nothing if it is as it was.
+// changeOf returns how a lock of the later view has changed, or an empty text.
 func (v view) changeOf(lock applock.Lock, later view) string {
 	known, held := v.held[lock.Object]
 	switch {
@@ -211,8 +211,8 @@ func (v view) changeOf(lock applock.Lock, later view) string {
 	}
 }
 
-// over reports whether the time of a lock of this view may have been over when the later one was read. How long it had
-// left is the database's word, rounded up to a second.
+// over reports whether a lock of this view may have expired before the later view was read. The time left comes from the database, rounded
+// up to a second.
 func (v view) over(lock applock.Lock, later view) bool {
 	return later.ended.Sub(v.began) >= lock.Left-time.Second
 }
@@ -226,7 +226,7 @@ func changeOfLock(change string, lock applock.Lock, former string) watchedChange
 	return line
 }
 
-// changeOfWaiter tells a waiter, and who holds the object that he waits for, or held it when he was seen last.
+// changeOfWaiter returns the change of a waiter, with the last known holder of the object.
 func changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
 	line := watchedChange{lockAnswer: newAnswer(waiter.Object, waiter.Owner), Change: change}
 	line.awaitedBy(waiter)
@@ -235,7 +235,7 @@ func changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
 	return line
 }
 
-// changeOfAsker tells a request, and who holds the object.
+// changeOfAsker returns the change of a request, with the holder of the object.
 func changeOfAsker(change string, asker applock.Asker) watchedChange {
 	line := watchedChange{lockAnswer: newAnswer(asker.Object, asker.Owner), Change: change, requestAnswer: requestOf(asker)}
 	line.Outcome = outcomeAsking

@@ -13,23 +13,23 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// desk has the screen, and does what the table cannot: it reads keys, asks the database and waits.
+// desk owns the screen. It reads keys, calls the database and waits, so that the model need not.
 type desk struct {
 	app     *app
 	session session
 	screen  tcell.Screen
 	every   time.Duration
 	model   model
-	// answers has what looks and changes came to.
+	// answers receives the results of looks and changes.
 	answers chan any
-	// next is when to look again.
+	// next fires when the next look is due.
 	next *time.Timer
-	// ahead is a key that was pressed, and not heeded yet.
+	// ahead is a key that was pressed, but not handled yet.
 	ahead *keyPress
-	// counted is when the locks were counted last, and counting true while they are.
+	// counted is the time of the last count; counting is true while one runs.
 	counted  time.Time
 	counting bool
-	// stopLook breaks off a look whose answer is of no use.
+	// stopLook cancels the running look when its result is no longer wanted.
 	stopLook context.CancelFunc
 }
 
@@ -50,7 +50,7 @@ func (a *app) newDesk(s session, screen tcell.Screen, flags watchFlags) *desk {
 	}
 }
 
-// run shows the table until somebody leaves or ctx ends. The terminal is as it was then, also after a fault.
+// run shows the table until the user leaves or ctx ends. It restores the terminal, even after a panic.
 func (d *desk) run(ctx context.Context) error {
 	if err := d.screen.Init(); err != nil {
 		return fmt.Errorf("watch: open the terminal: %w", err)
@@ -88,7 +88,7 @@ func (d *desk) run(ctx context.Context) error {
 	}
 }
 
-// left is the end for a reason, or for none. What becomes of a change that nobody waits for any more is unknown.
+// left returns the error for leaving the table. The outcome of a change that still runs is unknown.
 func (d *desk) left(reason error) error {
 	switch {
 	case d.model.changing && reason == nil:
@@ -102,7 +102,7 @@ func (d *desk) left(reason error) error {
 	}
 }
 
-// size returns the size that the driver of the terminal tells. Each draw asks it again.
+// size returns the size that the terminal's driver reports. Each draw reads it again.
 func (d *desk) size() windowSize {
 	width, height := d.screen.Size()
 	return windowSize{width: width, height: height}
@@ -122,7 +122,7 @@ func (d *desk) event(ctx context.Context) (any, error) {
 			return timeToLook{}, nil
 		case answer := <-d.answers:
 			if fault, crashed := answer.(fault); crashed {
-				panic(fault.text) // here, where the terminal is put back
+				panic(fault.text) // in this goroutine, which restores the terminal
 			}
 			switch answer := answer.(type) {
 			case looked:
@@ -136,13 +136,13 @@ func (d *desk) event(ctx context.Context) (any, error) {
 		case event := <-d.screen.EventQ():
 			switch event := event.(type) {
 			case *tcell.EventResize:
-				return d.size(), nil // not the event's: tmux before 3.4 answers with columns and lines swapped
+				return d.size(), nil // not the event's size: tmux before 3.4 swaps columns and lines
 			case *tcell.EventKey:
 				key := keyOfTerminal(event)
 				if event.Modifiers()&tcell.ModAlt == 0 {
 					return key, nil
 				}
-				d.ahead = &key // Escape and a key right behind it come as one with Alt
+				d.ahead = &key // Escape with a key right after it arrives as one key with Alt
 				return keyPress{key: keyEscape}, nil
 			case *tcell.EventError:
 				return nil, fmt.Errorf("read the terminal: %w", event)
@@ -151,10 +151,10 @@ func (d *desk) event(ctx context.Context) (any, error) {
 	}
 }
 
-// look asks the database for the table, and breaks off what it was asked before.
+// look reads the database, and cancels the look before.
 func (d *desk) look(ctx context.Context) {
 	d.stopLook()
-	d.next.Stop() // or it could break off this very look; its answer sets it again
+	d.next.Stop() // a due timer could cancel this look; its answer restarts the timer
 	ctx, d.stopLook = context.WithCancel(ctx)
 	turn, wanted := d.model.turn, d.model.look
 	d.beside(ctx, func() any {
@@ -164,13 +164,13 @@ func (d *desk) look(ctx context.Context) {
 	})
 }
 
-// countEvery is how often many locks are counted, which reads all of them. Few are counted with each look.
+// countEvery is how often a large table is counted, which reads all its rows. A small one is counted with each look.
 const countEvery = time.Minute
 
-// count counts the locks, unless they have been just now. Who may not, or waits for a slow database, has a table without the number.
+// count counts the locks if a count is due. Without the right, or on a slow database, the table shows no number.
 func (d *desk) count(ctx context.Context) {
 	isDue := time.Since(d.counted) >= countEvery || !d.model.isOld
-	if !isDue || d.counting || d.model.look.request.Operator != "" { // which is not counted by
+	if !isDue || d.counting || d.model.look.request.Operator != "" { // statistics cannot filter by operator
 		return
 	}
 	d.counted, d.counting = time.Now(), true
@@ -187,7 +187,7 @@ func (d *desk) count(ctx context.Context) {
 	})
 }
 
-// report reads what fills the page.
+// report reads the text of the page.
 func (d *desk) report(ctx context.Context) {
 	wanted, style := d.model.page, d.model.style
 	d.beside(ctx, func() any {
@@ -201,8 +201,8 @@ func (d *desk) report(ctx context.Context) {
 	})
 }
 
-// change does what has been confirmed, lock by lock. Whoever leaves meanwhile breaks it off. A refusal concerns one lock; behind a call
-// that had no answer, none is begun.
+// change makes the confirmed change, lock by lock. Leaving the table cancels it. A refusal concerns its own lock only; a call without an
+// answer stops the rest.
 func (d *desk) change(ctx context.Context) {
 	verb, wish := d.model.verb, d.model.wish
 	d.beside(ctx, func() any {
@@ -226,16 +226,16 @@ func (d *desk) change(ctx context.Context) {
 	})
 }
 
-// unanswered reports whether a call had no answer, as the next would have none.
+// unanswered reports whether a call got no answer, so that the next call would get none either.
 func unanswered(err error) bool {
 	var late *timeoutError
 	return errors.As(err, &late) || errors.Is(err, applock.ErrOutcomeUnknown) || errors.Is(err, applock.ErrUnreachable)
 }
 
-// fault is a panic beside the table.
+// fault is a panic in a goroutine of beside.
 type fault struct{ text string }
 
-// beside lets work go on beside the table, and its answer become an event while ctx lives.
+// beside runs work in a goroutine and sends its result as an event, until ctx ends.
 func (d *desk) beside(ctx context.Context, work func() any) {
 	send := func(answer any) {
 		select {
@@ -253,7 +253,6 @@ func (d *desk) beside(ctx context.Context, work func() any) {
 	}()
 }
 
-// draw shows the table.
 func (d *desk) draw() {
 	d.screen.Clear()
 	for y, line := range d.model.view() {

@@ -11,39 +11,39 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// look is what is to be read of the database for one table.
+// look is a query for the contents of the table.
 type look struct {
-	// request selects the locks. Its After is where the window begins in the order of objects.
+	// request selects the locks. Sorted by object, the window begins behind its After.
 	request applock.ListRequest
-	// filter is a text that a lock must have in one of its names or its note, in any case of letters.
+	// filter is a text that must occur in the lock's names or its note, in any case.
 	filter string
 	order  order
-	// rows is how many locks the window has, zero for any number.
+	// rows is the number of locks in the window, zero for no limit.
 	rows int
-	// last looks for the last window, which is behind the one that begins at request.After, in the order of objects.
+	// last asks for the last window behind request.After, sorted by object.
 	last bool
 }
 
-// byKey reports whether the list goes on page by page, so that a window of it can be read.
+// byKey reports whether the list is sorted by object, so that it can be read window by window.
 func (l look) byKey() bool { return l.order.listed() == applock.ByObject }
 
-// sight is what a look has found.
+// sight is the result of a look.
 type sight struct {
-	// locks are those of the window in the order of objects, and the first 1000 or those of the filter in any other.
+	// locks are those of the window if sorted by object. In any other order they are the first 1000, or those that match the filter.
 	locks []applock.Lock
-	// waiters are those who wait for these locks, and for what nobody holds at the moment.
+	// waiters wait for these locks, or for objects that are free at the moment.
 	waiters []applock.Waiter
-	// askers are those who ask for these locks.
+	// askers ask for these locks.
 	askers []applock.Asker
-	// skipped are the windows before that of a look for the last one, which begins behind after.
+	// skipped are the windows before the last one, whose locks begin behind after.
 	skipped []pageStart
 	after   applock.Object
-	// more is true where locks come behind these.
+	// more is true if locks follow behind these.
 	more bool
 }
 
-// read reads no more locks than the window has in the order of objects, but for those that the filter leaves out. In any other order
-// the database sorts the first 1000; a filter could find others behind them, so it is given all.
+// read reads one window if sorted by object, and skips locks that the filter excludes. In any other order the database sorts the first 1000
+// locks. With a filter it reads all, since matches may follow behind the first 1000.
 func (l look) read(ctx context.Context, s session) (sight, error) {
 	found := sight{after: l.request.After}
 	request, most := l.request, l.rows
@@ -82,7 +82,7 @@ func (l look) read(ctx context.Context, s session) (sight, error) {
 	return found, nil
 }
 
-// behind goes on with the window behind the last of the locks.
+// behind returns an empty sight that begins behind the last lock.
 func (f sight) behind() sight {
 	before := 0
 	if last := len(f.skipped) - 1; last >= 0 {
@@ -91,7 +91,7 @@ func (f sight) behind() sight {
 	return sight{skipped: append(f.skipped, pageStart{f.after, before}), after: f.locks[len(f.locks)-1].Object}
 }
 
-// asking returns who asks for an object, the longest first.
+// asking returns the requests for an object, the oldest first.
 func (f sight) asking(object applock.Object) []applock.Asker {
 	var askers []applock.Asker
 	for _, asker := range f.askers {
@@ -107,7 +107,7 @@ func longestAsking(askers []applock.Asker) []applock.Asker {
 	return askers
 }
 
-// waiting returns who waits for each object, the longest wait first.
+// waiting returns the waiters of each object, the longest wait first.
 func (f sight) waiting() map[applock.Object][]applock.Waiter {
 	waiting := map[applock.Object][]applock.Waiter{}
 	for _, waiter := range f.waiters {
@@ -123,7 +123,7 @@ func longestFirst(waiters []applock.Waiter) {
 	slices.SortStableFunc(waiters, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
 }
 
-// sort sorts locks, which are in the order of objects, as the database does.
+// sort sorts the locks as the database would. They arrive sorted by object.
 func (f *sight) sort(by order) {
 	waiting := f.waiting()
 	key := func(lock applock.Lock) time.Time {
@@ -143,7 +143,7 @@ func (f *sight) sort(by order) {
 	slices.SortStableFunc(f.locks, func(a, b applock.Lock) int { return key(a).Compare(key(b)) })
 }
 
-// count counts the locks of the type and department, whatever the filter.
+// count counts the locks of the type and department, regardless of the filter.
 func (l look) count(ctx context.Context, s session) (counted, error) {
 	all, err := s.Stats(ctx, applock.StatsRequest{ObjectType: l.request.ObjectType, Department: l.request.Department})
 	if err != nil {
@@ -157,13 +157,13 @@ func (l look) count(ctx context.Context, s session) (counted, error) {
 	return found, nil
 }
 
-// counted reports whether the look is for all that count counts.
+// counted reports whether the look shows all locks that count counts.
 func (l look) counted() bool {
 	return l.request.Operator == "" && l.filter == "" && l.order != byWaiters
 }
 
-// readOthers reads who waits and who asks between the first and the last lock of the window. The lines of --output json tell of nobody
-// who asks.
+// readOthers reads the waiters and requests between the first and the last lock of the window. The lines of --output json leave out the
+// requests.
 func (l look) readOthers(ctx context.Context, s session, found *sight) error {
 	others := others{look: l, held: map[applock.Object]bool{}, restart: s.restart}
 	for _, lock := range found.locks {
@@ -182,16 +182,16 @@ func (l look) readOthers(ctx context.Context, s session, found *sight) error {
 	return err
 }
 
-// others selects who waits or asks for what a look has found.
+// others selects the waiters and requests of the locks in a look.
 type others struct {
 	look look
 	held map[applock.Object]bool
-	// last is the last object of the window, empty where it has no end.
+	// last is the last object of the window, empty if the window has no end.
 	last    applock.Object
 	restart func()
 }
 
-// readOf reads a list in the order of objects, not behind the window.
+// readOf reads a list sorted by object, up to the end of the window.
 func readOf[T any](others others, list iter.Seq2[T, error], object func(T) applock.Object) ([]T, error) {
 	var found []T
 	for item, err := range list {
@@ -209,12 +209,11 @@ func readOf[T any](others others, list iter.Seq2[T, error], object func(T) applo
 	return found, nil
 }
 
-// showsAll reports whether no lock of the type is left out.
+// showsAll reports whether the look includes all locks of the type.
 func (l look) showsAll() bool {
 	return l.request.Operator == "" && l.request.Department == "" && l.filter == ""
 }
 
-// shows reports whether a lock passes the filter.
 func (l look) shows(lock applock.Lock) bool {
 	if l.filter == "" {
 		return true

@@ -12,9 +12,9 @@ import (
 	"github.com/applock/applock/internal/secret"
 )
 
-// What the table of watch knows, and what an event makes of it. Nothing here waits, reads or prints: the desk does.
+// The state of watch's table, and its next state after an event. Nothing here waits, reads or prints: that is the desk's part.
 
-// mode is what the keys are for.
+// mode selects the meaning of the keys.
 type mode int
 
 const (
@@ -25,55 +25,54 @@ const (
 	reading
 )
 
-// model is the table at one time.
+// model is the table's state.
 type model struct {
 	style style
 	look  look
-	// height is that of the terminal, in lines. Its width is the style's.
+	// height is the terminal's height in lines. The style has its width.
 	height int
 
 	found sight
-	// index is the selected line of found.locks, and selected its object, by which it is found again.
+	// index is the selected line of found.locks. selected is its object, by which the next sight finds it again.
 	index    int
 	selected applock.Object
-	// picked are the grants that are marked, on whatever page. A verb concerns them, or the selected one where there are none.
+	// picked are the marked grants of all pages. A verb acts on them, or on the selected grant if there are none.
 	picked []applock.Lock
-	// top is the first line of found.locks in the window; always zero in the order of objects.
+	// top is the first line of found.locks in the window; always zero if sorted by object.
 	top int
-	// starts are where the pages before this one begin, in the order of objects, and before how many locks they have.
+	// starts are the pages before this one, if sorted by object.
 	starts []pageStart
 	before int
-	// total is how many locks there were when they were counted, zero if that is not known. isOld is true if that may be long ago.
+	// total is the number of locks at the last count, zero if unknown. isOld is true if the count may be out of date.
 	total int
 	isOld bool
-	// turn numbers what is looked for: an answer to an earlier question is of no use. shown is that of the found ones.
+	// turn numbers the looks, so that the result of an earlier look is ignored. shown is the turn on the screen.
 	turn, shown int
 
 	mode mode
-	// text is what has been typed.
+	// text is the text being typed.
 	text    string
 	verbs   []verb
 	reports []report
-	// by is who sits at the table, empty if that is not known.
+	// by is the user's name, empty if unknown.
 	by   string
 	verb verb
 	wish wish
 	step int
 	page page
-	// changing is true while the database has not answered the last change.
+	// changing is true while a change runs.
 	changing bool
 
-	// said is the answer to the last change, and trouble why there is no new sight since seen.
+	// said is the answer to the last change. trouble is the reason why no look has succeeded since seen.
 	said, trouble string
 	seen          time.Time
 }
 
-// The events of the table: the keys that are pressed, the window that has another size, what a look, a change, a
-// report and a count came to, and the time for the next look.
+// The events: a key, a new size of the window, the result of a look, a change, a report or a count, and the time for the next look.
 type (
 	keyPress struct {
 		key pressed
-		// text is what a key types, if it is no other.
+		// text is the character of an ordinary key.
 		text string
 	}
 	windowSize struct{ width, height int }
@@ -84,7 +83,7 @@ type (
 		found sight
 		err   error
 	}
-	// changed has the locks that it was done with and their answers, and the errors of others. What is in neither was not begun.
+	// changed has the changed locks with their answers, and the errors of others. Locks in neither list were not attempted.
 	changed struct {
 		done    []applock.Lock
 		answers []string
@@ -95,7 +94,7 @@ type (
 		texts []string
 		err   error
 	}
-	// counted has how many locks there are, and how many rows were read for it.
+	// counted has the number of locks, and of the rows that were read to count them.
 	counted struct {
 		locks, rows int64
 		err         error
@@ -103,13 +102,13 @@ type (
 	timeToLook struct{}
 )
 
-// pageStart is where a page of the list begins: behind an object, before which there are some more locks.
+// pageStart is the start of a page: behind an object, with the number of locks before it.
 type pageStart struct {
 	after  applock.Object
 	before int
 }
 
-// pressed is a key that types nothing.
+// pressed is a key that is no character.
 type pressed int
 
 const (
@@ -128,19 +127,19 @@ const (
 	keyInterrupt
 )
 
-// deed is what the desk is to do after an event.
+// deed is the desk's task after an event.
 type deed struct {
 	look bool
-	// change is a wish to be done by verb.
+	// change starts the confirmed change.
 	change bool
-	// report is that of the page.
+	// report reads the text of the page.
 	report bool
 	leave  bool
-	// interrupted is the end by Ctrl-C.
+	// interrupted means that Ctrl-C ends the program.
 	interrupted bool
 }
 
-// aroundRows is how many lines of the window are no locks as a rule: two above them, three on the selected one, and two below.
+// aroundRows is the usual number of lines that show no locks: two above the table, three about the selected lock, two below.
 const (
 	aboveRows  = 2
 	aroundRows = aboveRows + 5
@@ -148,7 +147,7 @@ const (
 
 func (m model) rows() int { return max(1, m.height-aroundRows) }
 
-// update returns the table after an event.
+// update returns the state after an event.
 func (m model) update(event any) (model, deed) {
 	switch event := event.(type) {
 	case windowSize:
@@ -183,7 +182,7 @@ func (m model) update(event any) (model, deed) {
 	}
 }
 
-// isCheap reports whether the locks can be counted with each look.
+// isCheap reports whether each look can count the locks.
 func (c counted) isCheap() bool {
 	if c.err != nil {
 		return errors.Is(c.err, applock.ErrUnreachable) // nothing was read
@@ -191,16 +190,16 @@ func (c counted) isCheap() bool {
 	return c.rows <= 10_000
 }
 
-// again asks for a new sight, in place of one that is under way.
+// again starts a new look, in place of a running one.
 func (m model) again() (model, deed) {
 	m.turn++
 	return m, deed{look: true}
 }
 
-// problem is the text of an error, for one line.
+// problem returns an error as one line.
 func problem(err error) string { return oneLine(secret.Redact(inFlags(err))) }
 
-// outcome tells what has become of a change.
+// outcome describes the result of a change.
 func (m model) outcome(event changed) string {
 	texts := event.answers
 	if all := len(m.wish.locks); all > 1 {
@@ -212,7 +211,7 @@ func (m model) outcome(event changed) string {
 	return strings.Join(texts, "; ")
 }
 
-// arrived takes what a look has found.
+// arrived shows the result of a look.
 func (m model) arrived(event looked) (model, deed) {
 	if event.turn != m.turn {
 		return m, deed{}
@@ -231,12 +230,12 @@ func (m model) arrived(event looked) (model, deed) {
 	}
 	at := slices.IndexFunc(m.found.locks, func(lock applock.Lock) bool { return lock.Object == m.selected })
 	if at < 0 {
-		at = m.index // the next one moves up
+		at = m.index // the next lock has moved up
 	}
 	return m.selecting(at), deed{}
 }
 
-// hasEnded reports whether the table shows that a grant is over: another one is in its place, or nothing is between its neighbours.
+// hasEnded reports whether the table proves that a grant is over: its object has another grant, or is missing between its neighbours.
 func (m model) hasEnded(lock applock.Lock) bool {
 	locks := m.found.locks
 	if at := slices.IndexFunc(locks, func(found applock.Lock) bool { return found.Object == lock.Object }); at >= 0 {
@@ -246,7 +245,7 @@ func (m model) hasEnded(lock applock.Lock) bool {
 	return m.look.byKey() && m.look.filter == "" && before(m.look.request.After, lock.Object) && !behind
 }
 
-// selecting selects a line that there is.
+// selecting selects the line at index, or the nearest one.
 func (m model) selecting(index int) model {
 	m.index = max(0, min(index, len(m.found.locks)-1))
 	m.selected = applock.Object{}
@@ -256,7 +255,7 @@ func (m model) selecting(index int) model {
 	return m.scrolled()
 }
 
-// scrolled has the selected line in the window.
+// scrolled moves the window to the selected line.
 func (m model) scrolled() model {
 	m.top = max(0, min(m.top, m.index), m.index-m.rows()+1)
 	return m
@@ -289,10 +288,10 @@ func (m model) keyed(key keyPress) (model, deed) {
 	}
 }
 
-// noSuchKey is said where a key does nothing.
+// noSuchKey is the answer to a key without a meaning.
 const noSuchKey = "There is no such key: ? shows the keys."
 
-// browse moves the selection, or begins something.
+// browse handles a key of the table: it moves the selection or begins an action.
 func (m model) browse(key keyPress) (model, deed) {
 	if m.said == noSuchKey {
 		m.said = ""
@@ -354,7 +353,7 @@ func (m model) unpicked(lock applock.Lock) model {
 	return m
 }
 
-// pick marks the selected lock, or takes its mark away, and goes on to the next.
+// pick marks or unmarks the selected lock and moves to the next.
 func (m model) pick() (model, deed) {
 	lock, there := m.chosen()
 	switch {
@@ -368,7 +367,7 @@ func (m model) pick() (model, deed) {
 	return m.move(1)
 }
 
-// begin begins what is done by a key with the marked locks, or with the selected one.
+// begin begins the verb of a key, on the marked locks or the selected one.
 func (m model) begin(key string) (model, deed) {
 	locks := m.picked
 	if lock, there := m.chosen(); there && len(locks) == 0 {
@@ -392,7 +391,7 @@ func (m model) begin(key string) (model, deed) {
 	return m, deed{}
 }
 
-// typing takes a text, which Enter ends and Escape drops.
+// typing reads a text, which Enter ends and Escape drops.
 func (m model) typing(key keyPress) (model, deed) {
 	switch key.key {
 	case keyEscape:
@@ -419,7 +418,7 @@ func (m model) typing(key keyPress) (model, deed) {
 	return m, deed{}
 }
 
-// offered returns the names on the screen that answer the question and begin with what has been typed, in any case of letters.
+// offered returns the names on the screen that fit the question and begin with the typed text, in any case.
 func (m model) offered() []string {
 	if m.mode != asking || m.verb.asks[m.step].name == nil {
 		return nil
@@ -442,7 +441,7 @@ func (m model) offered() []string {
 	return slices.Compact(names)
 }
 
-// entered takes the text that has been typed.
+// entered uses the typed text.
 func (m model) entered() (model, deed) {
 	if m.mode == filtering {
 		m.mode, m.look.filter = browsing, m.text
@@ -454,7 +453,7 @@ func (m model) entered() (model, deed) {
 		return m, deed{}
 	}
 	*ask.answer(&m.wish) = answer
-	m.by = m.wish.by // who has said it once need not type it again
+	m.by = m.wish.by // remembered for the next change
 	m.step, m.text = m.step+1, ""
 	if m.step == len(m.verb.asks) {
 		m.mode = confirming
@@ -464,12 +463,12 @@ func (m model) entered() (model, deed) {
 	return m, deed{}
 }
 
-// move moves the selection by some lines, also to the page before or behind.
+// move moves the selection, also to the previous or next page.
 func (m model) move(lines int) (model, deed) {
 	target := m.index + lines
 	switch last := len(m.found.locks) - 1; {
 	case (target > last || target < 0) && m.shown != m.turn:
-		return m, deed{} // another page is on its way, and behind that one nothing is known yet
+		return m, deed{} // the next page is being read; where it ends is still unknown
 	case target > last && m.found.more && m.look.byKey():
 		return m.pageBehind()
 	case target < 0 && len(m.starts) > 0:
@@ -478,7 +477,7 @@ func (m model) move(lines int) (model, deed) {
 	return m.selecting(target), deed{}
 }
 
-// pageBehind goes on behind the last lock of the page.
+// pageBehind reads the page behind the last lock.
 func (m model) pageBehind() (model, deed) {
 	m.starts = append(slices.Clone(m.starts), pageStart{m.look.request.After, m.before})
 	m.before += len(m.found.locks)
@@ -487,7 +486,7 @@ func (m model) pageBehind() (model, deed) {
 	return m.again()
 }
 
-// pageBefore goes back, with the last line selected.
+// pageBefore reads the previous page and selects its last line.
 func (m model) pageBefore() (model, deed) {
 	last := len(m.starts) - 1
 	start := m.starts[last]
@@ -496,7 +495,7 @@ func (m model) pageBefore() (model, deed) {
 	return m.again()
 }
 
-// fromTheTop looks for something else, in which the selected lock stays selected if it is there.
+// fromTheTop starts at the first page. The selected lock stays selected if it is there.
 func (m model) fromTheTop() (model, deed) {
 	m.starts, m.look.request.After, m.look.last = nil, applock.Object{}, false
 	m.before, m.index, m.top = 0, 0, 0
@@ -512,7 +511,7 @@ func (m model) end() (model, deed) {
 	return m.selecting(len(m.found.locks) - 1), deed{}
 }
 
-// atTheEnd goes on to the last page, which was found with the way back.
+// atTheEnd shows the last page and remembers the starts of the pages before it.
 func (m model) atTheEnd(found sight) model {
 	for _, start := range found.skipped {
 		m.starts = append(slices.Clip(m.starts), pageStart{start.after, m.before + start.before})

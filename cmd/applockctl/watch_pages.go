@@ -10,9 +10,9 @@ import (
 	"github.com/applock/applock/internal/visible"
 )
 
-// A page is text over the whole window, in the place of the table, until a key closes it.
+// A page is a text in place of the table, until a key closes it.
 
-// watchKeys are the keys of the table, for its page and for the help of the command. They fit into 80 columns.
+// watchKeys lists the keys, for the help page of the table and of the command. It fits into 80 columns.
 const watchKeys = `  up down pgup pgdn        select a lock
   home end                 select the first lock, or the last
   /                        show only locks with this text in any part of the
@@ -33,16 +33,16 @@ const watchKeys = `  up down pgup pgdn        select a lock
   ?                        show these keys
   q                        quit`
 
-// watchColour says what the colour of a line means.
+// watchColour explains the colour of a line.
 const watchColour = `A red lock ends within the hour, and is in the last quarter of its time.`
 
-// report is a page that the database fills. Another one is another entry in reports.
+// report is a page that is read from the database. Each entry of reports is one.
 type report struct {
 	key, name string
 	title     func(applock.Lock) string
-	// none is the text where there is nothing to tell.
+	// none is the text of an empty report.
 	none string
-	// read returns a text for each thing that there is to tell, the newest first.
+	// read returns the paragraphs of the report, the newest first.
 	read func(context.Context, session, style, applock.Lock) ([]string, error)
 }
 
@@ -55,10 +55,10 @@ func reports() []report {
 	}
 }
 
-// mostTold is how many things a report tells.
+// mostTold is the maximum of paragraphs in a report.
 const mostTold = 200
 
-// What an empty page says.
+// The texts of empty pages.
 const (
 	noHistory = "There are no events. A get, renewal or release by the holder leaves one only if the policy of the type has --history all."
 	noInbox   = "There is no news. No lock of this operator was taken, handed over, released or awaited, or ends within the hour."
@@ -81,7 +81,7 @@ func readHistory(ctx context.Context, s session, style style, lock applock.Lock)
 	return texts, nil
 }
 
-// eventText is an event in one text.
+// eventText formats an event.
 func eventText(style style, event applock.Event) string {
 	text := fmt.Sprintf("%s  %s", style.time(event.At), event.Kind)
 	if event.From.Operator != "" {
@@ -101,7 +101,7 @@ func eventText(style style, event applock.Event) string {
 
 func titleInbox(lock applock.Lock) string { return "The inbox of " + lock.Owner.Operator }
 
-// readInboxOf reads the inbox to its end, which has the newest.
+// readInboxOf reads the whole inbox, since the newest notices are at its end.
 func readInboxOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
 	request := applock.InboxRequest{Operator: lock.Owner.Operator, PageSize: applock.DefaultPageSize}
 	isEvent := func(notice applock.Notice) bool { return notice.Event != 0 }
@@ -112,7 +112,7 @@ func readInboxOf(ctx context.Context, s session, style style, lock applock.Lock)
 			return nil, err
 		}
 		s.restart()
-		notices = slices.DeleteFunc(notices, func(notice applock.Notice) bool { return !isEvent(notice) }) // this page has them again
+		notices = slices.DeleteFunc(notices, func(notice applock.Notice) bool { return !isEvent(notice) }) // each page repeats these
 		notices = append(notices, page...)
 		request.Position, full = next, len(page) == request.PageSize && slices.ContainsFunc(page, isEvent)
 	}
@@ -124,7 +124,7 @@ func readInboxOf(ctx context.Context, s session, style style, lock applock.Lock)
 	return texts, nil
 }
 
-// noticeText is a notice in one text.
+// noticeText formats a notice.
 func noticeText(style style, notice applock.Notice) string {
 	text := fmt.Sprintf("%s  %s  %s", style.time(notice.At), notice.Kind, notice.Object)
 	switch {
@@ -144,7 +144,7 @@ func noticeText(style style, notice applock.Notice) string {
 
 func titleAsking(lock applock.Lock) string { return "Requests for " + lock.Object.String() }
 
-// readAskingOf reads all who ask, since any of them can be the first.
+// readAskingOf reads all requests, since the list is not sorted by time.
 func readAskingOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
 	var askers []applock.Asker
 	for asker, err := range s.Asking(ctx, applock.AskingRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
@@ -164,7 +164,7 @@ func readAskingOf(ctx context.Context, s session, style style, lock applock.Lock
 	return texts, nil
 }
 
-// askerText tells who asks, what that one says, and what was answered.
+// askerText names the asker, with the request's text and answer.
 func askerText(asker applock.Asker) string {
 	text := asker.Owner.String() + " for " + cmp.Or(lasting(wholeSeconds(asker.Waited)).short(), "0s")
 	if asker.Message != "" {
@@ -181,7 +181,7 @@ func askerText(asker applock.Asker) string {
 
 func titleWaiters(lock applock.Lock) string { return "Waiters for " + lock.Object.String() }
 
-// readWaitersOf reads all who wait, since any of them can be the first.
+// readWaitersOf reads all waiters, since the list is not sorted by time.
 func readWaitersOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
 	var waiters []applock.Waiter
 	for waiter, err := range s.Waiters(ctx, applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
@@ -202,21 +202,21 @@ func readWaitersOf(ctx context.Context, s session, style style, lock applock.Loc
 	return texts, nil
 }
 
-// page is what somebody reads.
+// page is an open page.
 type page struct {
 	title string
 	texts []string
-	// report is what fills it, of a lock; empty for what is known already.
+	// report fills the page; empty if the page needs no database.
 	report report
 	lock   applock.Lock
 	// top is the first line in the window.
 	top int
 }
 
-// pageRows is how many lines of a page the window has, between its title and the keys.
+// pageRows is the number of lines between the title and the keys.
 func (m model) pageRows() int { return max(1, m.height-3) }
 
-// pageLines returns the whole page in lines. What a text has behind its first line is indented.
+// pageLines returns the whole page in lines. Each paragraph's further lines are indented.
 func (m model) pageLines() []string {
 	const indent = "  "
 	var lines []string
@@ -230,20 +230,20 @@ func (m model) pageLines() []string {
 	return lines
 }
 
-// read shows a page.
+// read opens a page.
 func (m model) read(title string, texts ...string) model {
 	m.mode, m.page = reading, page{title: title, texts: texts}
 	return m
 }
 
-// ask shows the page of a report, and asks for it.
+// ask opens the page of a report and starts reading it.
 func (m model) ask(report report, lock applock.Lock) (model, deed) {
 	m = m.read(report.title(lock), "reading ...")
 	m.page.report, m.page.lock = report, lock
 	return m, deed{report: true}
 }
 
-// filled takes what a report tells, unless another page is read by now.
+// filled shows the text of a report, unless another page is open by now.
 func (m model) filled(event reported) model {
 	if m.mode != reading || m.page.title != event.title {
 		return m
@@ -258,7 +258,7 @@ func (m model) filled(event reported) model {
 	return m
 }
 
-// leaf moves through the page. Any key that does not closes it.
+// leaf scrolls the page. Any other key closes it.
 func (m model) leaf(key keyPress) model {
 	moves := map[pressed]int{keyUp: -1, keyDown: 1, keyPageUp: -m.pageRows(), keyPageDown: m.pageRows(), keyHome: -m.page.top, keyEnd: len(m.pageLines())}
 	lines, moved := moves[key.key]

@@ -8,23 +8,23 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// wish is what somebody at the table wants to be done with one lock, or with several.
+// wish is a change that a user wants for one or several locks.
 type wish struct {
-	// locks are the grants that were on the screen.
+	// locks are the grants that the screen showed.
 	locks []applock.Lock
 	to    applock.Owner
 	// by and reason are for the history.
 	by, reason string
 }
 
-// verb is something that can be done with a lock. Another one is another entry in verbs.
+// verb is a kind of change. Each entry of verbs is one.
 type verb struct {
 	key, name string
-	// asks is what must be known before it.
+	// asks are the questions before the change.
 	asks []question
-	// plan says what will happen.
+	// plan describes the change for the confirmation.
 	plan func(wish) string
-	// do does it with one of the locks, and returns what the database has answered.
+	// do changes one of the locks and returns the answer in words.
 	do func(context.Context, session, applock.Lock, wish) (string, error)
 }
 
@@ -33,13 +33,13 @@ type question struct {
 	text     string
 	optional bool
 	answer   func(*wish) *string
-	// hint says what becomes of the answer.
+	// hint says what the answer is used for.
 	hint string
-	// name is what tab offers of each owner on the screen; nil where it offers nothing.
+	// name returns the suggestion that Tab offers for an owner on the screen; nil for no suggestions.
 	name func(applock.Owner) string
 }
 
-// verbs asks who it is that wants something where that is not known: else the history would say that it was the holder.
+// verbs asks for the user's name if by is empty: the history would otherwise name the holder.
 func verbs(by string) []verb {
 	operator := question{
 		text: "To which operator?", answer: func(w *wish) *string { return &w.to.Operator },
@@ -73,7 +73,7 @@ func verbs(by string) []verb {
 	}
 }
 
-// history is what the history will have.
+// history describes what the history will record.
 func (w wish) history() string {
 	if w.reason == "" {
 		return fmt.Sprintf("In the history: by %s, without a reason.", w.by)
@@ -89,7 +89,7 @@ func (w wish) what() string {
 	return count(len(w.locks), "lock")
 }
 
-// plan says what happens to the locks, with what else follows for their holders.
+// plan describes the change, and its consequences for the holders.
 func (w wish) plan(verb, whose, follows string) string {
 	if len(w.locks) == 1 {
 		lock := w.locks[0]
@@ -104,7 +104,7 @@ func (w wish) plan(verb, whose, follows string) string {
 		verb, w.what(), whose, follows, w.history(), strings.Join(locks, "; "))
 }
 
-// inFull says of an owner also that there is no department.
+// inFull also says that an owner has no department.
 func inFull(owner applock.Owner) string {
 	if owner.Department == "" {
 		return owner.Operator + ", without a department"
@@ -114,7 +114,7 @@ func inFull(owner applock.Owner) string {
 
 func planTransfer(w wish) string { return w.plan("Transfer", " to "+inFull(w.to), "") }
 
-// doTransfer names the holder who was shown: from another one nothing is taken.
+// doTransfer names the holder on the screen, so that no other holder loses the lock.
 func doTransfer(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {
 	grant, err := s.Transfer(ctx, applock.TransferRequest{
 		Object: lock.Object, From: lock.Owner.Operator, To: w.to, Actor: w.by, Reason: w.reason,
@@ -125,14 +125,13 @@ func doTransfer(ctx context.Context, s session, lock applock.Lock, w wish) (stri
 	return fmt.Sprintf("%s: %s to %s, fence %d", lock.Object, grant.Outcome, grant.Owner, grant.Fence), nil
 }
 
-// taker is who asks.
 func (w wish) taker() applock.Owner {
 	return applock.Owner{Operator: w.by, Department: w.to.Department}
 }
 
 func planTake(w wish) string { return w.plan("Take", " for "+inFull(w.taker()), ", and is told why") }
 
-// doTake names the grant that was shown: another one is not taken.
+// doTake names the grant on the screen, so that no later one is taken.
 func doTake(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {
 	taken, err := s.Take(ctx, applock.TakeRequest{Object: lock.Object, Owner: w.taker(), Reason: w.reason, ExpectedFence: lock.Fence})
 	if err != nil {
@@ -143,7 +142,7 @@ func doTake(ctx context.Context, s session, lock applock.Lock, w wish) (string, 
 
 func planRelease(w wish) string { return w.plan("Release", "", ", and anybody can get the object") }
 
-// doRelease names the grant that was shown: another one of the same operator stays.
+// doRelease names the grant on the screen, so that a later one of the same operator stays.
 func doRelease(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {
 	result, err := s.Release(ctx, applock.ReleaseRequest{Key: lock.Key(), Actor: w.by, Reason: w.reason})
 	if err != nil {

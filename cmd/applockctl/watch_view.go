@@ -26,11 +26,11 @@ const (
 type shadedLine struct {
 	text  string
 	shade shade
-	// soon is true of a lock that ends soon.
+	// soon marks a lock that ends soon.
 	soon bool
 }
 
-// watchedLock is a line of the table.
+// watchedLock is a row of the table.
 type watchedLock struct {
 	lock    applock.Lock
 	since   string
@@ -49,7 +49,7 @@ func (w watchedLock) fields() []field {
 	}
 }
 
-// waitersOf returns how many wait, the longest wait first, and how long that one has lasted.
+// waitersOf returns the number of waiters and the longest wait.
 func waitersOf(waiting []applock.Waiter) string {
 	if len(waiting) == 0 {
 		return "0"
@@ -61,7 +61,7 @@ func waited(waiter applock.Waiter) string {
 	return cmp.Or(lasting(wholeSeconds(waiter.Waited)).short(), "0s")
 }
 
-// since returns when a grant began: the time of a lock of today, the day of an older one. Today is when the database answered.
+// since returns when a grant began: the time for today's locks, the day for older ones. Today is the day of the database's answer.
 func (s style) since(lock applock.Lock) string {
 	const day = "2006-01-02"
 	today, began := lock.ExpiresAt.Add(-lock.Left).In(s.zone).Format(day), lock.AcquiredAt.In(s.zone)
@@ -87,7 +87,7 @@ func (m model) view() []shadedLine {
 	return lines[:min(len(lines), max(1, m.height))]
 }
 
-// tableView returns two lines above the table, then the table, then what is to be said and what belongs to the selected line.
+// tableView returns two lines above the table, the table, messages, and the details of the selected lock.
 func (m model) tableView() []shadedLine {
 	below := m.below()
 	lines := []shadedLine{{text: m.headline(), shade: faint}}
@@ -114,7 +114,7 @@ func (m model) headline() string {
 	return strings.Join(parts, " | ")
 }
 
-// position says which lock is selected, and of how many, as far as that is known.
+// position returns the number of the selected lock and the total, as far as known.
 func (m model) position() string {
 	seen := m.before + len(m.found.locks)
 	at := min(seen, m.before+m.index+1)
@@ -132,7 +132,7 @@ func (m model) position() string {
 	}
 }
 
-// thousands writes a number that is not negative with a comma behind each thousand.
+// thousands separates thousands with commas. The number must not be negative.
 func thousands(number int) string {
 	if number < 1000 {
 		return strconv.Itoa(number)
@@ -140,13 +140,13 @@ func thousands(number int) string {
 	return fmt.Sprintf("%s,%03d", thousands(number/1000), number%1000)
 }
 
-// What is before a lock where some are marked.
+// The prefixes of marked and unmarked locks, shown while any is marked.
 const (
 	pickedMark    = "* "
 	notPickedMark = "  "
 )
 
-// table returns the titles, and so many locks of the window around the selected one.
+// table returns the titles, and the rows of the window.
 func (m model) table(rows int) []shadedLine {
 	waiting := m.found.waiting()
 	style, margin := m.style, ""
@@ -179,18 +179,18 @@ func (m model) table(rows int) []shadedLine {
 	return lines
 }
 
-// endsSoon reports whether a lock ends within the hour and in the last quarter of its time: a lease that is renewed never does.
+// endsSoon reports whether a lock ends within the hour and is in the last quarter of its time. A lease that is being renewed never is.
 func endsSoon(lock applock.Lock) bool {
 	return lock.Left <= min(expiringSoon, lock.TTL/4)
 }
 
-// How many lines an answer may have, and those who wait.
+// The maximum of lines for an answer and for the waiters.
 const (
 	mostSaid    = 4
 	mostWaiting = 3
 )
 
-// below returns the lines below the table, as many as they need.
+// below returns the lines below the table.
 func (m model) below() []shadedLine {
 	switch m.mode {
 	case filtering:
@@ -221,14 +221,14 @@ func (m model) below() []shadedLine {
 	}
 }
 
-// dialog asks for a text, with a hint above it and the keys below.
+// dialog returns the lines that ask for a text: a hint, the question, the keys.
 func (m model) dialog(hint, question, keys string) []shadedLine {
 	lines := append([]shadedLine{{}}, m.wrapped(2, faint, hint)...)
 	lines = append(lines, m.wrapped(m.height-aboveRows-len(lines)-2, strong, question+m.text+"_")...)
 	return append(lines, shadedLine{text: keys, shade: faint})
 }
 
-// wrapped returns texts in as many lines as they need, but not in more than most: then the last one says that it is cut.
+// wrapped wraps texts. It cuts them after the given number of lines, and marks the cut.
 func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
 	var lines []shadedLine
 	for _, text := range texts {
@@ -243,7 +243,7 @@ func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
 	return lines
 }
 
-// aboutChosen tells the selected lock in full.
+// aboutChosen describes the selected lock in full.
 func (m model) aboutChosen() []string {
 	lock, there := m.chosen()
 	if !there {
@@ -261,7 +261,7 @@ func (m model) aboutChosen() []string {
 	return about
 }
 
-// aboutWaiting tells who waits for the selected lock, the longest wait first.
+// aboutWaiting lists the waiters for the selected lock, the longest wait first.
 func (m model) aboutWaiting() string {
 	lock, there := m.chosen()
 	waiting := m.found.waiting()[lock.Object]
@@ -283,7 +283,7 @@ func (m model) aboutWaiting() string {
 	return fmt.Sprintf("%d wait, w shows all: %s", len(names), strings.Join(names, ", "))
 }
 
-// aboutAsking tells who asks for the selected lock, the longest first; nothing where nobody does.
+// aboutAsking lists the requests for the selected lock, the oldest first, or returns an empty text.
 func (m model) aboutAsking() string {
 	lock, _ := m.chosen()
 	var texts []string
@@ -299,7 +299,7 @@ func (m model) aboutAsking() string {
 	return fmt.Sprintf("%d ask, a shows all: %s", len(texts), strings.Join(texts, ", "))
 }
 
-// status is the answer to the last change, unless the table itself is not of now.
+// status returns the answer to the last change, or the trouble that keeps the table from being current.
 func (m model) status() string {
 	style := m.style
 	style.wide = true
@@ -313,7 +313,7 @@ func (m model) status() string {
 	}
 }
 
-// keys names the keys that the window has room for, the most wanted first.
+// keys lists as many keys as fit, the most important first.
 func (m model) keys() string {
 	all := []string{"? help", "q quit", "/ find", "s sort", "m mark"}
 	for _, verb := range m.verbs {
@@ -333,12 +333,12 @@ func (m model) keys() string {
 	return keys
 }
 
-// wrap breaks a text into lines of at most width cells, at blanks where there are any.
+// wrap breaks a text into lines of at most width cells, at blanks if possible.
 func wrap(text string, width int) []string {
 	var lines []string
 	for displaywidth.String(text) > max(1, width) {
 		line := displaywidth.TruncateString(text, max(1, width), "")
-		if line == "" { // one character is wider
+		if line == "" { // a single character is wider than the line
 			characters := displaywidth.StringGraphemes(text)
 			characters.Next()
 			line = characters.Value()

@@ -2,5 +2,5 @@ package main
 
 import "io"
 
-// readerHasLeft is told by the next write only.
+// readerHasLeft returns false: on Windows only the next write can tell.
 func readerHasLeft(io.Writer) bool { return false }

@@ -25,9 +25,15 @@ await() {
     waiters="$waiters $!"
 }
 
+# Repeats what a support tool does while a page is open.
+stay() {
+    while "$applockctl" "$@" --quiet >/dev/null 2>&1; do sleep 20; done &
+    waiters="$waiters $!"
+}
+
 "$applockctl" migrate up --quiet
 lock customer:7 nightly-job operations 1s
-lock customer:42 jdoe sales 7d
+lock customer:42 pking sales 7d
 lock customer:43 jdoe sales 2d
 lock customer:1017 asmith service 36h
 lock customer:1018 asmith service 45m
@@ -37,10 +43,11 @@ lock order:88121 bjones billing 3d
 lock order:88155 bjones billing 5h
 lock invoice:2024-0917 bjones billing 10d
 lock invoice:2024-0921 cwu billing 55m
-lock contract:K-331 cwu legal 30d
+lock contract:K-331 dhall legal 30d
 lock report:month-end nightly-job operations 90m
+"$applockctl" transfer customer:42 --from pking --to jdoe --to-department sales --by mlee --reason "jdoe knows the customer" --quiet
 "$applockctl" note customer:42 --operator jdoe "waits for documents until Friday" --quiet
-"$applockctl" note contract:K-331 --operator cwu "with the notary, call before you touch it" --quiet
+"$applockctl" note contract:K-331 --operator dhall "with the notary, call before you touch it" --quiet
 "$applockctl" transfer customer:1017 --from asmith --to pking --to-department sales --by mlee --reason "asmith is on holiday" --quiet
 "$applockctl" transfer order:88155 --from bjones --to cwu --to-department billing --by mlee --reason "month-end, bjones has too much" --quiet
 lock order:87990 asmith service 2d
@@ -51,6 +58,11 @@ await customer:42 asmith service
 await customer:42 bjones billing
 await invoice:2024-0917 cwu billing
 await report:month-end pking sales
+stay see customer:42 --operator jdoe --department sales --state editing
+stay see customer:42 --operator cwu --department billing
+stay see contract:K-331 --operator mlee
+stay ask customer:42 --operator asmith --department service --message "the customer is on the phone"
+sleep 1
 
 "$applockctl" console --by mlee --may-change mlee "$@" &
 console=$!

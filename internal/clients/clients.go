@@ -1,5 +1,4 @@
-// Package clients is package bridge with types: for the packages of the engines, of migrating and of testing, which make clients on
-// drivers.
+// Package clients is package bridge with types, for the packages that make clients on drivers: engines, migration and tests.
 package clients
 
 import (
@@ -11,23 +10,24 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// New returns a client on a driver, which tells hooks of the leases that it takes. A nil logger logs nothing.
+// New returns a client on a driver, which calls hooks for its leases. A nil logger logs nothing.
 func New(driver db.Driver, logger *slog.Logger, hooks lease.Hooks) *applock.Client {
-	return bridge.Clients.New(driver, logger, hooks).(*applock.Client) // it is nothing else
+	return bridge.Clients.New(driver, logger, hooks).(*applock.Client) // always of this type
 }
 
-// Driver returns what a client speaks to.
+// Driver returns the driver of a client.
 func Driver(client *applock.Client) db.Driver { return bridge.Clients.Driver(client) }
 
-// Within returns a client whose operations run by another driver in the caller's transaction, or all return the error.
+// Within returns a client whose operations use another driver in the caller's transaction. If transaction fails, all operations return its
+// error.
 func Within(client *applock.Client, transaction func(db.Driver) (db.Driver, error)) *applock.Client {
-	return bridge.Clients.Within(client, transaction).(*applock.Client) // it is nothing else
+	return bridge.Clients.Within(client, transaction).(*applock.Client) // always of this type
 }
 
-// Table returns what a client keeps its leases on, with a list of waiters of its own.
+// Table returns the backend of a client's leases, with a waiting list of its own.
 func Table(client *applock.Client) lease.Backend {
-	return bridge.Leases.Table(bridge.Clients.Operations(client)).(lease.Backend) // it is nothing else
+	return bridge.Leases.Table(bridge.Clients.Operations(client)).(lease.Backend) // always of this type
 }
 
-// Explain turns a driver's error into one of package applock, which says what to do. The driver's error stays reachable with errors.As.
+// Explain turns a driver's error into one of package applock, with advice. errors.As still finds the driver's error.
 func Explain(err error) error { return bridge.Clients.Explain(err) }

@@ -15,7 +15,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Part is what of an installation a finding is about.
+// Part is the part of an installation that a finding concerns.
 type Part string
 
 // The parts of an installation.
@@ -28,41 +28,41 @@ const (
 	PartRights   Part = "rights"
 )
 
-// Finding is something that is not as the applied migrations have left it.
+// Finding is a deviation from what the applied migrations have created.
 type Finding struct {
 	Part Part
-	// Name is what it is about, such as "procedure get_appl_lock".
+	// Name is the thing concerned, such as "procedure get_appl_lock".
 	Name string
-	// Problem goes on from there, such as "is missing".
+	// Problem continues the sentence, such as "is missing".
 	Problem string
-	// Mend are the statements that mend it, for one transaction; none where only a backup helps, or Statement.
+	// Mend are the statements that mend it, in one transaction. It is empty if only a backup helps, or Statement.
 	Mend []string
-	// Statement mends what somebody may have meant so: it is for people to decide on.
+	// Statement mends a change that may be intended, so a person must decide.
 	Statement string
-	// NeedsOwner is true for what a repair mends that is told a new owner. Where there is a Mend, it mends this without one as well, but
-	// the account that repairs becomes the owner, and has too many rights.
+	// NeedsOwner is true if a repair with a new owner mends it. With a Mend, a repair without an owner mends it as well, but makes the
+	// repairing account the owner, which has too many rights.
 	NeedsOwner bool
 }
 
-// Installation is what the applied migrations leave.
+// Installation is what the applied migrations should have created.
 type Installation struct {
 	// Texts are the Up parts of the migrations, in order.
 	Texts    []string
 	Tables   []Table
 	Routines []*RoutineText
 	Views    []*RoutineText
-	// Owner is whose everything shall be; empty leaves that.
+	// Owner is the wanted owner; empty keeps the owners.
 	Owner string
 }
 
-// Table is one that a migration creates.
+// Table is a table that a migration creates.
 type Table struct {
 	Name    string
 	Columns []string
 	Indexes []Index
 }
 
-// Index is one of a table, or its primary key.
+// Index is an index of a table, or its primary key.
 type Index struct {
 	Name string
 	// Columns are in parentheses.
@@ -78,7 +78,7 @@ var (
 	createIndex = regexp.MustCompile(`(?m)^CREATE INDEX (\w+) ON (\w+) (\(.*?\))`)
 )
 
-// installation reads what the migrations leave that are applied.
+// installation returns what the applied migrations should have created.
 func installation(target Target, steps []Migration) (Installation, error) {
 	found := Installation{Owner: target.Owner}
 	for _, step := range steps {
@@ -127,7 +127,7 @@ func tablesOf(up string) []Table {
 	return tables
 }
 
-// inspect compares what is there with what the applied migrations leave. It changes nothing.
+// inspect compares the database with the applied migrations. It changes nothing.
 func inspect(ctx context.Context, target Target, client database.DBTxConn, steps []Migration) ([]Finding, error) {
 	ours := slices.DeleteFunc(slices.Clone(steps), foreign)
 	want, err := installation(target, ours)
@@ -144,13 +144,13 @@ func inspect(ctx context.Context, target Target, client database.DBTxConn, steps
 	return append(inspectSteps(target, steps), findings...), err
 }
 
-// lastOfOurs is the greatest number that a step of ours can have: five digits.
+// lastOfOurs is the greatest possible number of our steps, which have five digits.
 const lastOfOurs = 99999
 
-// foreign reports whether a step is not ours: another program's goose has noted it in our table.
+// foreign reports whether another program's goose has recorded the step in our table.
 func foreign(step Migration) bool { return step.Version > lastOfOurs }
 
-// inspectSteps compares what the version table notes.
+// inspectSteps checks the records of the version table.
 func inspectSteps(target Target, steps []Migration) []Finding {
 	newest := newestOf(slices.DeleteFunc(slices.Clone(steps), foreign))
 	var findings []Finding
@@ -170,7 +170,7 @@ func inspectSteps(target Target, steps []Migration) []Finding {
 	return findings
 }
 
-// unnoted finds the tables of an installation that the version table knows nothing of.
+// unnoted finds our tables when the version table has no record of them.
 func unnoted(ctx context.Context, target Target, client database.DBTxConn, steps []Migration) ([]Finding, error) {
 	text, err := fs.ReadFile(target.Migrations, steps[0].Name)
 	if err != nil {
@@ -191,7 +191,7 @@ func unnoted(ctx context.Context, target Target, client database.DBTxConn, steps
 	return findings, nil
 }
 
-// inspectInstalled compares the tables and, where there are all, what the dialect can tell.
+// inspectInstalled compares the tables. If all are there, it compares what else the dialect supports.
 func inspectInstalled(ctx context.Context, target Target, client database.DBTxConn, want Installation) ([]Finding, error) {
 	var findings []Finding
 	for _, table := range want.Tables {
@@ -203,7 +203,7 @@ func inspectInstalled(ctx context.Context, target Target, client database.DBTxCo
 			findings = append(findings, Finding{Part: PartTables, Name: "table " + table.Name, Problem: problem})
 		}
 	}
-	// Without the tables there is nothing that the routines could work on.
+	// Routines cannot be right without their tables.
 	if len(findings) > 0 {
 		return findings, nil
 	}
@@ -222,7 +222,7 @@ func inspectInstalled(ctx context.Context, target Target, client database.DBTxCo
 	return all, err
 }
 
-// unexplained returns the findings about views without those that the dialect explains by the view's owner, with the same way to mend it.
+// unexplained removes the findings about views that the dialect explains by the view's owner, with the same way to mend them.
 func unexplained(views, inspected []Finding) []Finding {
 	return slices.DeleteFunc(views, func(view Finding) bool {
 		return slices.ContainsFunc(inspected, func(other Finding) bool {
@@ -231,7 +231,7 @@ func unexplained(views, inspected []Finding) []Finding {
 	})
 }
 
-// askForOwner has all that a repair makes anew need an owner where one does: it is one command that mends them.
+// askForOwner marks all findings that a repair recreates as needing an owner if one of them does, since one command mends them all.
 func askForOwner(findings []Finding) {
 	isMadeAnew := func(finding Finding) bool {
 		return len(finding.Mend) > 0 && finding.Part != PartTables && finding.Part != PartRights
@@ -244,12 +244,12 @@ func askForOwner(findings []Finding) {
 	}
 }
 
-// inspectViews finds the views that are missing, or have other columns than the contract says.
+// inspectViews finds views that are missing, or whose columns differ from the contract.
 func inspectViews(ctx context.Context, target Target, client database.DBTxConn, views []*RoutineText) ([]Finding, error) {
 	var findings []Finding
 	for _, view := range views {
 		problem, err := problemOf(ctx, target, client, Table{Name: view.Name, Columns: columnsOf(view.Name)})
-		if db.KindOf(err) == db.KindAuthentication { // the tables could be read, so it is not about the login
+		if db.KindOf(err) == db.KindAuthentication { // reading tables worked before, so the login is right
 			problem, err = target.unreadable(ctx, client, view.Name)
 		}
 		if err != nil {
@@ -264,8 +264,8 @@ func inspectViews(ctx context.Context, target Target, client database.DBTxConn, 
 	return findings, nil
 }
 
-// unreadable is the problem of a view that the server lets nobody read, as where the view's owner is gone. An account that is told so may not
-// see which accounts exist.
+// unreadable is the problem of a view that nobody can read, for example because its owner is gone. The account may not see which accounts
+// exist.
 func (t Target) unreadable(ctx context.Context, client database.DBTxConn, view string) (string, error) {
 	account := "the account"
 	if t.ViewOwner != nil {
@@ -278,7 +278,7 @@ func (t Target) unreadable(ctx context.Context, client database.DBTxConn, view s
 	return "cannot be read: " + account + ", whose rights it has, seems to be gone", nil
 }
 
-// columnsOf returns the columns of a view.
+// columnsOf returns the columns of a view in the contract.
 func columnsOf(name string) []string {
 	var columns []string
 	for _, view := range db.Views() {
@@ -289,13 +289,13 @@ func columnsOf(name string) []string {
 			columns = append(columns, column.Name)
 		}
 	}
-	if columns == nil { // not one of the contract
+	if columns == nil { // not in the contract
 		return []string{"1"}
 	}
 	return columns
 }
 
-// MissingIndexes returns a finding for each index that is not there. Qualify is the target's.
+// MissingIndexes returns a finding for each missing index. Qualify is the target's.
 func MissingIndexes(tables []Table, there map[string]bool, qualify func(table string) string) []Finding {
 	var findings []Finding
 	for _, table := range tables {
@@ -315,7 +315,7 @@ func MissingIndexes(tables []Table, there map[string]bool, qualify func(table st
 	return findings
 }
 
-// ReadNames returns the texts that a query answers, as a set.
+// ReadNames returns the texts that a query returns, as a set.
 func ReadNames(ctx context.Context, client database.DBTxConn, query string, args ...any) (names map[string]bool, err error) {
 	rows, err := client.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -335,8 +335,8 @@ func ReadNames(ctx context.Context, client database.DBTxConn, query string, args
 
 const problemMissing = "is missing"
 
-// problemOf asks the table itself, in the same way everywhere. One that may not be read is there: callers need no right
-// on it.
+// problemOf reads the table itself, in the same way on every product. A table without the right to read it exists: callers do not need that
+// right.
 func problemOf(ctx context.Context, target Target, client database.DBTxConn, table Table) (string, error) {
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE 1 = 0", strings.Join(table.Columns, ", "), target.Qualify(table.Name))
 	err := target.Interpret(ctx, readNothing(ctx, client, query))
@@ -358,24 +358,24 @@ func problemOf(ctx context.Context, target Target, client database.DBTxConn, tab
 	}
 }
 
-// readNothing reads the rows of a query, of which there is none: some clients tell an error only then.
+// readNothing runs a query that returns no rows, and reads them: some clients report an error only then.
 func readNothing(ctx context.Context, client database.DBTxConn, query string) error {
 	rows, err := client.QueryContext(ctx, query)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // what it would say, Err says
+	defer func() { _ = rows.Close() }() // Err has its error already
 	for rows.Next() {
 		continue
 	}
 	return rows.Err()
 }
 
-// repairRounds is how often a repair looks again: what has been put back may need its owner, and others may be at work.
+// repairRounds is how often a repair checks again: recreated things may need an owner, and others may work at the same time.
 const repairRounds = 3
 
-// Repair puts back what differs from what the applied migrations have left, and can be put back without touching a
-// lock; with target.Owner, what has another owner, too. It returns what it has mended, and what it could not.
+// Repair mends the deviations that can be mended without touching a lock. With target.Owner it also changes other owners. It returns what
+// it has mended, and what it could not.
 func Repair(ctx context.Context, target Target) (mended, left []Finding, err error) {
 	steps, err := Status(ctx, target)
 	if err != nil {
@@ -410,7 +410,7 @@ func repair(ctx context.Context, target Target, conn *sql.Conn, steps []Migratio
 	return mended, left, err
 }
 
-// mend mends what can be mended and returns that.
+// mend mends what can be mended, and returns it.
 func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding) (done []Finding, err error) {
 	for _, finding := range findings {
 		if len(finding.Mend) == 0 {
@@ -424,13 +424,12 @@ func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding
 	return done, nil
 }
 
-// inTx runs statements in a transaction of their own.
 func inTx(ctx context.Context, conn *sql.Conn, statements []string) error {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	for _, statement := range statements {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return err
@@ -442,15 +441,15 @@ func inTx(ctx context.Context, conn *sql.Conn, statements []string) error {
 // ErrNotInstalled means that there is no table yet.
 var ErrNotInstalled = errors.New("the first step is not applied")
 
-// NewerError means that the database has a step that this program does not know.
+// NewerError means that a newer program has migrated the database.
 type NewerError struct {
-	// Version is the newest step that the database has.
+	// Version is the newest step in the database.
 	Version int64
-	// Contract is the version of the contract there; 0 when it cannot be read.
+	// Contract is the contract's version there; 0 if it cannot be read.
 	Contract int
 }
 
-// Error says which program is wanted.
+// Error names the program that is needed.
 func (e *NewerError) Error() string {
 	switch {
 	case e.Version > lastOfOurs:
@@ -462,7 +461,7 @@ func (e *NewerError) Error() string {
 		e.Version, e.Contract)
 }
 
-// newer returns an error when the database has a step that this program does not know.
+// newer returns an error if the database has an unknown step.
 func newer(steps []Migration) error {
 	if last := steps[len(steps)-1]; last.Unknown {
 		return &NewerError{Version: last.Version}
@@ -470,12 +469,12 @@ func newer(steps []Migration) error {
 	return nil
 }
 
-// newerOfOurs is newer for one who can do beside steps of others.
+// newerOfOurs is newer for callers that tolerate other programs' steps.
 func newerOfOurs(steps []Migration) error {
 	return newer(slices.DeleteFunc(slices.Clone(steps), foreign))
 }
 
-// newerThan is newer for one who is about to apply migrations: it asks for the newest version only.
+// newerThan is newer for a caller that is about to apply migrations: it reads only the newest version.
 func newerThan(ctx context.Context, target Target) error {
 	known, err := NewestKnown(target.Migrations)
 	if err != nil {

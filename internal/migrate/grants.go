@@ -7,13 +7,13 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Routine is one form of an operation, as somebody is granted it.
+// Routine is one form of an operation, as the unit of a grant.
 type Routine struct {
 	Operation db.Operation
 	Name      string
 }
 
-// Routines returns what a role calls: both forms of each of its operations.
+// Routines returns the routines of a role: both forms of each of its operations.
 func Routines(role db.Role) []Routine {
 	var routines []Routine
 	for _, operation := range role.Allowed() {
@@ -25,24 +25,24 @@ func Routines(role db.Role) []Routine {
 	return routines
 }
 
-// Right is the right of a grantee to call a routine or to read a view, as a catalogue has it.
+// Right is a grantee's right to call a routine or to read a view, as in the catalogue.
 type Right struct{ Grantee, Name string }
 
-// IsView reports whether a name is that of a view.
 func IsView(name string) bool {
 	return slices.ContainsFunc(db.Views(), func(view db.View) bool { return view.Name == name })
 }
 
-// Lack is what a grantee's role has and the grantee has not.
+// Lack is the missing part of a grantee's role.
 type Lack struct {
 	Grantee string
 	Role    db.Role
-	// Operations are those that are there in no form, the forms that one lacks who has others in both, and the views.
+	// Operations are the operations without a right to either form, single missing forms of a grantee that has both of others, and the
+	// views.
 	Operations []string
 }
 
-// Lacks returns who has an incomplete role, in the order of the grantees. An operation is there in either of its forms, but
-// for who has both of another: on MySQL and MariaDB a procedure that was made anew has lost its grants.
+// Lacks returns the grantees with an incomplete role, in their order. One form of an operation suffices, unless the grantee has both forms
+// of another: on MySQL and MariaDB a recreated procedure has lost its grants.
 func Lacks(rights []Right) []Lack {
 	granted := map[string][]string{}
 	var grantees []string
@@ -64,8 +64,8 @@ func Lacks(rights []Right) []Lack {
 	return lacks
 }
 
-// rolesOf returns the roles that somebody with these routines is meant to have. A supervisor is no operator besides, nor
-// is either an auditor.
+// rolesOf infers the roles of a grantee from its routines. A supervisor does not count as an operator as well, and neither of them as an
+// auditor.
 func rolesOf(routines []string) []db.Role {
 	has := func(role db.Role) bool {
 		return slices.ContainsFunc(routines, func(name string) bool { return name == role.Anchor() || name == role.Anchor()+"_row" })
@@ -113,13 +113,13 @@ func missing(role db.Role, routines []string) []string {
 	return none
 }
 
-// ReadRights returns what a query of grantees and names answers for a schema.
+// ReadRights returns the grantees and names that a query returns for a schema.
 func ReadRights(ctx context.Context, handle db.Handle, query string) (rights []Right, err error) {
 	rows, err := handle.DB.QueryContext(ctx, query, handle.Schema)
 	if err != nil {
 		return nil, handle.Interpret(ctx, err)
 	}
-	defer func() { _ = rows.Close() }() // what it would say, Err says
+	defer func() { _ = rows.Close() }() // Err has its error already
 	for rows.Next() {
 		var right Right
 		if err := rows.Scan(&right.Grantee, &right.Name); err != nil {

@@ -9,36 +9,36 @@ import (
 	"unicode"
 )
 
-// Guard is a trigger that asserts the lock of each row of a table that is written.
+// Guard is a trigger that asserts the lock of each written row.
 type Guard struct {
-	// Schema is where the operations are.
+	// Schema contains the operations.
 	Schema string
-	// Table is its name with that of its schema, if that is given, and Column the one with the id of the object.
+	// Table is the table's name, with its schema if given. Column contains the object's id.
 	Table, Column Name
-	// ObjectType is that of the objects.
+	// ObjectType is the type of the objects.
 	ObjectType string
-	// Insert is true where new rows are guarded, too.
+	// Insert also guards new rows.
 	Insert bool
 }
 
-// Name is the name of a table or column in its parts, as the catalogue has them.
+// Name is the name of a table or column, as the parts that the catalogue has.
 type Name []string
 
-// Names is how a dialect writes names.
+// Names is a dialect's syntax of names.
 type Names struct {
-	// Quote stands around a name that is quoted.
+	// Quote encloses a quoted name.
 	Quote string
-	// Folds is true where a name without quotes is meant in lower case.
+	// Folds is true if a name without quotes means lower case.
 	Folds bool
-	// Longest is how long a name may be, and Length measures it.
+	// Longest is the longest name, by the measure of Length.
 	Longest int
 	Length  func(name string) int
 }
 
-// bareName is a name that needs no quotes unless it is a reserved word.
+// bareName matches a name without quotes. It may still be a reserved word.
 var bareName = regexp.MustCompile(`^[\p{L}\p{Nd}_$]+`)
 
-// Parse reads a name as it is written in SQL, of at most so many parts.
+// Parse parses a name in SQL's syntax, with at most the given number of parts.
 func (n Names) Parse(text string, parts int) (Name, error) {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return nil, errors.New("must have no control characters")
@@ -60,7 +60,7 @@ func (n Names) Parse(text string, parts int) (Name, error) {
 	}
 }
 
-// part returns the first part of a name, and what follows.
+// part returns the first part of a name, and the rest.
 func (n Names) part(text string) (part, rest string, err error) {
 	if quoted, isQuoted := strings.CutPrefix(text, n.Quote); isQuoted {
 		for {
@@ -96,7 +96,7 @@ func asciiLower(r rune) rune {
 	return r
 }
 
-// Write returns a name for SQL, whatever is in it.
+// Write quotes a name for SQL.
 func (n Names) Write(name Name) string {
 	var quoted []string
 	for _, part := range name {
@@ -105,8 +105,7 @@ func (n Names) Write(name Name) string {
 	return strings.Join(quoted, ".")
 }
 
-// Beside returns the name of something that belongs to a table and is in its schema: the word, that of the table, and
-// the ending. The name of the table is a hash where that would be too long.
+// Beside returns a name in a table's schema: the word, the table's name, and the ending. A hash replaces a table's name that is too long.
 func (n Names) Beside(table Name, word, ending string) Name {
 	last := len(table) - 1
 	name := word + table[last] + ending

@@ -9,28 +9,28 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Holder keeps the server from removing former versions of rows.
+// Holder keeps the server from removing old versions of rows.
 type Holder struct {
-	// Kind is what it is, such as "session", and Name by which name the server knows it.
+	// Kind is the kind of thing, such as "session", and Name the server's name for it.
 	Kind, Name string
-	// User, Application and State are those of a session, as far as it has them.
+	// User, Application and State describe a session, if known.
 	User, Application, State string
-	// Age is for how long it has, 0 where the server does not tell; Transactions is how many have begun since, 0 where nothing counts them.
+	// Age is how long it has lasted, 0 if unknown. Transactions is the number begun since, 0 if not counted.
 	Age          time.Duration
 	Transactions int64
 	// End is the SQL that ends it.
 	End string
 }
 
-// Horizon is who holds former versions of rows, the oldest first.
+// Horizon is the result of LookForHolders: the holders, the oldest first.
 type Horizon struct {
 	Holders []Holder
-	// Kept is how much is kept, and KeptAre what that counts.
+	// Kept is the number of things kept, and KeptAre their name.
 	Kept    int64
 	KeptAre string
 }
 
-// LookForHolders tells who holds former versions of rows, or errors.ErrUnsupported. It changes nothing.
+// LookForHolders returns the holders of old versions of rows, or errors.ErrUnsupported. It changes nothing.
 func LookForHolders(ctx context.Context, target Target) (Horizon, error) {
 	if target.Horizon == nil {
 		return Horizon{}, errors.ErrUnsupported
@@ -39,15 +39,15 @@ func LookForHolders(ctx context.Context, target Target) (Horizon, error) {
 	if err != nil {
 		return Horizon{}, db.NotSent(ctx, target.Interpret(ctx, err))
 	}
-	defer func() { _ = conn.Close() }() // gives it back to the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	found, err := target.Horizon(ctx, conn)
-	if db.KindOf(err) == db.KindPrivilege { // found out by asking, where no statement would have failed
+	if db.KindOf(err) == db.KindPrivilege { // a missing right that a query has found, without a failed statement
 		return found, err
 	}
 	return found, target.Interpret(ctx, err)
 }
 
-// ReadHolders reads holders from a query with a column for each field of Holder, in order; Age is in seconds.
+// ReadHolders reads holders from a query with one column per field of Holder, in order. Age is in seconds.
 func ReadHolders(ctx context.Context, conn *sql.Conn, query string) (holders []Holder, err error) {
 	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// RoutineText is a procedure, a function or a view, with the statements about it.
+// RoutineText is a procedure, a function or a view, with all statements about it.
 type RoutineText struct {
 	Kind, Name string
 	// Header is the comments before its CREATE.
@@ -15,40 +15,39 @@ type RoutineText struct {
 	Statements []Statement
 }
 
-// Statement is one that names a routine. A routine has at most one of each verb.
+// Statement is a statement that names a routine. A routine has at most one of each verb.
 type Statement struct {
 	Verb, Text string
 }
 
-// KindView is the kind of a view.
 const KindView = "VIEW"
 
-// VerbCreate is that of the statement that creates a routine; each has one.
+// VerbCreate is the verb of the statement that creates a routine. Each routine has one.
 const VerbCreate = "CREATE"
 
-// CreateRoutine finds the statements that create routines and views, with kind and name.
+// CreateRoutine matches the statements that create routines and views, with kind and name.
 var CreateRoutine = regexp.MustCompile(
 	`(?m)^CREATE (?:OR REPLACE )?(?:ALGORITHM = \w+ )?(?:SQL SECURITY DEFINER )?(FUNCTION|PROCEDURE|VIEW) (\w+)`)
 
-// DropRoutine finds the statements that drop routines and views, with the name.
+// DropRoutine matches the statements that drop routines and views, with the name.
 var DropRoutine = regexp.MustCompile(`(?m)^DROP (?:FUNCTION|PROCEDURE|VIEW) (?:IF EXISTS )?(\w+)`)
 
 var (
 	aboutRoutine = regexp.MustCompile(`(?m)^(COMMENT|REVOKE|CALL) (?:ON (?:SPECIFIC )?|ALL ON )?(?:(?:FUNCTION|PROCEDURE|VIEW|TABLE) )?(\w+)`)
 
 	signatureEnd = regexp.MustCompile(`\n(?:SPECIFIC|DYNAMIC RESULT SETS|LANGUAGE) `)
-	// migrated is what a migration runs: a block, or a statement of its own that drops something or creates a view.
+	// migrated matches what a migration runs: a block, or a single statement that drops something or creates a view.
 	migrated = regexp.MustCompile(
 		`(?ms)^-- \+goose StatementBegin\n(.*?)^-- \+goose StatementEnd\n|^(DROP [^\n]*\n|CREATE VIEW \w+ AS\n.*?;\n)`)
 )
 
-// Definition is the routine's CREATE.
+// Definition returns the routine's CREATE.
 func (r *RoutineText) Definition() string {
 	i := slices.IndexFunc(r.Statements, func(s Statement) bool { return s.Verb == VerbCreate })
 	return r.Statements[i].Text
 }
 
-// Signature is what callers depend on: the name, the parameters and what is returned. The columns of a view are in the contract.
+// Signature returns what callers depend on: name, parameters and result. The contract has the columns of a view.
 func (r *RoutineText) Signature() string {
 	if r.Kind == KindView {
 		return KindView + " " + r.Name
@@ -60,7 +59,7 @@ func (r *RoutineText) Signature() string {
 	return strings.Join(strings.Fields(definition), " ")
 }
 
-// set adds a statement in place of the one with the same verb.
+// set replaces the statement with the same verb, or adds one.
 func (r *RoutineText) set(later Statement) {
 	i := slices.IndexFunc(r.Statements, func(s Statement) bool { return s.Verb == later.Verb })
 	if i < 0 {
@@ -79,8 +78,8 @@ func Find(routines []*RoutineText, name string) *RoutineText {
 	return routines[i]
 }
 
-// InstalledBy returns the routines that the texts of migrations leave, in the order of their creation. Split parts a
-// block that has several statements; it is nil where each has one.
+// InstalledBy returns the routines that remain after the migrations, in the order of their creation. Split divides a block of several
+// statements; it is nil if no block has several.
 func InstalledBy(migrations []string, split func(block string) []string) []*RoutineText {
 	var installed []*RoutineText
 	for _, migration := range migrations {
@@ -95,14 +94,14 @@ func InstalledBy(migrations []string, split func(block string) []string) []*Rout
 					installed = slices.DeleteFunc(installed, func(r *RoutineText) bool { return r.Name == dropped[1] })
 					continue
 				}
-				installed, _ = AddStatement(installed, text) // others prepare the session
+				installed, _ = AddStatement(installed, text) // other statements prepare the session
 			}
 		}
 	}
 	return installed
 }
 
-// AddStatement returns the routines with one more statement, and whether that is about one of them.
+// AddStatement adds a statement to its routine, and reports whether it was about one.
 func AddStatement(routines []*RoutineText, text string) (all []*RoutineText, known bool) {
 	if match := CreateRoutine.FindStringSubmatchIndex(text); match != nil {
 		kind, name := text[match[2]:match[3]], text[match[4]:match[5]]

@@ -14,7 +14,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// Way is where a script leads: from the version that a database has to the one that it shall have.
+// Way is the way of a script: from the version that a database has to the wanted one.
 type Way struct {
 	From, To int64
 }
@@ -22,19 +22,18 @@ type Way struct {
 // down reports whether the way undoes migrations.
 func (w Way) down() bool { return w.To < w.From }
 
-// AppliedAlready is what a script says of a version that is greater than where it begins.
+// AppliedAlready is a script's message if the database has a newer version than the script's first.
 func AppliedAlready(version string) string {
 	return "applock: step " + version + " is applied already (migrate print --from " + version + ")"
 }
 
-// NotApplied is what a script says where it begins with a version that is not there yet.
+// NotApplied is a script's message if the database lacks the version where it begins.
 func (w Way) NotApplied(version string) string {
 	return fmt.Sprintf("applock: step %d is not applied (migrate print --from %s)", w.From, version)
 }
 
-// Script returns the migrations of a dialect on a way as plain SQL that also keeps goose's version table, so
-// that a database migrated by hand and one migrated by goose are the same. The frame says how statements end. A script
-// that does not begin where the database is ends at its guard.
+// Script returns the migrations on a way as plain SQL. It also writes goose's version table, so that it makes no difference whether goose
+// or a DBA has migrated. The frame says how statements end. The guard stops a script on a database with another version than its first.
 func Script(versions database.Store, migrations fs.FS, way Way, frame Frame) (string, error) {
 	files, err := files(migrations)
 	if err != nil {
@@ -81,7 +80,7 @@ func Script(versions database.Store, migrations fs.FS, way Way, frame Frame) (st
 	return script.String(), nil
 }
 
-// file is a migration's.
+// file is the file of a migration.
 type file struct {
 	name    string
 	version int64
@@ -89,7 +88,7 @@ type file struct {
 
 // files returns the migrations in order.
 func files(migrations fs.FS) ([]file, error) {
-	names, err := fs.Glob(migrations, "*.sql") // in the order of their numbers, which have five digits
+	names, err := fs.Glob(migrations, "*.sql") // sorted by number, since all have five digits
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func files(migrations fs.FS) ([]file, error) {
 	return found, nil
 }
 
-// steps returns the migrations on the way, in the order in which it meets them.
+// steps returns the migrations on the way, in the order of execution.
 func (w Way) steps(files []file) []file {
 	low, high := min(w.From, w.To), max(w.From, w.To)
 	steps := slices.DeleteFunc(slices.Clone(files), func(f file) bool { return f.version <= low || f.version > high })
@@ -114,7 +113,7 @@ func (w Way) steps(files []file) []file {
 	return steps
 }
 
-// Known returns the versions of the migrations, and 0, which is none.
+// Known returns the versions of the migrations, and 0 for none.
 func Known(migrations fs.FS) ([]int64, error) {
 	files, err := files(migrations)
 	known := []int64{0}
@@ -124,18 +123,18 @@ func Known(migrations fs.FS) ([]int64, error) {
 	return known, err
 }
 
-// Frame is how a dialect's client tells where a statement ends.
+// Frame is the syntax by which a dialect's client finds the end of a statement.
 type Frame struct {
-	// Begin and End stand around a statement that has semicolons of its own.
+	// Begin and End enclose a statement that contains semicolons.
 	Begin, End string
-	// Statement ends each of the others; empty is ";".
+	// Statement ends each other statement; empty is ";".
 	Statement string
-	// True is how the dialect writes true; empty is "true".
+	// True is the dialect's word for true; empty is "true".
 	True string
-	// First comes before the version table of a new database. It is for dialects that cannot create a table unless it is
-	// there: the others are stopped by the guard.
+	// First precedes the version table of a new database. It is for dialects without a conditional CREATE TABLE. Elsewhere the guard stops
+	// the script.
 	First string
-	// Guard ends the script unless the database has the version where it begins.
+	// Guard stops the script unless the database has the version where it begins.
 	Guard string
 }
 
@@ -146,13 +145,12 @@ const (
 	endAnnotation   = "-- +goose StatementEnd\n"
 )
 
-// plain returns a part of a migration with the frame instead of goose's annotations.
+// plain replaces goose's annotations in a part of a migration by the frame.
 func (f Frame) plain(part string) string {
 	return strings.TrimSpace(strings.NewReplacer(beginAnnotation, f.Begin, endAnnotation, f.End).Replace(part))
 }
 
-// recorder stands in for a connection and writes the statements that goose's store would run, so that
-// its version table is not described a second time here.
+// recorder records the statements of goose's store instead of running them, so that its version table is described only once.
 type recorder struct {
 	database.DBTxConn
 	out *strings.Builder
@@ -167,7 +165,7 @@ var (
 	firstRow    = regexp.MustCompile(`^INSERT INTO (\S+) (.*) VALUES \((.*)\)$`)
 )
 
-// ExecContext writes the statement with its arguments in place.
+// ExecContext records the statement with its arguments inserted.
 func (r *recorder) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
 	next := 0
 	text := placeholder.ReplaceAllStringFunc(strings.TrimSpace(query), func(string) string {

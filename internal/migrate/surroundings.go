@@ -10,28 +10,27 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// StaleRows is how many rows of appl_lock are looked at for those that should have been purged: no index leads to them.
+// StaleRows is how many rows of appl_lock are searched for stale ones, since no index leads to them.
 const StaleRows = 10_000
 
-// clockQuestions is how often the server is asked for its time: the quickest answer tells it best.
+// clockQuestions is how often the server is asked for its time. The quickest answer is the most exact.
 const clockQuestions = 3
 
-// Surroundings is what lies between a program and the tables.
+// Surroundings describes the server, and what stands between it and the program.
 type Surroundings struct {
-	// Isolation is the level of a session's transactions, as the server calls it; empty where there is one only.
+	// Isolation is the level of a session's transactions, in the server's words; empty if there is only one.
 	Isolation string
-	// ReadOnly says why nothing can be changed here; empty where it can.
+	// ReadOnly is the reason why nothing can be changed; empty if changes are possible.
 	ReadOnly string
-	// EndReadOnly is a statement that makes it otherwise, if there is one.
+	// EndReadOnly is a statement that ends it, if there is one.
 	EndReadOnly string
-	// Between is what the connection leads through, or the cluster that it leads to; empty for neither.
+	// Between is the pooler in front of the server, or the cluster that the server belongs to; empty for neither.
 	Between string
-	// Ahead is how much further the server's clock is than this host's, within half of RoundTrip; both are zero where it is
-	// the same clock.
+	// Ahead is how far the server's clock is ahead of this host's, within half of RoundTrip. Both are zero if it is the same clock.
 	Ahead, RoundTrip time.Duration
 }
 
-// LookAround tells what lies between the program and the tables, or errors.ErrUnsupported. It changes nothing.
+// LookAround returns the surroundings, or errors.ErrUnsupported. It changes nothing.
 func LookAround(ctx context.Context, target Target) (Surroundings, error) {
 	if target.Look == nil {
 		return Surroundings{}, errors.ErrUnsupported
@@ -40,7 +39,7 @@ func LookAround(ctx context.Context, target Target) (Surroundings, error) {
 	if err != nil {
 		return Surroundings{}, db.NotSent(ctx, target.Interpret(ctx, err))
 	}
-	defer func() { _ = conn.Close() }() // gives it back to the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	found, err := target.Look(ctx, conn)
 	if err != nil {
 		return found, target.Interpret(ctx, err)
@@ -62,16 +61,15 @@ func LookAround(ctx context.Context, target Target) (Surroundings, error) {
 	return found, nil
 }
 
-// StaleLocks are rows of objects that have been free for long.
+// StaleLocks are rows whose objects have long been free.
 type StaleLocks struct {
-	// Looked is how many rows were looked at, and Rows how many of them have been free for longer.
+	// Looked is the number of rows read, and Rows the number of stale ones.
 	Looked, Rows int64
-	// Longest is how long the oldest of them has.
+	// Longest is how long the oldest of them has been free.
 	Longest time.Duration
 }
 
-// LookForStale looks at the first rows for those of objects that have been free for longer than this, or returns
-// errors.ErrUnsupported.
+// LookForStale counts the stale ones among the first rows, or returns errors.ErrUnsupported.
 func LookForStale(ctx context.Context, target Target, freeFor time.Duration) (StaleLocks, error) {
 	if target.Stale == "" {
 		return StaleLocks{}, errors.ErrUnsupported
@@ -84,7 +82,7 @@ func LookForStale(ctx context.Context, target Target, freeFor time.Duration) (St
 	return found, target.Interpret(ctx, err)
 }
 
-// Schemas returns the schemas that have applock, none where there is no query for them.
+// Schemas returns the schemas with applock, or none on products without such a query.
 func Schemas(ctx context.Context, target Target) ([]string, error) {
 	if target.Schemas == "" {
 		return nil, nil
@@ -92,7 +90,7 @@ func Schemas(ctx context.Context, target Target) ([]string, error) {
 	return sortedNames(ctx, target, target.Schemas)
 }
 
-// sortedNames returns the texts that a query answers, in their order.
+// sortedNames returns the texts that a query returns, sorted.
 func sortedNames(ctx context.Context, target Target, query string) ([]string, error) {
 	names, err := ReadNames(ctx, target.DB, query)
 	return slices.Sorted(maps.Keys(names)), target.Interpret(ctx, err)

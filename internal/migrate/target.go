@@ -1,5 +1,5 @@
-// Package migrate creates, updates and removes the table and the procedures, with goose. The packages below it have what
-// is special about a dialect: its goose store, who takes turns how, and its script.
+// Package migrate creates, updates and removes the table and the procedures, with goose. Its subpackages have the dialects' parts: the
+// goose store, the lock between migrators, and the script.
 package migrate
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// VersionTable is goose's version table. It is ours, in the schema of appl_lock: an application that uses goose in the
-// same database has goose_db_version, and neither sees the other's steps.
+// VersionTable is goose's version table for our steps, in the schema of appl_lock. An application's own goose uses goose_db_version, so the
+// two stay separate.
 const VersionTable = "appl_lock_goose"
 
 // Target is a database as goose needs it.
@@ -32,65 +32,65 @@ type Target struct {
 	Migrations fs.FS
 	// Versions reads and writes goose's version table.
 	Versions database.Store
-	// HasVersions tells whether goose's version table exists.
+	// HasVersions reports whether goose's version table exists.
 	HasVersions func(ctx context.Context) (bool, error)
-	// Prepare creates what goose needs to begin with; nil where goose does that alone.
+	// Prepare creates what goose requires; nil if goose creates it.
 	Prepare func(ctx context.Context) error
-	// Dependents is the query for what others have made of the tables, views and routines, and would not let them go; empty where nothing does.
+	// Dependents is the query for others' objects that depend on ours and prevent their removal; empty if nothing can.
 	Dependents string
-	// Remove removes what Prepare created, or goose in its place.
+	// Remove removes what Prepare, or goose instead, has created.
 	Remove func(ctx context.Context, client database.DBTxConn) error
-	// UndoesDDL is true where a rollback brings back what was dropped. There a way down is one transaction, of several statements a message.
+	// UndoesDDL is true if a rollback restores dropped objects. Then a way down is one transaction, with several statements per message.
 	UndoesDDL bool
-	// SessionLocker keeps concurrent migrators apart; nil where the dialect relies on retries.
+	// SessionLocker separates concurrent migrators; nil if the dialect relies on retries.
 	SessionLocker lock.SessionLocker
-	// Rights returns who may call which routine and read which view; nil where nobody is granted anything, or the catalogue is not read.
+	// Rights returns the rights on routines and views; nil if the dialect has none, or its catalogue is not read.
 	Rights func(ctx context.Context) ([]Right, error)
-	// Denied tells an account that lacks a right that the installation is another one's, and how to go on. It is empty where that is not
-	// the reason, and nil where no account owns anything.
+	// Denied explains a missing right to an account that does not own the installation. It returns an empty text if that is not the reason.
+	// It is nil if accounts own nothing.
 	Denied func(ctx context.Context) (string, error)
 	// Interpret gives an error of DB its kind.
 	Interpret func(ctx context.Context, err error) error
-	// Qualify puts what the dialect needs before the name of a table.
+	// Qualify qualifies the name of a table.
 	Qualify func(table string) string
-	// LiveLocks is the query that counts the locks that are live.
+	// LiveLocks is the query that counts the live locks.
 	LiveLocks string
-	// Split parts a block of a migration that has several statements; nil where each has one.
+	// Split divides a block of several statements; nil if no block has several.
 	Split func(block string) []string
-	// Inspect compares the routines, the texts and owners of the views, and what else the dialect can tell; nil where there is
-	// nothing but tables. That each view is there with its columns is known already.
+	// Inspect compares the routines, the texts and owners of the views, and what else the dialect supports; nil if it has only tables. The
+	// views and their columns have been checked before.
 	Inspect func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
-	// Obstacles finds what keeps views and routines from working whatever their texts are, and has to go first; nil where nothing can.
+	// Obstacles finds what breaks views and routines whatever their texts, so it must be mended first; nil if nothing can.
 	Obstacles func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
-	// Owner is whose a repair shall make everything; empty leaves that.
+	// Owner is the wanted owner of a repair; empty keeps the owners.
 	Owner string
-	// CreateView returns the statements that create a view of a migration, or replace it, with its grants where the dialect keeps
-	// them; nil where the view's own statements do.
+	// CreateView returns the statements that create or replace a view of a migration, with its grants if the dialect keeps them; nil if the
+	// view's own statements suffice.
 	CreateView func(view *RoutineText) []string
-	// ViewOwner returns the account whose rights a view has, as far as this user may see that; nil where a server tells it otherwise.
+	// ViewOwner returns the account whose rights a view uses, if this user may see it; nil if the server reports it otherwise.
 	ViewOwner func(ctx context.Context, client database.DBTxConn, view string) (string, error)
-	// Repeatable is true where a step may be applied to what it has left before.
+	// Repeatable is true if a step may be applied again to its own result.
 	Repeatable bool
-	// Compares are the parts that Inspect can tell everything of.
+	// Compares are the parts that Inspect compares completely.
 	Compares []Part
-	// Look tells what lies between the program and the tables; nil where that is not known how.
+	// Look returns the surroundings; nil if the dialect has no query for them.
 	Look func(ctx context.Context, conn *sql.Conn) (Surroundings, error)
-	// Horizon tells who keeps the server from removing former versions of rows; nil where nobody does.
+	// Horizon returns the holders of old versions of rows; nil if there are none on this product.
 	Horizon func(ctx context.Context, conn *sql.Conn) (Horizon, error)
-	// Clock is the query for the server's time, in microseconds since 1970; empty where that is this host's.
+	// Clock is the query for the server's time, in microseconds since 1970; empty if the server uses this host's clock.
 	Clock string
-	// Schemas is the query for the schemas that have applock; empty where a database has but one, or not everybody may see the others.
+	// Schemas is the query for the schemas with applock; empty if a database has one schema, or others are hidden.
 	Schemas string
-	// Stale is the query that looks at the first rows of appl_lock, at most StaleRows: how many it has seen, how many of them
-	// have been free for longer than its argument, in seconds, and for how many seconds the oldest of these.
+	// Stale is the query over the first StaleRows rows of appl_lock. It returns the number read, the number free for longer than its
+	// argument in seconds, and the seconds of the oldest.
 	Stale string
-	// OfType is the condition that a row is about objects of a type, its argument.
+	// OfType is the condition for rows about objects of a type, its argument.
 	OfType string
-	// Close releases what Target has opened; nil where that is nothing.
+	// Close releases what Target has opened; nil if nothing is open.
 	Close func() error
 }
 
-// DeleteType returns the statement that deletes from a table what is about objects of a type, its argument.
+// DeleteType returns the statement that deletes a table's rows about objects of a type, its argument.
 func (t Target) DeleteType(table string) string {
 	return "DELETE FROM " + t.Qualify(table) + " WHERE " + t.OfType
 }
@@ -112,15 +112,15 @@ type Migration struct {
 	Version   int64
 	Name      string
 	AppliedAt time.Time
-	// Unknown is true for one that the database has and this program has not.
+	// Unknown is true for a migration that only the database has.
 	Unknown bool
 }
 
-// Newest is the version that Up leads to.
+// Newest is the version for applying all migrations.
 const Newest = math.MaxInt64
 
-// Up applies the pending migrations up to a version and returns them. Any number of processes may run it on one
-// database at once: each migration is applied by one of them.
+// Up applies the pending migrations up to a version and returns them. Any number of processes may run it on one database at once: each
+// migration is applied by one of them.
 func Up(ctx context.Context, target Target, to int64) ([]Migration, error) {
 	provider, err := newProvider(target)
 	if err != nil {
@@ -140,8 +140,7 @@ func Up(ctx context.Context, target Target, to int64) ([]Migration, error) {
 		if err == nil {
 			return applied(append(done, results...)), nil
 		}
-		// Without a session locker another process may have applied the same migration first:
-		// then its version is there, and what is left is for another round.
+		// Without a session locker, another process may have applied the same migration first. The next round continues behind it.
 		var partial *goose.PartialError
 		if !errors.As(err, &partial) {
 			return nil, err
@@ -167,7 +166,7 @@ func Pending(ctx context.Context, target Target, to int64) ([]Migration, error) 
 	return slices.DeleteFunc(steps, done), nil
 }
 
-// Down undoes the newest applied migration and returns it, or nothing when there is none.
+// Down undoes the newest applied migration and returns it, or nothing if none is applied.
 func Down(ctx context.Context, target Target, force bool) ([]Migration, error) {
 	steps, err := Status(ctx, target)
 	if err != nil {
@@ -180,8 +179,7 @@ func Down(ctx context.Context, target Target, force bool) ([]Migration, error) {
 	return downTo(ctx, target, newest-1, force)
 }
 
-// Goto applies or undoes migrations until a version is the newest. It returns what it has done, and whether that was
-// undone.
+// Goto applies or undoes migrations until a version is the newest. It returns those, and whether they were undone.
 func Goto(ctx context.Context, target Target, to int64, force bool) (done []Migration, undone bool, err error) {
 	steps, err := Status(ctx, target)
 	if errors.Is(err, fs.ErrNotExist) && to > 0 {
@@ -200,8 +198,8 @@ func Goto(ctx context.Context, target Target, to int64, force bool) (done []Migr
 	return done, false, err
 }
 
-// Uninstall undoes all migrations and removes what they needed: the version table, and the schema if it
-// is empty then. Whoever comes second has nothing to do.
+// Uninstall undoes all migrations and removes the version table, and the schema if it is empty then. A second, concurrent call finds
+// nothing to do.
 func Uninstall(ctx context.Context, target Target, force bool) error {
 	exists, err := target.HasVersions(ctx)
 	if err != nil || !exists {
@@ -245,8 +243,8 @@ func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migrati
 	return undoing, nil
 }
 
-// above returns the applied migrations above a version, the newest first. Unless it is forced it refuses while there are locks that would be
-// lost; it refuses, too, where something of others would be.
+// above returns the applied migrations above a version, the newest first. Unless forced, it refuses if live locks would be lost. It always
+// refuses if others' objects depend on ours.
 func above(ctx context.Context, target Target, version int64, force bool) ([]Migration, error) {
 	steps, err := Status(ctx, target)
 	if err != nil {
@@ -275,7 +273,7 @@ func above(ctx context.Context, target Target, version int64, force bool) ([]Mig
 	return undoing, err
 }
 
-// stepDown undoes all migrations above a version, each by itself. What an earlier process has left undone is done then.
+// stepDown undoes all migrations above a version, one by one. It completes what an earlier process has left half done.
 func stepDown(ctx context.Context, target Target, to int64) ([]Migration, error) {
 	provider, err := newProvider(target)
 	if err != nil {
@@ -288,7 +286,7 @@ func stepDown(ctx context.Context, target Target, to int64) ([]Migration, error)
 	return applied(results), nil
 }
 
-// undo undoes migrations in one transaction, which ends with what follows unless that is nil. It changes nothing if it fails.
+// undo undoes migrations in one transaction, which ends with follows unless that is nil. If it fails, nothing has changed.
 func undo(ctx context.Context, target Target, undoing []Migration, follows func(context.Context, database.DBTxConn) error) error {
 	return onConn(ctx, target, func(conn *sql.Conn) error {
 		return target.Interpret(ctx, undoOn(ctx, conn, target, undoing, follows))
@@ -302,7 +300,7 @@ func undoOn(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	for _, migration := range undoing {
 		if err := undoIn(ctx, tx, target, migration); err != nil {
 			return fmt.Errorf("nothing was undone: %s: %w", migration.Name, err)
@@ -316,7 +314,7 @@ func undoOn(
 	return tx.Commit()
 }
 
-// undoIn undoes one migration. The note goes first: on SQLite a transaction that begins with a change waits for its turn.
+// undoIn undoes one migration. The version's row is deleted first: on SQLite a transaction that begins with a write waits for its turn.
 func undoIn(ctx context.Context, tx *sql.Tx, target Target, migration Migration) error {
 	if err := target.Versions.Delete(ctx, tx, migration.Version); err != nil {
 		return err
@@ -330,7 +328,7 @@ func undoIn(ctx context.Context, tx *sql.Tx, target Target, migration Migration)
 	return err
 }
 
-// onConn works on a connection of the pool while other migrators wait.
+// onConn works on a connection of the pool, and makes other migrators wait.
 func onConn(ctx context.Context, target Target, work func(conn *sql.Conn) error) (err error) {
 	conn, err := target.DB.Conn(ctx)
 	if err != nil {
@@ -347,7 +345,7 @@ func onConn(ctx context.Context, target Target, work func(conn *sql.Conn) error)
 	return work(conn)
 }
 
-// refuseDependents names what would keep the last step from being undone when the others are undone already.
+// refuseDependents names the objects that would block the last step after the others have been undone.
 func refuseDependents(ctx context.Context, target Target) error {
 	if target.Dependents == "" {
 		return nil
@@ -359,15 +357,15 @@ func refuseDependents(ctx context.Context, target Target) error {
 	return fmt.Errorf("%w: %s", ErrDependents, strings.Join(dependents, ", "))
 }
 
-// ErrDependents means that something of others needs what is to be removed. Nothing has been undone.
+// ErrDependents means that others' objects depend on what is to be removed. Nothing has been undone.
 var ErrDependents = errors.New("nothing was undone, because this depends on it and has to be dropped first")
 
-// LiveLocksError means that locks are live that would be lost.
+// LiveLocksError means that live locks would be lost.
 type LiveLocksError struct {
 	Locks int64
 }
 
-// Error says how many.
+// Error states their number.
 func (e *LiveLocksError) Error() string {
 	if e.Locks == 1 {
 		return "1 lock is live and would be lost"
@@ -396,8 +394,8 @@ func newestOf(steps []Migration) (newest int64) {
 	return newest
 }
 
-// Status returns all migrations in order, with the time each was applied, also those that only the database has. It
-// changes nothing, not even in a database that has never been migrated.
+// Status returns all migrations in order, with the time each was applied, and those that only the database has. It changes nothing, not
+// even in a database without applock.
 func Status(ctx context.Context, target Target) ([]Migration, error) {
 	provider, err := newProvider(target)
 	if err != nil {
@@ -406,8 +404,8 @@ func Status(ctx context.Context, target Target) ([]Migration, error) {
 	return status(ctx, provider, target)
 }
 
-// Findings returns what is not as the applied migrations have left it, and an error where the database has one that this
-// program does not know: then it cannot tell. It changes nothing.
+// Findings returns the deviations from the applied migrations. It returns an error if the database has an unknown one, since it cannot tell
+// then. It changes nothing.
 func Findings(ctx context.Context, target Target, steps []Migration) ([]Finding, error) {
 	if err := newerOfOurs(steps); err != nil {
 		return nil, err

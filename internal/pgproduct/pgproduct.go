@@ -1,4 +1,4 @@
-// Package pgproduct tells PostgreSQL from engines that speak its protocol and do not keep what it promises.
+// Package pgproduct recognizes engines that speak PostgreSQL's protocol without its guarantees.
 package pgproduct
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Check looks at what version() says, and returns an error that is errors.ErrUnsupported for an engine on which a lock would not be one.
+// Check returns an error that is errors.ErrUnsupported if the text of version() names an engine on which locks are unsafe.
 func Check(version string) error {
 	for _, engine := range []struct{ name, why string }{
 		// https://github.com/cockroachdb/cockroach/issues/13546

@@ -9,10 +9,10 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// driverCall is an operation through the driver.
+// driverCall calls an operation through the driver.
 type driverCall func(ctx context.Context, driver db.Driver, args Args) (Answer, error)
 
-// driverCalls has those operations that the façade keeps to itself.
+// driverCalls has the operations that the façade does not export.
 func driverCalls() map[string]driverCall {
 	return map[string]driverCall{
 		"renew":    renewThroughDriver,
@@ -22,8 +22,7 @@ func driverCalls() map[string]driverCall {
 	}
 }
 
-// Driver is the way of calling those operations that the façade keeps to itself. The arguments must be as the façade
-// checks and trims them.
+// Driver calls the operations that the façade does not export. The arguments must be valid and trimmed, as the façade passes them.
 func Driver(driver db.Driver) Executor {
 	calls := driverCalls()
 	return func(ctx context.Context, operation string, args Args) (Answer, error) {
@@ -63,13 +62,13 @@ func retractThroughDriver(ctx context.Context, driver db.Driver, args Args) (Ans
 func pollThroughDriver(ctx context.Context, driver db.Driver, args Args) (Answer, error) {
 	rows := number(args, "max_rows")
 	if rows == 0 {
-		rows = 1000 // what a procedure takes NULL for
+		rows = 1000 // the procedure's default for NULL
 	}
 	awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: args["client_id"], MaxRows: rows})
 	return AnswerOrError(PollAnswer(awaited), err)
 }
 
-// nth returns the name of an argument or a value of the nth grant, object or waiter: fence, fence_2, fence_3.
+// nth returns the name of an argument or value of the nth grant, object or waiter: fence, fence_2, fence_3.
 func nth(name string, n int) string {
 	if n == 1 {
 		return name
@@ -108,7 +107,7 @@ func grants(args Args) []db.RenewableGrant {
 	return result
 }
 
-// RenewAnswer has one word for each row: what became of the grant.
+// RenewAnswer has one word for each row: the grant's outcome.
 func RenewAnswer(renewed []db.RenewedGrant) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range renewed {
@@ -122,7 +121,7 @@ func RenewAnswer(renewed []db.RenewedGrant) Answer {
 	return orNone(answer)
 }
 
-// ChangesAnswer has one word for each row: what became of the lock.
+// ChangesAnswer has one word for each row: the lock's outcome.
 func ChangesAnswer(changes []db.ChangedLock) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range changes {
@@ -137,7 +136,7 @@ func ChangesAnswer(changes []db.ChangedLock) Answer {
 	return orNone(answer)
 }
 
-// PermitAnswer has one word for each row: what became of the call, or FULL for each slot.
+// PermitAnswer has one word for each row: the outcome of the call, or FULL for each slot.
 func PermitAnswer(permits []db.Permit) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range permits {
@@ -153,7 +152,7 @@ func PermitAnswer(permits []db.Permit) Answer {
 	return answer
 }
 
-// PollAnswer has one word for each row, the object.
+// PollAnswer has one word for each row: the object.
 func PollAnswer(awaited []db.AwaitedObject) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range awaited {
@@ -163,7 +162,7 @@ func PollAnswer(awaited []db.AwaitedObject) Answer {
 	return orNone(answer)
 }
 
-// WaitersAnswer has one word for each row, the key.
+// WaitersAnswer has one word for each row: the key.
 func WaitersAnswer(waiters []db.Waiter) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range waiters {
@@ -179,7 +178,7 @@ func WaitersAnswer(waiters []db.Waiter) Answer {
 	return orNone(answer)
 }
 
-// AskingAnswer has one word for each row, the key.
+// AskingAnswer has one word for each row: the key.
 func AskingAnswer(askers []db.Asker) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range askers {
@@ -198,7 +197,7 @@ func AskingAnswer(askers []db.Asker) Answer {
 	return orNone(answer)
 }
 
-// SeeAnswer has one word for each row: what it is, who, and by which program.
+// SeeAnswer has one word for each row: its kind, the operator and the program.
 func SeeAnswer(present []db.Presence) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range present {
@@ -212,7 +211,7 @@ func SeeAnswer(present []db.Presence) Answer {
 	return orNone(answer)
 }
 
-// ViewersAnswer has one word for each row, the key.
+// ViewersAnswer has one word for each row: the key.
 func ViewersAnswer(viewers []db.Viewer) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range viewers {
@@ -232,7 +231,7 @@ func orNone(answer Answer) Answer {
 	return answer
 }
 
-// secondsBetween is empty without an end.
+// secondsBetween returns an empty text if there is no end.
 func secondsBetween(from, until time.Time) string {
 	if until.IsZero() {
 		return ""
@@ -240,7 +239,7 @@ func secondsBetween(from, until time.Time) string {
 	return strconv.FormatFloat(until.Sub(from).Round(time.Second).Seconds(), 'f', -1, 64)
 }
 
-// EventsAnswer has one word for each event: what, of which object, and by whom.
+// EventsAnswer has one word for each event: its kind, object and actor.
 func EventsAnswer(events []db.Event) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range events {
@@ -258,7 +257,7 @@ func EventsAnswer(events []db.Event) Answer {
 	return orNone(answer)
 }
 
-// InboxAnswer has one word for each notice: what, of which object, and of whom.
+// InboxAnswer has one word for each notice: its kind, object and the other operator.
 func InboxAnswer(notices []db.Notice) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range notices {

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// facadeCall is an operation, or the reading of a view, through package applock.
+// facadeCall calls an operation, or reads a view, through package applock.
 type facadeCall func(ctx context.Context, client *applock.Client, args Args) (Answer, error)
 
 // facadeCalls has a call for each word of a scenario.
@@ -50,8 +50,7 @@ func facadeCalls() map[string]facadeCall {
 	}
 }
 
-// Facade is the way of calling through package applock. What a procedure is told with NULL, the façade
-// is told with a zero value.
+// Facade calls operations through package applock. A procedure's NULL is a zero value there.
 func Facade(client *applock.Client) Executor {
 	calls := facadeCalls()
 	return func(ctx context.Context, operation string, args Args) (Answer, error) {
@@ -314,7 +313,7 @@ func askThroughFacade(ctx context.Context, client *applock.Client, args Args) (A
 	})
 	var held *applock.HeldError
 	switch {
-	case errors.As(err, &held): // by who asks
+	case errors.As(err, &held): // the asker is the holder
 		return yesOrNo(db.No, db.Own, "", "", 0, end{at: held.Holder.ExpiresAt, left: held.Holder.Left}), nil
 	case errors.Is(err, applock.ErrNotHeld):
 		return yesOrNo(db.No, db.Free, "", "", 0, end{}), nil
@@ -414,7 +413,7 @@ func eventsThroughFacade(ctx context.Context, client *applock.Client, args Args)
 			return AnswerOrError(Answer{}, err)
 		}
 		if request.PageSize > 0 && len(events) == request.PageSize {
-			break // the façade goes on with the next page
+			break // the façade would read the next page
 		}
 		events = append(events, db.Event{
 			EventID:          event.ID,
@@ -573,7 +572,7 @@ func purgeThroughFacade(ctx context.Context, client *applock.Client, args Args) 
 	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(purged, 10)}}, err)
 }
 
-// orNull returns whole seconds, nil for none.
+// orNull returns whole seconds, nil for zero.
 func orNull(duration time.Duration) any {
 	if duration == 0 {
 		return nil
@@ -587,7 +586,7 @@ func purgeHistoryThroughFacade(ctx context.Context, client *applock.Client, args
 	purged, err := client.PurgeHistory(once, applock.PurgeRequest{
 		OlderThan: seconds(args, "older_than_seconds"),
 		Batch:     int(number(args, "max_rows")),
-		Progress:  func(int64) { cancel() }, // one batch, as the procedure does
+		Progress:  func(int64) { cancel() }, // one batch only, as the procedure does
 	})
 	if ctx.Err() == nil && once.Err() != nil {
 		err = nil
@@ -595,7 +594,7 @@ func purgeHistoryThroughFacade(ctx context.Context, client *applock.Client, args
 	return AnswerOrError(Answer{Words: []string{strconv.FormatInt(purged, 10)}}, err)
 }
 
-// ListAnswer has one word for each row of appl_lock_live, the object.
+// ListAnswer has one word for each row of appl_lock_live: the object.
 func ListAnswer(rows []map[string]any) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range rows {
@@ -607,7 +606,7 @@ func ListAnswer(rows []map[string]any) Answer {
 	return orNone(answer)
 }
 
-// StatsAnswer has one word for each row of appl_lock_stats, type and department.
+// StatsAnswer has one word for each row of appl_lock_stats: type and department.
 func StatsAnswer(rows []map[string]any) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range rows {
@@ -619,7 +618,7 @@ func StatsAnswer(rows []map[string]any) Answer {
 	return orNone(answer)
 }
 
-// PoliciesAnswer has one word for each row of appl_lock_policies, the type and what is laid down for it.
+// PoliciesAnswer has one word for each row of appl_lock_policies: the type and its policy.
 func PoliciesAnswer(rows []map[string]any) Answer {
 	answer := Answer{Values: map[string]string{}}
 	for i, row := range rows {
@@ -631,7 +630,6 @@ func PoliciesAnswer(rows []map[string]any) Answer {
 	return orNone(answer)
 }
 
-// InquireAnswer is the answer of an inquiry.
 func InquireAnswer(result db.InquireApplLockResult) Answer {
 	lock := result.Lock
 	return Answer{
@@ -650,7 +648,7 @@ func InquireAnswer(result db.InquireApplLockResult) Answer {
 	}
 }
 
-// end is when a lock ends, how long that is from the answer on, and what is noted on it.
+// end is the end of a lock, the time left at the answer, and the lock's note.
 type end struct {
 	at   time.Time
 	left time.Duration
@@ -685,7 +683,7 @@ func heldAnswer(err error) (Answer, bool) {
 	return yesOrNo(db.No, db.Held, holder.Owner.Operator, holder.Owner.Department, 0, end{at: holder.ExpiresAt, left: holder.Left, note: holder.Note}), true
 }
 
-// AnswerOrError turns the errors that the contract knows into answers.
+// AnswerOrError turns the contract's errors into answers.
 func AnswerOrError(answer Answer, err error) (Answer, error) {
 	var invalid *applock.InvalidError
 	switch {
@@ -703,7 +701,7 @@ func AnswerOrError(answer Answer, err error) (Answer, error) {
 	return Answer{}, err
 }
 
-// parameterOf returns the procedures' name of a field of a request, without "p_".
+// parameterOf returns the procedures' parameter for a field of a request, without "p_".
 func parameterOf(field string) string {
 	return map[string]string{
 		"Object.Type":      "object_type",
@@ -770,7 +768,7 @@ func timestamp(value time.Time) string {
 	return value.UTC().Format(time.RFC3339Nano)
 }
 
-// Text is how a value of a row is compared: a time in UTC, NULL as nothing.
+// Text formats a value of a row for a comparison: a time in UTC, NULL as an empty text.
 func Text(value any) string {
 	switch value := value.(type) {
 	case nil:

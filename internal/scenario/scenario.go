@@ -1,5 +1,5 @@
-// Package scenario reads the scenarios of testdata and knows how a step is called through package applock and what its answer
-// is compared by. The contract suite plays them on every dialect, and verify on a live database.
+// Package scenario parses the scenarios of testdata, plays their steps through package applock, and compares the answers. The contract
+// suite plays them on every dialect, and verify on a live database.
 package scenario
 
 import (
@@ -22,7 +22,7 @@ import (
 // Args are the named arguments of a step; a missing one is NULL.
 type Args map[string]string
 
-// Answer is what a call answered, in the terms of testdata/scenarios/README.md.
+// Answer is the answer of a call, in the terms of testdata/scenarios/README.md.
 type Answer struct {
 	// Words are the flag and the outcome, or the code and the argument of an error.
 	Words []string
@@ -30,16 +30,14 @@ type Answer struct {
 	Values map[string]string
 }
 
-// Executor is one way of calling the operations. An error means that the call itself failed; answers
-// that the contract knows, errors included, are an Answer.
+// Executor calls operations in one way. An error means that the call itself failed. All answers in the contract, including errors, are an
+// Answer.
 type Executor func(ctx context.Context, operation string, args Args) (Answer, error)
 
-// ErrNotOffered is the answer of an executor whose way of calling does not have the operation. The step
-// is left out.
+// ErrNotOffered means that an executor does not have the operation. The step is skipped.
 var ErrNotOffered = errors.New("not offered by this way of calling")
 
-// Word returns what the scenarios call an operation by: the verb of its name, or what it is about where another has
-// the verb.
+// Word returns a scenario's word for an operation: the verb of its name, or its subject if another operation has the verb.
 func Word(operation db.Operation) string {
 	switch operation.Name {
 	case "get_appl_lock_permit":
@@ -55,7 +53,7 @@ func Word(operation db.Operation) string {
 	return verb
 }
 
-// ViewWord returns what the scenarios call the reading of a view by.
+// ViewWord returns a scenario's word for reading a view.
 func ViewWord(view db.View) string {
 	switch view.Name {
 	case "appl_lock_live":
@@ -68,7 +66,7 @@ func ViewWord(view db.View) string {
 	return strings.TrimPrefix(view.Name, "appl_lock_")
 }
 
-// Through is the way of calling through package applock, and through its driver what the façade keeps to itself.
+// Through calls through package applock, and through its driver for operations that the façade does not export.
 func Through(client *applock.Client, driver db.Driver) Executor {
 	facade, below := Facade(client), Driver(driver)
 	return func(ctx context.Context, operation string, args Args) (Answer, error) {
@@ -82,19 +80,19 @@ func Through(client *applock.Client, driver db.Driver) Executor {
 
 // Scenario is a file of steps.
 type Scenario struct {
-	// Via names the ways of calling that the file is limited to; none is all.
+	// Via names the executors for which the file is written; empty means all.
 	Via   []string
 	Steps []Step
 }
 
-// Step is one call with the answer that it should have.
+// Step is one call with the expected answer.
 type Step struct {
-	// Line is its number in the file, and Text what stands there.
+	// Line is its number in the file, and Text the line itself.
 	Line      int
 	Text      string
 	Operation string
 	Args      Args
-	// Advance is the time that passes, of the operation "advance".
+	// Advance is how far the operation "advance" sets the clock.
 	Advance time.Duration
 	Words   []string
 	Terms   []Term
@@ -107,7 +105,6 @@ type Term struct {
 	Value    string
 }
 
-// Parse reads a scenario.
 func Parse(text string) (Scenario, error) {
 	var result Scenario
 	for number, line := range strings.Split(text, "\n") {
@@ -129,7 +126,7 @@ func Parse(text string) (Scenario, error) {
 	return result, nil
 }
 
-// ParseStep reads a step from its line.
+// ParseStep parses a step from its line.
 func ParseStep(line string) (Step, error) {
 	call, answer, _ := strings.Cut(line, " -> ")
 	operation, rest, _ := strings.Cut(call, " ")
@@ -167,10 +164,10 @@ func parseAnswer(answer string) ([]string, []Term, error) {
 	return words, terms, err
 }
 
-// mostTimes is how often a value may be repeated: more than any argument takes.
+// mostTimes is the maximum of a value's repetitions, more than any argument accepts.
 const mostTimes = 100_000
 
-// null marks the value NULL; no bare word or JSON string gives it.
+// null marks the value NULL; no bare word or JSON string is equal to it.
 const null = "\x00NULL"
 
 var termPattern = regexp.MustCompile(`^(\w+)(=|>|<)("(?:[^"\\]|\\.)*"|[^\s"*]+)(?:\*(\d+))?(?:\s+|$)`)
@@ -215,7 +212,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// Bind puts the values of variables into arguments.
+// Bind replaces variables in arguments by their values.
 func Bind(args Args, variables map[string]string) Args {
 	bound := maps.Clone(args)
 	for name, value := range args {
@@ -226,7 +223,7 @@ func Bind(args Args, variables map[string]string) Args {
 	return bound
 }
 
-// Compare returns what is wrong with an answer, or nothing. It binds variables.
+// Compare returns the deviation from the expected answer, or an empty text. It binds variables.
 func Compare(answer Answer, words []string, terms []Term, variables map[string]string) string {
 	if !slices.Equal(answer.Words, words) {
 		return fmt.Sprintf("answered %s %v", strings.Join(answer.Words, " "), answer.Values)

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// longestName is how many characters a type of object has at most, and a program.
+// longestName is the longest name of a type or of a program.
 const longestName = 64
 
-// Scratch returns the steps that can be played where others have their locks: those of a scenario for the façade, up to
-// the first that turns the clock. A step that names no type of object is left out, because it would meet the rows of
-// others: a list of everything, a purge. The types and the programs of the steps begin with prefix instead, so that their
-// order stays what it is.
+// Scratch returns the steps that can be played in a database in use: those of a scenario for the façade, up to the first that turns the
+// clock. A step without a type of object is skipped, because it would touch others' rows: a list of everything, a purge. All types and
+// programs begin with prefix instead, so their order stays the same.
 func (s Scenario) Scratch(prefix string) []Step {
 	if len(s.Via) > 0 && !slices.Contains(s.Via, "facade") {
 		return nil
@@ -31,10 +30,10 @@ func (s Scenario) Scratch(prefix string) []Step {
 	return steps
 }
 
-// isBlank reports whether a name is none: a prefix would make it one.
+// isBlank reports whether a name is blank. A prefix would make it valid.
 func isBlank(name string) bool { return strings.TrimRight(name, " ") == "" }
 
-// scratch puts prefix before the types and the programs that a step names, and those that its answer has.
+// scratch puts prefix before the types and programs in a step and its answer.
 func (s Step) scratch(prefix string) Step {
 	s.Args, s.Words, s.Terms = maps.Clone(s.Args), slices.Clone(s.Words), slices.Clone(s.Terms)
 	for name, value := range s.Args {
@@ -60,7 +59,7 @@ func (s Step) scratch(prefix string) Step {
 	return s
 }
 
-// Types returns the types of objects that a step names.
+// Types returns the types of objects in a step.
 func (s Step) Types() []string {
 	var types []string
 	for name, value := range s.Args {
@@ -71,10 +70,10 @@ func (s Step) Types() []string {
 	return types
 }
 
-// isType reports whether an argument is a type of object. A renewal has several, and the place where a page begins has one.
+// isType reports whether an argument is a type of object. A renewal has several, and the start of a page has one.
 func isType(argument string) bool { return strings.Contains(argument, "_type") }
 
-// scratchName puts prefix before a name, or in the place of as many characters where the name would be too long.
+// scratchName puts prefix before a name. If the result is too long, it replaces the name's first characters.
 func scratchName(prefix, name string) string {
 	characters := []rune(name)
 	if len(prefix)+len(characters) > longestName {
@@ -83,7 +82,7 @@ func scratchName(prefix, name string) string {
 	return prefix + string(characters)
 }
 
-// scratchObject does the same with the type of what is written TYPE:ID.
+// scratchObject does so with the type in TYPE:ID.
 func scratchObject(prefix, text string) string {
 	objectType, id, found := strings.Cut(text, ":")
 	if !found {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// Logger writes lines of text from this level on. Secrets in strings and errors are redacted.
+// Logger writes records of this level and above as text. It redacts secrets in strings and errors.
 func Logger(to io.Writer, level slog.Level) *slog.Logger {
 	redact := func(_ []string, attribute slog.Attr) slog.Attr {
 		if err, ok := attribute.Value.Any().(error); ok {

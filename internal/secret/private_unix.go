@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// private reports whether nobody but this user may read or write a file. A group may read what belongs to root, where we are
-// not root, as with the keys of PostgreSQL's clients: so Kubernetes gives a secret to who is not root.
+// private reports whether only this user can read and write a file. For a user other than root, a group may read a file of root's, as with
+// the keys of PostgreSQL's clients: Kubernetes mounts secrets so.
 func private(info os.FileInfo) bool {
 	var others os.FileMode = 0o077
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid == 0 && os.Geteuid() != 0 {

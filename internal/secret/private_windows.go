@@ -2,5 +2,5 @@ package secret
 
 import "os"
 
-// private is true: Windows has no such bits.
+// private is true: Windows has no permission bits.
 func private(os.FileInfo) bool { return true }

@@ -1,4 +1,4 @@
-// Package secret reads what nobody else may read, such as a DSN or passwords, and keeps passwords out of texts. It is for the programs in cmd.
+// Package secret reads private files, such as a DSN or passwords, and keeps passwords out of texts. It serves the programs in cmd.
 package secret
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// Redacted stands for a password, as in net/url.
+// Redacted replaces a password, as in net/url.
 const Redacted = "xxxxx"
 
-// The variables that name the database.
+// The environment variables that name the database.
 const (
 	DSNVariable     = "APPLOCK_DSN"
 	DSNFileVariable = "APPLOCK_DSN_FILE"
@@ -38,8 +38,8 @@ func DSNOfEnvironment(getenv func(string) string) (string, error) {
 	return dsn, nil
 }
 
-// DSNOfFile returns the first line of a file. As with ~/.pgpass, a file that others may read or write is not used: a
-// password that is no secret shall be noticed when it is put there, and nobody else shall choose the database.
+// DSNOfFile returns the first line of a file. As with ~/.pgpass, it refuses a file that others can read or write: the password would be no
+// secret, or others could choose the database.
 func DSNOfFile(path string) (dsn string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the file
 	if err != nil {
@@ -61,7 +61,7 @@ func DSNOfFile(path string) (dsn string, err error) {
 	return dsn, lines.Err()
 }
 
-// Read returns a file that nobody else may read.
+// Read returns the content of a private file.
 func Read(path string) (text string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the file
 	if err != nil {
@@ -79,7 +79,7 @@ func Read(path string) (text string, err error) {
 	return string(content), err
 }
 
-// Passwords reads lines of a name and a password.
+// Passwords reads lines with a name and a password each.
 func Passwords(path string) (people map[string]string, err error) {
 	text, err := Read(path)
 	if err != nil {
@@ -97,9 +97,8 @@ func Passwords(path string) (people map[string]string, err error) {
 	return people, lines.Err()
 }
 
-// Redact removes passwords from a text that repeats a DSN, such as cobra's about an unknown word. What lies between the first DSN
-// and the last @ is taken for a password: rather too much than too little. The advice of the programs repeats DSNs without their passwords, and
-// the form of a DSN: such a place hides nothing, and divides the text.
+// Redact removes passwords from a text that contains DSNs. Between the first DSN and the last @ it removes too much rather than too little.
+// A DSN that is redacted already, and the placeholder USER:PASSWORD, split the text into parts that are redacted separately.
 func Redact(text string) string {
 	harmless := regexp.MustCompile(`USER:PASSWORD@|:` + Redacted + `@`)
 	var hidden strings.Builder
@@ -117,10 +116,10 @@ func redactPiece(piece string) string {
 	for _, password := range []*regexp.Regexp{
 		// in a URL
 		regexp.MustCompile(`(?s)(://[^\s:/?#@]*:).*(@)`),
-		// in the form of MySQL's client, as an argument in quotes or behind a blank
+		// in the form of MySQL's client, quoted or after a blank
 		regexp.MustCompile(`(?s)(["'][^\s:/@"']*:).*(@(?:tcp|unix)?[(/])`),
 		regexp.MustCompile(`(?s)((?:^|[\s=])[^\s:="']+:)\S*(@(?:tcp|unix)?[(/])`),
-		// in something similar, as an argument in quotes
+		// in a similar form, quoted
 		regexp.MustCompile(`(?s)(["'][^\s:/@"']+:)(?:/?[^/].*|/?)(@)`),
 		// in an option
 		regexp.MustCompile(`(?i)(password=)[^&\s'"]+()`),
@@ -130,7 +129,7 @@ func redactPiece(piece string) string {
 	return piece
 }
 
-// Quote returns an argument as a shell takes it.
+// Quote quotes an argument for a shell.
 func Quote(argument string) string {
 	plain := regexp.MustCompile(`^[A-Za-z0-9_./:=,%+-]+$`)
 	if plain.MatchString(argument) {

@@ -1,4 +1,4 @@
-// Package span reads and writes spans of time as people type them: 7d, 36h, 90s, 1d12h.
+// Package span parses and formats durations as people type them: 7d, 36h, 90s, 1d12h.
 package span
 
 import (
@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// ErrMalformed means that a text is no span.
+	// ErrMalformed means that a text is no duration.
 	ErrMalformed = errors.New("write a number and a unit, d, h, m or s, such as 7d, 36h, 90s or 1d12h")
-	// ErrTooLong means that a span is longer than it may be.
+	// ErrTooLong means that a duration exceeds the limit.
 	ErrTooLong = errors.New("too long")
 )
 
@@ -21,12 +21,11 @@ type unit struct {
 	length time.Duration
 }
 
-// units returns the units of a span, the longest first.
 func units() [4]unit {
 	return [4]unit{{'d', 24 * time.Hour}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
 }
 
-// Parse reads a span of whole seconds. What is longer than longest is ErrTooLong, what is no span ErrMalformed.
+// Parse parses a duration of whole seconds. It returns ErrTooLong above longest, and ErrMalformed for other texts.
 func Parse(text string, longest time.Duration) (time.Duration, error) {
 	if text == "" {
 		return 0, ErrMalformed
@@ -41,7 +40,7 @@ func Parse(text string, longest time.Duration) (time.Duration, error) {
 		if length == 0 {
 			return 0, ErrMalformed
 		}
-		number, err := strconv.ParseInt(rest[:digits], 10, 64) // fails for too many digits only
+		number, err := strconv.ParseInt(rest[:digits], 10, 64) // fails only for too many digits
 		if err != nil || number > int64((longest-total)/length) {
 			return 0, ErrTooLong
 		}
@@ -61,7 +60,7 @@ func lengthOf(letter byte) time.Duration {
 	return 0
 }
 
-// Format returns the shortest text that Parse reads as the same, and nothing for less than a second.
+// Format returns the shortest text that Parse parses to the same value, and an empty text below a second.
 func Format(span time.Duration) string {
 	var text strings.Builder
 	for _, unit := range units() {

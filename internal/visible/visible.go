@@ -1,4 +1,4 @@
-// Package visible writes text so that it cannot steer what shows it.
+// Package visible escapes control characters, so that text cannot change the display that shows it.
 package visible
 
 import (
@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Text returns the text with each character that does not print as an escape, such as \u202e or \n: a terminal would obey it, and a
-// page would not show it, or turn the words around it.
+// Text replaces each unprintable character by an escape, such as \u202e or \n. A terminal would obey it, and a page would hide it or
+// reorder the words around it.
 func Text(text string) string {
 	var shown strings.Builder
 	for _, r := range text {

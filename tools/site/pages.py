@@ -9,11 +9,16 @@ ROOT = pathlib.Path(__file__).parents[2]
 PAGES = ["*.md", "docs/*.md", "docs/*.svg", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "testdata/*/*.md", "tools/site/questions.md"]
 # The content is as wide as a line of code.
 STYLE = ".md-grid { max-width: 74rem; }\n"
+# The newest release, and its day or the word unreleased.
+RELEASE = re.compile(r"^## \[(\d[^\]]*)\] - (.+)$", re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 
 
 def on_config(config):
-    """Adds the pages of the languages to the navigation."""
+    """Adds the pages of the languages to the navigation, and says which version the site describes."""
+    version, day = RELEASE.search((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")).groups()
+    config.site_name = f"applock {version}"
+    config.copyright = f"This site describes applock {version} ({day})."
     languages = next(entry["Languages"] for entry in config.nav if "Languages" in entry)
     for pattern in ["clients/README.md", "clients/*/README.md", "docs/derby.md"]:
         languages += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))

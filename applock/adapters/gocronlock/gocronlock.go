@@ -1,14 +1,14 @@
-// Package gocronlock has gocron run each job on one of several schedulers at a time: a gocron.Locker on leases.
+// Package gocronlock implements gocron.Locker on leases, so that each job of several schedulers runs once at a time.
 //
-// Each run holds a lease on the object TYPE:NAME, where NAME is the job's: give each job one, by gocron.WithName. Whoever
-// comes second does not wait, its run is skipped, and gocron tells the AfterLockError listener of the job why: applock.ErrHeld, with
-// the holder, or what else went wrong. Runs of one scheduler exclude each other, too.
+// Each run holds a lease on the object TYPE:NAME. NAME is the job's name: set it by gocron.WithName. A second run does not wait: gocron
+// skips it, and passes the reason to the job's AfterLockError listener, such as applock.ErrHeld with the holder. Runs of one scheduler
+// exclude each other, too.
 //
-// That keeps two from running at the same time. The schedulers' clocks differ, though, and a scheduler that is late begins the same run
-// again when a short one has ended. Config.AtLeast keeps the job locked for longer than the clocks differ.
+// This prevents simultaneous runs. The schedulers' clocks differ, though, and a late scheduler repeats a run that was short. Config.AtLeast
+// keeps the job locked for longer than the clocks differ.
 //
-// gocron gives the job no sign that its lease is lost, such as after a failover: ask for it by [Locker.Lease], and pass its fence
-// to Assert in the transaction that writes.
+// gocron does not notify a job when its lease is lost, such as after a failover. The job can get the lease from [Locker.Lease], and pass
+// its fence to Assert in the transaction that writes.
 package gocronlock
 
 import (
@@ -25,23 +25,23 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Config tells how jobs are locked.
+// Config configures the locks of jobs.
 type Config struct {
-	// ObjectType is the type of the objects, "job" if it is empty. The id is the job's name, at most 255 characters.
+	// ObjectType is the type of the objects; empty is "job". The id is the job's name, at most 255 characters.
 	ObjectType string
-	// Owner is who runs the jobs. Without an operator each run has one of its own, made of host, process and a random number. Name
-	// none unless it is another one in each process: an operator takes over what it holds.
+	// Owner runs the jobs. Without an operator each run gets a new one from host, process and a random number. If you set one, set a
+	// different one in each process: an operator may re-enter its own lock.
 	Owner applock.Owner
-	// MaxHold is how long a run may last. After it the job may begin elsewhere. It must be given.
+	// MaxHold limits a run. After it the job may start elsewhere. It is mandatory.
 	MaxHold time.Duration
-	// TTL is how long a job stays locked after a crash of the process that runs it, in whole seconds. Zero is 30 s, or a third of
-	// AtLeast if that is less, but at least 1 s.
+	// TTL is how long a job stays locked after a crash of its process, in whole seconds. Zero is 30 s, or a third of AtLeast if that is
+	// less, but at least 1 s.
 	TTL time.Duration
-	// AtLeast is how long a job stays locked from the beginning of a run on, also if that ends earlier: longer than the clocks of
-	// the schedulers differ. The lock ends up to a TTL later than that, or a second if it is less: both together must be shorter
-	// than the pause between two runs, or the next one is skipped. Zero frees the job when the run ends.
+	// AtLeast keeps a job locked for that long from the start of a run, even if it ends earlier. It must exceed the difference between the
+	// schedulers' clocks. The lock ends up to a TTL later, or a second if that is less. AtLeast plus that must be shorter than the pause
+	// between two runs, or the next run is skipped. Zero unlocks the job when the run ends.
 	AtLeast time.Duration
-	// Logger gets what goes wrong when a run ends, which gocron tells nobody; nil logs nothing.
+	// Logger gets errors at the end of a run, which gocron drops; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -51,7 +51,7 @@ type Locker struct {
 	config Config
 
 	mutex   sync.Mutex
-	running map[string]applock.Lease // by the names of the jobs
+	running map[string]applock.Lease // by job name
 }
 
 var (
@@ -64,8 +64,8 @@ const (
 	ttlsPerAtLeast    = 3
 )
 
-// New returns a locker that keeps its leases in locks, such as an *applock.Client. It sends nothing. It returns ErrInvalid for a
-// configuration that cannot be used. Close what locks is after the schedulers have been shut down.
+// New returns a locker that takes its leases from locks, such as an *applock.Client. It does not connect. It returns ErrInvalid for an
+// invalid configuration. Shut down the schedulers before you close locks.
 func New(locks lease.Locker, config Config) (*Locker, error) {
 	config.ObjectType = cmp.Or(config.ObjectType, "job")
 	if config.Logger == nil {
@@ -92,8 +92,8 @@ func invalid(argument, reason string) error {
 	return fmt.Errorf("gocronlock: %w", &applock.InvalidError{Argument: argument, Reason: reason})
 }
 
-// Lock takes the lease for a run of the job with this name. It asks once. The error is applock.ErrHeld where somebody else
-// runs the job, or has just run it.
+// Lock tries once to acquire the lease for a run of the job with this name. The error is applock.ErrHeld if another run holds it, or
+// AtLeast has not passed.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	began := time.Now()
 	lease, err := l.locks.TryAcquire(ctx, applock.AcquireRequest{
@@ -111,15 +111,15 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return &run{locker: l, key: key, lease: lease, began: began}, nil
 }
 
-// Lease returns the lease of the run of the job with this name that is under way here, nil if there is none. Its
-// context ends when the lease is lost, or MaxHold is over.
+// Lease returns the lease of the job's current run in this process, nil if there is none. Its context ends when the lease is lost or
+// MaxHold is over.
 func (l *Locker) Lease(key string) applock.Lease {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.running[key]
 }
 
-// end forgets the lease of a run, unless that has been lost and another run has begun.
+// end forgets the lease of a run, unless another run has begun after a loss.
 func (l *Locker) end(r *run) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -139,8 +139,8 @@ type run struct {
 // unlockLimit bounds the call at the end of a run.
 const unlockLimit = 10 * time.Second
 
-// Unlock ends the lease, or leaves the job locked for the rest of AtLeast. It does so also when ctx has ended, which is the job's,
-// and so ends with the scheduler. The error is applock.ErrLost where the run may not have been alone.
+// Unlock releases the lease, or leaves the job locked for the rest of AtLeast. It ignores the end of ctx, which ends with the scheduler.
+// The error is applock.ErrLost if another run may have overlapped.
 func (r *run) Unlock(ctx context.Context) error {
 	defer r.locker.end(r)
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockLimit)

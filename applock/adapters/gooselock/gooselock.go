@@ -1,11 +1,11 @@
-// Package gooselock has several programs that migrate one database by goose take turns: a lock.Locker of goose on leases.
+// Package gooselock implements goose's lock.Locker on leases, so that several programs that migrate one database take turns.
 //
-// goose's own lockers know PostgreSQL and MySQL. This one is on whatever applock is: the table of any engine, in the database that is
-// migrated or in another one, or a backend such as Redis. It shows who migrates (applockctl list), and a crashed migrator is
-// overtaken after a TTL. What applock itself needs, the table, is there before: by applockctl migrate up, or package applock/migrate.
+// goose's own lockers need PostgreSQL or MySQL. This one works with all that applock supports: the table of any engine, in the migrated
+// database or in another one, or a backend such as Redis. "applockctl list" shows the migrator, and after a crash the next one continues
+// after a TTL. applock's own table must exist before: run "applockctl migrate up" or use package applock/migrate.
 //
-// goose gives a migration no sign that its lease is lost. Unlock returns applock.ErrLost then, and so do Up, Down and the others of the
-// provider: look whether two have migrated at the same time.
+// goose does not notify a migration when its lease is lost. Unlock then returns applock.ErrLost, and so do the provider's Up, Down and
+// other methods: check whether two programs have migrated at the same time.
 package gooselock
 
 import (
@@ -21,28 +21,28 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Config tells which lock it is.
+// Config configures the lock.
 type Config struct {
-	// Object is what migrators take turns on: the same for all that migrate one database. Zero is goose:migrations.
+	// Object is the object to lock, the same in all programs that migrate one database. Zero is goose:migrations.
 	Object applock.Object
-	// Owner is who migrates. Without an operator each turn has one of its own, made of host, process and a random number. Name
-	// none unless it is another one in each process: an operator takes over what it holds.
+	// Owner migrates. Without an operator each turn gets a new one from host, process and a random number. If you set one, set a different
+	// one in each process: an operator may re-enter its own lock.
 	Owner applock.Owner
-	// MaxHold is how long the migrations may take. Zero is 1 h.
+	// MaxHold limits the migrations. Zero is 1 h.
 	MaxHold time.Duration
-	// TTL is how long the others wait after a crash, in whole seconds. Zero is 30 s.
+	// TTL is how long others wait after a crash, in whole seconds. Zero is 30 s.
 	TTL time.Duration
-	// MaxWait is how long to wait for another migrator. Zero is as long as the context of Up allows.
+	// MaxWait limits the wait for another migrator. Zero waits as long as the context of Up allows.
 	MaxWait time.Duration
 }
 
-// Locker is a lock.Locker, for goose.WithLocker. Providers may share it: they take turns, too.
+// Locker is a lock.Locker, for goose.WithLocker. Providers may share it: they take turns as well.
 type Locker struct {
 	locks   lease.Locker
 	request applock.AcquireRequest
 	maxWait time.Duration
 
-	// turn is full from Lock to Unlock, and whoever has filled it has the lease.
+	// turn is full from Lock to Unlock. The caller that filled it owns lease.
 	turn  chan struct{}
 	lease applock.Lease
 }
@@ -54,10 +54,10 @@ const (
 	defaultTTL     = 30 * time.Second
 )
 
-// New returns a locker that keeps its lease in locks, such as an *applock.Client. It sends nothing. It returns ErrInvalid for a
-// configuration that cannot be used.
+// New returns a locker that takes its lease from locks, such as an *applock.Client. It does not connect. It returns ErrInvalid for an
+// invalid configuration.
 //
-// In SQLite, keep the lock in another file than the one that is migrated: a migration's transaction has the file for itself.
+// With SQLite, keep the lock in another file than the one to migrate: a migration's transaction blocks other writers of its file.
 func New(locks lease.Locker, config Config) (*Locker, error) {
 	request := applock.AcquireRequest{
 		Object:  cmp.Or(config.Object, applock.Object{Type: "goose", ID: "migrations"}),
@@ -80,8 +80,8 @@ func invalid(argument, reason string) error {
 	return fmt.Errorf("gooselock: %w", &applock.InvalidError{Argument: argument, Reason: reason})
 }
 
-// Lock waits for its turn, until ctx ends or for MaxWait. goose calls it once for each Up, Down and so on. The database is goose's,
-// and is not used. The error is why the wait has ended, and where somebody else was seen to migrate, applock.ErrHeld, too.
+// Lock waits for its turn, at most until ctx ends or for MaxWait. goose calls it once for each Up, Down and so on. It does not use goose's
+// database. The error is the reason why the wait ended. It is also applock.ErrHeld if another migrator was seen.
 func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 	if l.maxWait > 0 {
 		limited, cancel := context.WithTimeout(ctx, l.maxWait)
@@ -102,8 +102,8 @@ func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
 	return nil
 }
 
-// Unlock ends the turn, also when ctx has ended. The error is applock.ErrLost where two may have migrated at the same time. After
-// another one the lock ends by itself, after the TTL.
+// Unlock ends the turn, even after the end of ctx. The error is applock.ErrLost if two may have migrated at the same time. After any other
+// error the lock expires after the TTL.
 func (l *Locker) Unlock(ctx context.Context, _ *sql.DB) error {
 	err := l.lease.Release(ctx)
 	<-l.turn

@@ -1,12 +1,11 @@
-// Package otelapplock tells OpenTelemetry of leases: how many are acquired, refused and lost, how long callers wait for them, and how
-// long they are held. [Hooks] makes what a client, or another backend, takes as its Hooks.
+// Package otelapplock records leases with OpenTelemetry: how many are acquired, refused and lost, how long callers wait for them, and how
+// long they are held. [Hooks] returns the Hooks for the configuration of a client or of another backend.
 //
-// The names follow the semantic conventions 1.43.0 of OpenTelemetry: units and error.type those of metrics and of recording errors
-// (https://opentelemetry.io/docs/specs/semconv/general/metrics/,
-// https://opentelemetry.io/docs/specs/semconv/general/recording-errors/), and db.system.name and db.namespace, for
-// Config.Attributes, those of database clients (https://opentelemetry.io/docs/specs/semconv/db/database-metrics/). There is no convention
-// for locks: the rest is named applock. A lease is no call of a database, so db.client.operation.duration is not recorded here: what
-// instruments the driver does that, such as otelpgx or otelsql.
+// The names follow the semantic conventions 1.43.0: units and error.type those of metrics and of recording errors
+// (https://opentelemetry.io/docs/specs/semconv/general/metrics/, https://opentelemetry.io/docs/specs/semconv/general/recording-errors/),
+// and db.system.name and db.namespace, for Config.Attributes, those of database clients
+// (https://opentelemetry.io/docs/specs/semconv/db/database-metrics/). Locks have no convention, so the other names begin with applock. A
+// lease is no database call: for db.client.operation.duration instrument the driver, by otelpgx or otelsql for example.
 //
 // Instruments, each with applock.object.type:
 //
@@ -16,11 +15,11 @@
 //	applock.wait.duration  s              histogram: from the call until it had the object, or gave up: with error.type then
 //	applock.hold.duration  s              histogram: from then until the release, or the loss: with error.type then
 //
-// The types of objects are the program's own: have few. Ids are in spans only. Re-entering is neither an acquisition nor a wait, and what is
-// got and released by Get and Release, for people, is no lease: "applockctl stats" counts those.
+// Object types are attributes, so use few of them. Object ids appear in spans only. Re-entering counts neither as an acquisition nor as a
+// wait. Locks by Get and Release, for people, are no leases: "applockctl stats" counts those.
 //
-// Spans are made when they are over, below the span of the context that acquired: "applock.acquire" of each wait, and "applock.hold" of
-// each hold, which may end long after its parent. A refusal is no error of the span: its error.type is held.
+// A span is recorded at its end, as a child of the span in the context that acquired: "applock.acquire" for each wait, and "applock.hold"
+// for each hold, which may end long after its parent. A refusal does not mark the span as an error; its error.type is held.
 package otelapplock
 
 import (
@@ -40,22 +39,22 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Config says whom to tell. Its zero value is usable.
+// Config selects the providers. The zero value is usable.
 type Config struct {
-	// MeterProvider and TracerProvider get the measurements and the spans; nil is OpenTelemetry's global one. Those of the packages
-	// go.opentelemetry.io/otel/metric/noop and trace/noop are for who wants only the other.
+	// MeterProvider and TracerProvider receive the measurements and the spans; nil is OpenTelemetry's global one. To switch one off use
+	// go.opentelemetry.io/otel/metric/noop or trace/noop.
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
-	// Attributes are added to all measurements and spans. For a database semconv.DBSystemNamePostgreSQL is one, for example.
+	// Attributes are added to all measurements and spans, such as semconv.DBSystemNamePostgreSQL.
 	Attributes []attribute.KeyValue
-	// LongHold is after what time a lease that is still held is counted once as a long hold; zero is never.
+	// LongHold is the age at which a held lease is counted as a long hold, once; zero means never.
 	LongHold time.Duration
 }
 
 // scope is the name of the meter and of the tracer.
 const scope = "github.com/applock/applock/applock/adapters/otelapplock"
 
-// The attributes that no convention has.
+// The attributes without a convention.
 const (
 	objectTypeKey = attribute.Key("applock.object.type")
 	objectIDKey   = attribute.Key("applock.object.id")
@@ -63,8 +62,8 @@ const (
 	operationWait = "applock.acquire"
 )
 
-// Hooks returns what tells OpenTelemetry of leases, for the field Hooks of the configuration of a client or of a backend. It may be
-// used for several. The error is that of a meter that refuses an instrument.
+// Hooks returns hooks that record leases, for the field Hooks of one or several clients or backends. The error is that of a meter which
+// refuses an instrument.
 func Hooks(config Config) (lease.Hooks, error) {
 	if config.MeterProvider == nil {
 		config.MeterProvider = otel.GetMeterProvider()
@@ -96,7 +95,7 @@ func Hooks(config Config) (lease.Hooks, error) {
 	return hooks, errors.Join(errs[:]...)
 }
 
-// recorder is what Hooks returns. It is safe for concurrent use.
+// recorder implements the hooks. It is safe for concurrent use.
 type recorder struct {
 	tracer                         trace.Tracer
 	attributes                     []attribute.KeyValue
@@ -137,12 +136,12 @@ func (r recorder) ended(ctx context.Context, object applock.Object, held time.Du
 	r.span(ctx, span{name: operationHold, object: object, length: held, err: cause, attributes: attributes})
 }
 
-// with returns the attributes of an object, and more.
+// with returns the attributes of an object, followed by more.
 func (r recorder) with(object applock.Object, more ...attribute.KeyValue) []attribute.KeyValue {
 	return append(append(slices.Clip(r.attributes), objectTypeKey.String(object.Type)), more...)
 }
 
-// span is one that is over now.
+// span is a span that ends now.
 type span struct {
 	name       string
 	object     applock.Object
@@ -162,7 +161,7 @@ func (r recorder) span(ctx context.Context, s span) {
 	made.End(trace.WithTimestamp(end))
 }
 
-// errorType returns error.type, one of few words, or nothing for no error.
+// errorType returns error.type, one of a few words, or nothing without an error.
 func errorType(err error) []attribute.KeyValue {
 	if err == nil {
 		return nil
@@ -172,8 +171,8 @@ func errorType(err error) []attribute.KeyValue {
 		err  error
 		word string
 	}{
-		{applock.ErrLost, "lost"}, // before what has ended it
-		{applock.ErrHeld, "held"}, // also where ctx has ended meanwhile
+		{applock.ErrLost, "lost"}, // before the cause of the loss
+		{applock.ErrHeld, "held"}, // even if ctx has ended as well
 		{applock.ErrBusy, "busy"},
 		{applock.ErrUnreachable, "unreachable"},
 		{applock.ErrOutcomeUnknown, "outcome_unknown"},

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// attempt is somebody who is just signing in. Only the browser keeps it: so nobody can put others out by many beginnings.
+// attempt is a sign-in that has begun. Only the browser stores it, so a flood of attempts cannot displace others.
 type attempt struct {
-	// state comes back from the issuer in the address, and nonce in the token. The proof is told with the code.
+	// state returns from the issuer in the address, nonce in the token. proof is sent with the code.
 	state, nonce, proof string
-	// page is where to go afterwards.
+	// page is where the browser goes afterwards.
 	page string
-	// until is when it ends.
+	// until is when the attempt expires.
 	until time.Time
 }
 
-// seal hides attempts in cookies, by a key of this process. Nobody else can read or make one.
+// seal encrypts attempts for cookies with a key of this process, so nobody else can read or forge one.
 type seal struct{ cipher.AEAD }
 
 func newSeal() (seal, error) {
@@ -34,15 +34,15 @@ func newSeal() (seal, error) {
 	return seal{aead}, err
 }
 
-// close returns the value of the cookie of that name, and of no other one.
+// close encrypts an attempt for the cookie of that name.
 func (s seal) close(a attempt, cookie string) string {
-	// The page comes last: it may have any text.
+	// The page comes last, since it may contain any text.
 	text := strings.Join([]string{strconv.FormatInt(a.until.Unix(), 10), a.state, a.nonce, a.proof, a.page}, "\n")
-	sealed := s.Seal(nil, nil, []byte(text), []byte(cookie)) //nolint:gosec // the AEAD takes a random nonce of its own
+	sealed := s.Seal(nil, nil, []byte(text), []byte(cookie)) //nolint:gosec // the AEAD adds a random nonce itself
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// open returns what close was given, until it has ended.
+// open decrypts an attempt, unless it has expired.
 func (s seal) open(value, cookie string, now time.Time) (a attempt, found bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {

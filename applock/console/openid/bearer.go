@@ -9,18 +9,18 @@ import (
 	"github.com/applock/applock/applock/console"
 )
 
-// Bearer knows programs by a token of the issuer in the header Authorization: a JWT that is made for the audience Config.ClientID and has
-// the claim that names a person. It keeps nothing: each request is known by itself, until its token ends.
+// Bearer identifies programs by the issuer's token in the header Authorization: a JWT for the audience Config.ClientID, with the claim that
+// names a person. It keeps no state: each request is verified on its own.
 type Bearer struct {
 	signIn *SignIn
-	// challenge tells a program without a token where to learn how to get one.
+	// challenge is the header that tells a program where to get a token.
 	challenge string
 }
 
 var _ console.SignIn = (*Bearer)(nil)
 
-// NewBearer is New for programs. Where metadata is not empty, it is the path below the host of Config.Address at which the caller serves the
-// metadata of RFC 9728, which a refusal names. Config's ClientSecret, Scopes, Session and Recheck mean nothing here.
+// NewBearer is New for programs. metadata is the path on the host of Config.Address where the caller serves the metadata of RFC 9728;
+// refusals name it. Empty means that there is none. Config's ClientSecret, Scopes, Session and Recheck have no effect.
 func NewBearer(ctx context.Context, config Config, metadata string) (*Bearer, error) {
 	signIn, err := New(ctx, config)
 	if err != nil {
@@ -37,7 +37,7 @@ func NewBearer(ctx context.Context, config Config, metadata string) (*Bearer, er
 	return bearer, nil
 }
 
-// Identify returns who the token of a request is about.
+// Identify returns the person of a request's token.
 func (b *Bearer) Identify(r *http.Request) (console.Person, error) {
 	none := &console.RefusedError{Status: http.StatusUnauthorized, Challenge: b.challenge, Reason: "Send a bearer token of the issuer."}
 	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -46,7 +46,7 @@ func (b *Bearer) Identify(r *http.Request) (console.Person, error) {
 	}
 	person, _, err := b.signIn.verified(r.Context(), strings.TrimSpace(token))
 	if err != nil {
-		// What is wrong with a token may repeat what is in it.
+		// The error's text may repeat parts of the token, so it is dropped.
 		none.Reason = "The token is not one of the issuer for this audience, has ended, or does not name a person."
 		return console.Person{}, none
 	}

@@ -1,5 +1,5 @@
-// Package openid signs people in at the supervisors' console by OpenID Connect: whoever the issuer knows gets in, by the
-// name that a claim has. It is a package of its own, so that only who names it links what it needs.
+// Package openid signs people in at the supervisors' console by OpenID Connect. Everybody whom the issuer knows gets in, named by a
+// claim of the token. It is a separate package, so that other programs do not link its dependencies.
 package openid
 
 import (
@@ -25,59 +25,59 @@ import (
 	"github.com/applock/applock/applock/console"
 )
 
-// DefaultClaim is the claim that names a person where nothing else is asked for.
+// DefaultClaim is the claim that names a person if [Config.Claim] is empty.
 const DefaultClaim = "preferred_username"
 
-// DefaultSession is how long a session lasts where nothing else is asked for.
+// DefaultSession is the longest time of a session if [Config.Session] is zero.
 const DefaultSession = 8 * time.Hour
 
 const (
-	// signingIn is how long somebody may take to sign in at the issuer.
+	// signingIn is the longest time for signing in at the issuer.
 	signingIn = 10 * time.Minute
-	// most bounds the sessions: beyond it the oldest ends.
+	// most is the maximum of sessions; one more ends the oldest.
 	most = 10000
 )
 
-// Config is where people sign in, and what the console is called there.
+// Config describes the issuer, and the console's registration there.
 type Config struct {
-	// Issuer is the address of the issuer, of which its discovery document says the rest.
+	// Issuer is the URL of the issuer, which has a discovery document.
 	Issuer string
-	// ClientID and ClientSecret are what the issuer knows the console by. The secret may be empty: each sign-in has a proof key
-	// of its own (PKCE).
+	// ClientID and ClientSecret are the console's credentials at the issuer. The secret may be empty, since each sign-in has a proof key
+	// (PKCE).
 	ClientID, ClientSecret string
-	// Address is the console's, as browsers see it, such as https://locks.example.com/: the issuer has to allow its
-	// page signed-in as an address to return to. It begins with https, except for a loopback address.
+	// Address is the console's URL as browsers see it, such as https://locks.example.com/. The issuer must allow its page signed-in as
+	// a redirect URI. It begins with https, except for a loopback address.
 	Address string
-	// Claim is the claim of the ID token that names a person; empty is DefaultClaim. Take one that nobody can choose for himself.
-	// An "email" counts only where the issuer says that it is verified.
+	// Claim is the claim of the ID token that names a person; empty is DefaultClaim. Choose one that people cannot change
+	// themselves. An "email" counts only if the issuer marks it as verified.
 	Claim string
 	// RolesClaim is the claim of the ID token that names a person's roles, a list of texts or one text, such as groups; empty for none.
 	RolesClaim string
-	// Scopes are asked for beside openid, profile and email. Some issuers give roles, or refresh tokens, for one only, such as
+	// Scopes are requested in addition to openid, profile and email. Some issuers require one for roles or for refresh tokens, such as
 	// offline_access.
 	Scopes []string
-	// Session is how long a session lasts at most; zero is DefaultSession.
+	// Session is the longest time of a session; zero is DefaultSession.
 	Session time.Duration
-	// Recheck is how long is believed who somebody is, and in which roles; zero is DefaultRecheck. Then the issuer is asked again, by its
-	// refresh token, or by the browser if it gives none. One who is out, or has lost a role, is so after twice that time at the latest.
+	// Recheck is how long an answer of the issuer counts; zero is DefaultRecheck. Then the console asks again, with the refresh token, or
+	// through the browser if there is none. A person whose account or role has ended loses it here after twice that time at the latest.
 	Recheck time.Duration
 	// Client asks the issuer; nil is http.DefaultClient.
 	Client *http.Client
 }
 
-// SignIn knows people by a cookie, which is a random number and says nothing. Sessions are in memory: after a restart
-// people sign in again, of which they see nothing while the issuer still knows them.
+// SignIn identifies people by a random cookie. Sessions are in memory. After a restart the browser signs in again, without a question to
+// the person while the issuer's own session lasts.
 type SignIn struct {
 	oauth    oauth2.Config
 	verifier *oidc.IDTokenVerifier
 	client   *http.Client
 	claim    string
-	// rolesClaim is empty for none.
+	// rolesClaim is empty if roles are not used.
 	rolesClaim string
 	session    time.Duration
 	recheck    time.Duration
-	// cookie is the name of the session's cookie, and pendingCookie what those begin with while somebody signs in: each tab of a
-	// browser has one of its own, which ends with the beginning of its state.
+	// cookie is the name of the session's cookie. pendingCookie is the beginning of the names while somebody signs in: each tab adds the
+	// beginning of its state.
 	cookie, pendingCookie string
 	now                   func() time.Time
 
@@ -87,8 +87,8 @@ type SignIn struct {
 
 var _ console.Sessions = (*SignIn)(nil)
 
-// New asks the issuer for its discovery document. It returns *applock.InvalidError (ErrInvalid) for a Config that cannot
-// be used, and what it was told where the issuer does not answer. ctx bounds that question only.
+// New reads the issuer's discovery document. It returns *applock.InvalidError (ErrInvalid) for an invalid Config, and the cause if the
+// issuer cannot be read. ctx bounds that read only.
 func New(ctx context.Context, config Config) (*SignIn, error) {
 	address, err := config.check()
 	if err != nil {
@@ -115,7 +115,7 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		return nil, fmt.Errorf("openid: %w", err)
 	}
 	returns := address.JoinPath("signed-in").String()
-	// Cookies know no ports and no paths that could be relied on: two consoles of a host have different names.
+	// Cookies ignore ports and cannot rely on paths, so the name contains a digest of the console's address.
 	sum := sha256.Sum256([]byte(returns))
 	name := "__Host-applock-" + hex.EncodeToString(sum[:4])
 	return &SignIn{
@@ -133,7 +133,7 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	}, nil
 }
 
-// check returns the console's address.
+// check validates the configuration and returns the console's address.
 func (c Config) check() (*url.URL, error) {
 	if c.Issuer == "" || c.ClientID == "" {
 		return nil, &applock.InvalidError{Argument: "issuer", Reason: "and client must not be empty"}
@@ -159,7 +159,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
 }
 
-// Identify returns who has the session of a request.
+// Identify returns the person whose session the request has.
 func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 	if cookie, err := r.Cookie(s.cookie); err == nil {
 		if known, found := s.sessions.find(cookie.Value, s.now()); found {
@@ -171,7 +171,7 @@ func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
 }
 
-// Begin has this browser keep for which page somebody signs in, in a sealed cookie, and returns the address of the issuer.
+// Begin stores the wanted page in a sealed cookie, and returns the issuer's address.
 func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error) {
 	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page, until: s.now().Add(signingIn)}
 	s.makeRoom(w, r)
@@ -180,14 +180,14 @@ func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (loc
 	return s.oauth.AuthCodeURL(a.state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.proof)), nil
 }
 
-// tabsMost is in how many tabs somebody can be signing in by one browser. It sends all their cookies each time, of up to 1 KB each, and
-// proxies take no more than 8 KB of them.
+// tabsMost is the maximum of tabs in which one browser signs in. Each request carries all their cookies, of up to 1 KB each, and proxies
+// accept no more than 8 KB.
 const tabsMost = 5
 
-// tabOf is what a state adds to the name of its cookie. It says nothing that the address does not say.
+// tabOf is the part of a state in its cookie's name. The address contains it as well, so it reveals nothing.
 func tabOf(state string) string { return state[:min(len(state), 8)] }
 
-// makeRoom ends those sign-ins of a browser that are one too many, in the order that the browser has them in: the oldest first.
+// makeRoom drops the oldest surplus sign-ins of a browser, which lists its cookies in the order of their creation.
 func (s *SignIn) makeRoom(w http.ResponseWriter, r *http.Request) {
 	var begun []*http.Cookie
 	for _, cookie := range r.Cookies() {
@@ -201,7 +201,7 @@ func (s *SignIn) makeRoom(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Finish checks what the issuer has sent the browser back with, begins a session, and returns the page that it is for.
+// Finish verifies the issuer's answer, begins a session, and returns the page that the browser wanted.
 func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, err error) {
 	state := r.URL.Query().Get("state")
 	cookie, err := r.Cookie(s.pendingCookie + tabOf(state))
@@ -227,7 +227,7 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	return a.page, nil
 }
 
-// begin has the issuer turn a code into a token, checks that, and returns a session of who it is about.
+// begin exchanges the code for a token, verifies it, and returns a session of its person.
 func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, error) {
 	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
 	var refusal *oauth2.RetrieveError
@@ -248,7 +248,7 @@ func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, e
 	return &session{subject: token.Subject, person: person, refresh: answer.RefreshToken, said: s.now()}, nil
 }
 
-// verified returns a token that the issuer has made for this console, and who it is about.
+// verified verifies that the issuer made the token for this console, and returns its person.
 func (s *SignIn) verified(ctx context.Context, raw string) (person console.Person, token *oidc.IDToken, err error) {
 	token, err = s.verifier.Verify(ctx, raw)
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *SignIn) verified(ctx context.Context, raw string) (person console.Perso
 	return person, token, nil
 }
 
-// textsOf returns the texts of a claim, which is one or has many.
+// textsOf returns the texts of a claim, which is a text or a list.
 func textsOf(claim any) []string {
 	if text, one := claim.(string); one {
 		return []string{text}
@@ -281,7 +281,7 @@ func textsOf(claim any) []string {
 	return texts
 }
 
-// withoutAddress drops the address from an error of the client: it may have a code.
+// withoutAddress drops the address from a client's error: it may contain a code.
 func withoutAddress(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -302,19 +302,19 @@ func (s *SignIn) End(w http.ResponseWriter, r *http.Request) {
 	s.setCookie(w, s.cookie, "", 0)
 }
 
-// setCookie sets a cookie that only this host's console gets, by encrypted connections, and no script. It is Lax and not Strict: a
-// browser that comes back from the issuer has to send it.
+// setCookie sets a cookie that scripts cannot read, over encrypted connections, for this host only. It is Lax, because Strict would
+// withhold it when the browser returns from the issuer.
 func (s *SignIn) setCookie(w http.ResponseWriter, name, value string, lasting time.Duration) {
 	seconds := int(lasting / time.Second)
 	if value == "" {
-		seconds = -1 // the browser forgets it
+		seconds = -1 // deletes the cookie
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode,
 	})
 }
 
-// notBegun is an answer that nobody has asked for, which is no failure of the person's.
+// notBegun means that the answer belongs to no sign-in of this browser, which is not the person's fault.
 func notBegun(reason string) error {
 	return &console.RefusedError{Status: http.StatusBadRequest, Reason: reason}
 }
@@ -323,11 +323,11 @@ func refused(reason string) error {
 	return &console.RefusedError{Status: http.StatusForbidden, Reason: reason}
 }
 
-// kept is what is known by a random word, each until its end.
+// kept stores values under random words until they expire.
 type kept[T any] struct {
 	mutex sync.Mutex
 	of    map[string]keptValue[T]
-	// order has the words in the order of their beginning, also of some that have ended.
+	// order lists the words from old to new, including some expired ones.
 	order []string
 }
 
@@ -338,7 +338,7 @@ type keptValue[T any] struct {
 
 func newKept[T any]() *kept[T] { return &kept[T]{of: map[string]keptValue[T]{}} }
 
-// keep returns the word. What has ended makes room, and if that is not enough, the oldest.
+// keep stores a value and returns its word. It removes expired values, and if necessary the oldest.
 func (k *kept[T]) keep(value T, until, now time.Time) (word string) {
 	word = rand.Text()
 	k.mutex.Lock()
@@ -366,7 +366,7 @@ func (k *kept[T]) find(word string, now time.Time) (value T, found bool) {
 	return known.value, true
 }
 
-// take finds it for the last time.
+// take returns and removes a value.
 func (k *kept[T]) take(word string, now time.Time) (value T, found bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -13,33 +13,33 @@ import (
 	"github.com/applock/applock/applock/console"
 )
 
-// DefaultRecheck is after how long the issuer is asked again where nothing else is asked for.
+// DefaultRecheck is how long an answer of the issuer counts if [Config.Recheck] is zero.
 const DefaultRecheck = 5 * time.Minute
 
 const (
-	// retryAfter is when an issuer that has not answered is asked again, and askLimit how long it has for its answer.
+	// retryAfter is the pause after an issuer that did not answer. askLimit bounds each question.
 	retryAfter = 30 * time.Second
 	askLimit   = 10 * time.Second
 )
 
-// session is somebody who has signed in.
+// session is a signed-in person.
 type session struct {
-	// subject is what the issuer calls the person. Names may be given to others.
+	// subject is the issuer's identifier of the person. Names may be reused.
 	subject string
 
-	// mutex is held while the issuer is asked: a refresh token may be good once, and all requests of a page come at once.
+	// mutex is held while the issuer is asked: a refresh token may be valid only once, and a page sends its requests concurrently.
 	mutex  sync.Mutex
 	person console.Person
-	// refresh asks the issuer again; empty where that cannot be.
+	// refresh is the refresh token, empty without one.
 	refresh string
-	// said is when the issuer last said who this is, and tried when it was last asked.
+	// said is the time of the issuer's last answer, tried that of the last question.
 	said, tried time.Time
 	ended       bool
 }
 
-// current returns the person of a session that still holds. What the issuer has said is believed for s.recheck, and then asked for again.
-// For as long again it is believed where the issuer does not answer, and where it can only be asked by the browser: a page leads there
-// then, and a form, which cannot be sent on, is taken.
+// current returns the person of a session, and whether it is still valid. An answer of the issuer counts for s.recheck; then the issuer is
+// asked again. It counts for twice that time if the issuer does not answer, or if only the browser can ask: pages then redirect to the
+// issuer, but forms, which cannot be redirected, are still accepted.
 func (s *SignIn) current(r *http.Request, of *session) (person console.Person, holds bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
@@ -58,8 +58,8 @@ func (s *SignIn) current(r *http.Request, of *session) (person console.Person, h
 	return of.person, true
 }
 
-// askAgain has the issuer say who a session is of. It ends the session if that is nobody, or somebody else, and leaves it where the
-// issuer does not answer. It goes on when the browser has gone: a refresh token may be used up.
+// askAgain asks the issuer who the session's person is. A different person or none ends the session; no answer leaves it as it is. It
+// ignores the request's cancellation, since the refresh token may be used up.
 func (s *SignIn) askAgain(ctx context.Context, of *session) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), s.client), askLimit)
 	defer cancel()
@@ -74,7 +74,7 @@ func (s *SignIn) askAgain(ctx context.Context, of *session) {
 	of.refresh = answer.RefreshToken
 	raw, has := answer.Extra("id_token").(string)
 	if !has {
-		of.refresh = "" // it says nothing of the person
+		of.refresh = "" // the answer has no identity token
 		return
 	}
 	person, token, err := s.verified(ctx, raw)

@@ -14,16 +14,16 @@ import (
 const (
 	homeVariable = "IBM_DB_HOME"
 
-	// bundledLibraries is where the Python package has libraries that it brings for the driver, beside it.
+	// bundledLibraries is the folder next to the Python package with the libraries that the driver needs.
 	bundledLibraries = "ibm_db.libs"
 
-	defaultCFlags = "-O2 -g" // cgo's, which a value of CGO_CFLAGS replaces
+	defaultCFlags = "-O2 -g" // cgo's default, which CGO_CFLAGS replaces
 )
 
 // driver is a directory with IBM's driver.
 type driver struct{ home string }
 
-// findDriver returns the driver that the environment names, that was fetched once, or that it fetches.
+// findDriver returns the driver that the environment names, or the cached one, or fetches it.
 func findDriver(ctx context.Context, h host) (driver, error) {
 	d := driver{home: h.getenv(homeVariable)}
 	if d.home == "" {
@@ -44,7 +44,7 @@ func findDriver(ctx context.Context, h host) (driver, error) {
 	return d, d.checkLibraries(ctx, h)
 }
 
-// check looks for what a build needs. Some of IBM's packages have no include.
+// check verifies that a build will find what it needs. Some of IBM's packages have no include.
 func (d driver) check() error {
 	library := d.library()
 	for _, name := range []string{filepath.Join("include", "sqlcli1.h"), library} {
@@ -65,7 +65,7 @@ func (d driver) library() string {
 	return filepath.Join("lib", "libdb2.so")
 }
 
-// checkLibraries asks the loader, where it can be asked, whether all is there that the driver needs of the system.
+// checkLibraries asks the loader for missing system libraries, if the host has a tool for that.
 func (d driver) checkLibraries(ctx context.Context, h host) error {
 	if _, err := h.lookPath("ldd"); err != nil {
 		return nil
@@ -89,7 +89,7 @@ func (d driver) checkLibraries(ctx context.Context, h host) error {
 		d.home, strings.Join(missing, ", "), strings.Join(packages, " "))
 }
 
-// debianPackage names the package that has a library.
+// debianPackage names the package with a library.
 func debianPackage(library string) string {
 	stem, version, _ := strings.Cut(library, ".so.")
 	if stem == "libpam" {
@@ -101,8 +101,7 @@ func debianPackage(library string) string {
 	return strings.ToLower(stem) + version
 }
 
-// environment adds to an environment what a build with the driver needs. The linker looks for libraries of
-// libraries in other places than the loader.
+// environment adds the variables for a build with the driver. The linker searches libraries of libraries in other places than the loader.
 func (d driver) environment(environ []string) []string {
 	lib := filepath.Join(d.home, "lib")
 	ldFlags := []string{valueOf(environ, "CGO_LDFLAGS"), quoted("-L" + lib), quoted("-Wl,-rpath," + lib)}
@@ -123,7 +122,7 @@ func (d driver) environment(environ []string) []string {
 	)
 }
 
-// withVariables replaces variables, of which an environment has each once.
+// withVariables sets variables, and replaces their former values.
 func withVariables(environ []string, variables ...string) []string {
 	replaced := slices.DeleteFunc(slices.Clone(environ), func(old string) bool {
 		name, _, _ := strings.Cut(old, "=")
@@ -132,7 +131,7 @@ func withVariables(environ []string, variables ...string) []string {
 	return append(replaced, variables...)
 }
 
-// quoted is a flag as cgo's variables have it.
+// quoted quotes a flag for cgo's variables.
 func quoted(flag string) string {
 	if strings.ContainsAny(flag, " \t") {
 		return `"` + flag + `"`

@@ -16,13 +16,13 @@ const (
 	// pythonPackage has the driver in its wheels.
 	pythonPackage = "ibm_db"
 
-	// platformWithWheel is the one whose wheels have been tried.
+	// platformWithWheel is the platform whose wheels have been tested.
 	platformWithWheel = "linux/amd64"
 
 	// completeFile is written last; it names the wheel.
 	completeFile = "complete"
 
-	// draftInfix stands between the name of a cache and what is random in the name of its draft.
+	// draftInfix separates the name of a cache from the random part of its draft's name.
 	draftInfix = ".draft-"
 )
 
@@ -68,7 +68,7 @@ func (c cache) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(c.dir), 0o755); err != nil { //nolint:gosec // as others in the cache directory
+	if err := os.MkdirAll(filepath.Dir(c.dir), 0o755); err != nil { //nolint:gosec // with the usual permissions of a cache directory
 		return err
 	}
 	unlock, err := c.lock()
@@ -83,7 +83,7 @@ func (c cache) fill(ctx context.Context) error {
 	return c.build(ctx, pip)
 }
 
-// lock waits until no other build has the lock. Its file stays: to delete it would let two have it.
+// lock waits for the lock. Its file is never deleted: two builds could then hold it.
 func (c cache) lock() (unlock func(), err error) {
 	file, err := os.OpenFile(c.dir+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c cache) lock() (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// build makes the cache in a directory beside it, and renames that when it is complete. The caller has the lock.
+// build makes the cache in a draft directory, and renames it when it is complete. The caller holds the lock.
 func (c cache) build(ctx context.Context, pip []string) error {
 	if err := c.removeLeftovers(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c cache) build(ctx context.Context, pip []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(draft) }() // if it stays, the next one removes it
+	defer func() { _ = os.RemoveAll(draft) }() // if it stays, the next build removes it
 	wheel, err := c.download(ctx, pip, draft)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (c cache) build(ctx context.Context, pip []string) error {
 	return os.Rename(root, c.dir)
 }
 
-// removeLeftovers removes what builds have left that were killed.
+// removeLeftovers removes the drafts of killed builds.
 func (c cache) removeLeftovers() error {
 	siblings, err := os.ReadDir(filepath.Dir(c.dir))
 	if err != nil {
@@ -157,7 +157,7 @@ func (h host) findPip(ctx context.Context) ([]string, error) {
 	return nil, errors.New("there is no Python with pip to fetch IBM's Db2 driver with: on Debian, apt-get install python3-pip; " + byHand)
 }
 
-// download returns the path of the wheel. pip knows from where, and checks what it gets.
+// download returns the path of the wheel. pip chooses the source and verifies the file.
 func (c cache) download(ctx context.Context, pip []string, dir string) (string, error) {
 	_, err := c.host.output(ctx, pip[0], append(pip[1:], "download", "--quiet", "--no-input", "--disable-pip-version-check",
 		"--no-deps", "--only-binary", ":all:", "--dest", dir, pythonPackage)...)

@@ -12,20 +12,20 @@ import (
 	"syscall"
 )
 
-// host is the machine. Tests put functions of their own in its place.
+// host is the machine. Tests replace its functions.
 type host struct {
 	platform string // as in "linux/amd64"
 	environ  func() []string
 	lookPath func(name string) (string, error)
 	cacheDir func() (string, error)
 
-	// output runs a tool to its end and returns what it wrote; its error has that, too.
+	// output runs a tool and returns its output, which an error includes.
 	output func(ctx context.Context, name string, args ...string) (string, error)
 
-	// become makes this process another program.
+	// become replaces this process by another program.
 	become func(path string, args, env []string) error
 
-	// say tells people what is being done.
+	// say reports progress.
 	say func(format string, args ...any)
 }
 
@@ -44,7 +44,7 @@ func newHost() host {
 }
 
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	text, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // what the developer has installed
+	text, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // a tool that the developer has installed
 	if err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", name, err, text)
 	}

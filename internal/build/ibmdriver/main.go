@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// run returns only if something went wrong: otherwise this process has become the command.
+// run returns only after an error; otherwise the command has replaced this process.
 func run(ctx context.Context, h host, args []string) error {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]

@@ -15,7 +15,7 @@ import (
 // wheelDriver is the driver's directory in a wheel.
 const wheelDriver = "clidriver"
 
-// unpackWheel unpacks the driver and the libraries that come with it. A wheel has copies where the driver has links.
+// unpackWheel unpacks the driver and its libraries. A wheel contains copies in place of the driver's links.
 func unpackWheel(wheel, dir string) (err error) {
 	archive, err := zip.OpenReader(wheel)
 	if err != nil {
@@ -40,7 +40,7 @@ func unpackFile(file *zip.File, dir string) (err error) {
 		return fmt.Errorf("%q is not a file below the directory", file.Name)
 	}
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as others in the cache directory
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // with the usual permissions of a cache directory
 		return err
 	}
 	content, err := file.Open()
@@ -48,7 +48,7 @@ func unpackFile(file *zip.File, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	// The owner may delete it and build with it, whatever the archive says.
+	// The owner must be able to delete and to use it, whatever the archive's mode.
 	mode := file.Mode().Perm()&0o755 | 0o600
 	target, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode) //nolint:gosec // a local name, see above
 	if err != nil {

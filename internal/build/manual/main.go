@@ -46,7 +46,7 @@ func run(ctx context.Context, arguments []string) error {
 
 // cli is the program that is described.
 type cli struct {
-	ctx  context.Context //nolint:containedctx // it is the one of the whole run
+	ctx  context.Context //nolint:containedctx // the context of the whole run
 	path string
 }
 
@@ -60,7 +60,7 @@ func (c cli) output(arguments ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// subcommand is a line of what the program completes "help COMMAND" with.
+// subcommand is a line of the program's completion of "help COMMAND".
 type subcommand struct{ name, short string }
 
 func (c cli) subcommands(command []string) ([]subcommand, error) {
@@ -113,7 +113,7 @@ func (c cli) writeCompletions(folder string) error {
 	return nil
 }
 
-// writeCompressed writes without a name and a time, so that the same text always gives the same bytes.
+// writeCompressed writes no name and no time, so that equal texts give equal bytes.
 func writeCompressed(file, text string) error {
 	var compressed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
@@ -130,8 +130,8 @@ func writeCompressed(file, text string) error {
 }
 
 func write(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // packages have it for everybody
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // packages are for all users
 		return err
 	}
-	return os.WriteFile(file, content, 0o644) //nolint:gosec // packages have it for everybody
+	return os.WriteFile(file, content, 0o644) //nolint:gosec // packages are for all users
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// sectionOfHelp is a line that begins a section of a help text. What stands before the first one describes the command.
+// sectionOfHelp matches the title of a section in a help text. The text before the first one describes the command.
 var sectionOfHelp = regexp.MustCompile(`^([A-Z][A-Za-z ]*):$`)
 
-// page returns a man page in section 1 from what a command's help prints.
+// page returns a man page in section 1, made from a command's help.
 func page(name, version, short, help string, below []subcommand) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, ".TH %s 1 \"\" \"%s\" \"applock\"\n", strings.ToUpper(escape(name)), escape(version))
@@ -45,7 +45,7 @@ func split(help string) map[string]string {
 	return sections
 }
 
-// paragraphs fills lines that begin at the margin, and leaves indented ones as they are.
+// paragraphs joins lines that begin at the margin, and keeps indented ones.
 func paragraphs(help string) string {
 	var text strings.Builder
 	for _, paragraph := range strings.Split(strings.Trim(help, "\n"), "\n\n") {
@@ -65,7 +65,7 @@ func paragraphs(help string) string {
 	return text.String()
 }
 
-// verbatim returns lines that are not filled.
+// verbatim keeps line breaks.
 func verbatim(lines string) string {
 	if strings.TrimSpace(lines) == "" {
 		return ""
@@ -81,7 +81,7 @@ func verbatim(lines string) string {
 
 var option = regexp.MustCompile(`^\s+((?:-\w, )?--[\w-]+(?: \w+)?)\s{2,}(.*)$`)
 
-// options returns a paragraph with a tag for each flag.
+// options returns a tagged paragraph for each flag.
 func options(lines string) string {
 	var text strings.Builder
 	for line := range strings.Lines(lines) {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// nobody is the user that the program runs as, known by no name on any host.
+// nobody is the user id of the program, without a name on any host.
 const nobody = 65532
 
-// descriptor points to a blob of the layout, as the OCI's image specification has it.
+// descriptor refers to a blob of the layout, as in the OCI image specification.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -64,14 +64,14 @@ type rootFS struct {
 	DiffIDs []string `json:"diff_ids"`
 }
 
-// layout is an image for several architectures that is being made.
+// layout is an image for several architectures.
 type layout struct {
 	made      time.Time
 	blobs     map[string][]byte
 	manifests []descriptor
 }
 
-// keep adds a blob and returns what points to it.
+// keep adds a blob and returns its descriptor.
 func (l *layout) keep(mediaType string, content []byte) descriptor {
 	digest := digestOf(content)
 	l.blobs["blobs/"+strings.Replace(digest, ":", "/", 1)] = content
@@ -88,7 +88,7 @@ func digestOf(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// add makes the image of an architecture: one layer and what says how to run it.
+// add adds the image of an architecture: one layer and its configuration.
 func (l *layout) add(architecture string, program []byte) error {
 	files, err := l.archive([]entry{
 		{name: "applockctl", mode: 0o755, content: program},
@@ -129,7 +129,7 @@ func (l *layout) add(architecture string, program []byte) error {
 	return err
 }
 
-// tar returns the layout with its index. The name is what `docker load` calls the image.
+// tar returns the layout with its index. `docker load` gives the image this name.
 func (l *layout) tar(name string) ([]byte, error) {
 	_, tag, _ := strings.Cut(name, ":")
 	all, err := l.keepJSON("index.v1+json", index{SchemaVersion: 2, MediaType: "application/vnd.oci.image.index.v1+json", Manifests: l.manifests})

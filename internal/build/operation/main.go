@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// run begins an operation in the tree at root. It changes nothing when a file of it is there.
+// run begins an operation in the tree at root. It changes nothing if one of its files exists.
 func run(out io.Writer, root, stem string) error {
 	operation, err := namesOf(stem)
 	if err != nil {
@@ -63,13 +63,13 @@ func run(out io.Writer, root, stem string) error {
 	return nil
 }
 
-// names are what an operation is called by in its files.
+// names are the names of the operation in its files.
 type names struct {
 	// Stem is extend_appl_locks, Go ExtendApplLocks, Private extendApplLocks.
 	Stem, Go, Private string
-	// Method is that of applock.Client, ExtendAll, and Words what its errors begin with.
+	// Method is the method of applock.Client, such as ExtendAll. Words begin its errors.
 	Method, Words string
-	// Word is what a scenario calls it by, and Command what the command line does.
+	// Word is the scenarios' word, Command the command line's.
 	Word, Command string
 }
 
@@ -96,7 +96,7 @@ func namesOf(stem string) (names, error) {
 	}, nil
 }
 
-// capitals writes words as one name of Go.
+// capitals joins words to a name of Go.
 func capitals(words []string) string {
 	var name strings.Builder
 	for _, word := range words {
@@ -119,7 +119,7 @@ func (n names) files() (map[string]string, error) {
 	return made, err
 }
 
-// fill returns the text of a template. Of Go it is formatted, since the width of names is that of the operation.
+// fill fills in a template. It formats Go, since the alignment depends on the names' lengths.
 func (n names) fill(name string) (string, error) {
 	parsed, err := template.ParseFS(templates, name)
 	if err != nil {
@@ -136,10 +136,10 @@ func (n names) fill(name string) (string, error) {
 	return string(formatted), err
 }
 
-// entry is a line of a list, and the beginning of the one that it goes before.
+// entry is a line of a list, and the beginning of the line that follows it.
 type entry struct{ file, line, before string }
 
-// entries are those without which the files do not build.
+// entries are the lines without which the files do not build.
 func (n names) entries() []entry {
 	method := fmt.Sprintf("\t%[1]s(ctx context.Context, params %[1]sParams) (%[1]sResult, error)\n", n.Go)
 	return []entry{
@@ -165,7 +165,7 @@ func (n names) enter(root string) (map[string]string, error) {
 	return entered, nil
 }
 
-// leftToDo returns the rows of the checklist that are about no file of the operation's own.
+// leftToDo returns the rows of the checklist that concern other files than the operation's own.
 func leftToDo(root string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	if err != nil {

@@ -22,7 +22,7 @@ func main() {
 
 var table = regexp.MustCompile("(?ms)^([ \t]*)(\\S+ outcomes: made by `make generate`[^\n]*\n).*?(^[ \t]*\\S+ outcomes: end)")
 
-// writeAll writes the table into the files of a folder that have its two lines.
+// writeAll writes the table into those files of a folder that contain its two marker lines.
 func writeAll(folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		lines := notations()[filepath.Ext(path)]
@@ -41,7 +41,7 @@ func writeAll(folder string) error {
 	})
 }
 
-// filled returns a library with the table between its two lines.
+// filled returns a library's text with the table between its marker lines.
 func filled(library string, line notation) string {
 	return table.ReplaceAllStringFunc(library, func(old string) string {
 		parts := table.FindStringSubmatch(old)
@@ -56,10 +56,10 @@ func filled(library string, line notation) string {
 	})
 }
 
-// notation writes the outcomes of an operation as a line of a language.
+// notation formats the outcomes of an operation in a language.
 type notation func(operation string, outcomes []db.Answer) string
 
-// notations returns how each language writes a line, by the extension of its files.
+// notations returns the notation of each language, by the extension of its files.
 func notations() map[string]notation {
 	return map[string]notation{
 		".py":   pairs(`"%s": {%s},`, `"%s": %s`, ", ", "False", "True"),
@@ -73,7 +73,7 @@ func notations() map[string]notation {
 	}
 }
 
-// cobol is the notation of an EVALUATE of an operation and an outcome, a condition for each. A line has 72 characters.
+// cobol formats a condition for each outcome, for an EVALUATE. A line has at most 72 characters.
 func cobol(operation string, outcomes []db.Answer) string {
 	var list []string
 	for _, outcome := range outcomes {
@@ -86,7 +86,7 @@ func cobol(operation string, outcomes []db.Answer) string {
 	return strings.Join(list, "\n      ")
 }
 
-// pairs is a notation of an operation and a list of outcomes, each with its truth.
+// pairs formats an operation with a list of outcomes, each with its truth value.
 func pairs(line, pair, separator, no, yes string) notation {
 	return func(operation string, outcomes []db.Answer) string {
 		var list []string

@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// style has the colours for light and dark. What dot writes as attributes of elements yields to it.
+// style has the colours for light and dark pages. It overrides the attributes that dot writes.
 const style = `<style>
 text { fill: #1f2328; font-family: Helvetica, Arial, sans-serif; }
 .node path, .node polygon { fill: #eef1f4; stroke: #57606a; }
@@ -68,8 +68,8 @@ func drawAll(folder string) error {
 	return nil
 }
 
-// mark is the line that a picture begins with: it says which source it was made from. Versions of dot differ in layout, so pictures are not
-// compared themselves.
+// mark is the first line of a picture, with a digest of its source. Pictures themselves are not compared, since versions of dot differ in
+// layout.
 func mark(source string) string {
 	return fmt.Sprintf("<!-- made by make pictures from a source with the SHA-256 %x -->\n", sha256.Sum256([]byte(source)))
 }

@@ -15,7 +15,7 @@ import (
 	"text/tabwriter"
 )
 
-// figuresFile is where the figures are kept, seen from the top of the repository.
+// figuresFile is the file of the figures, relative to the top of the repository.
 const figuresFile = "internal/build/prose/testdata/figures.tsv"
 
 func main() {
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// run does what the command line says, at the top of the repository.
+// run runs the command line at the top of the repository.
 func run(arguments []string, out io.Writer) error {
 	if len(arguments) == 0 {
 		arguments = []string{"check"}
@@ -54,7 +54,7 @@ func run(arguments []string, out io.Writer) error {
 	return fmt.Errorf("%q is none of check, update, list", arguments[0])
 }
 
-// check lists the findings of what has too many.
+// check lists the findings of places that exceed their allowance.
 func check(all []figures, rows table, out io.Writer) error {
 	bad := grown(all, rows)
 	for _, f := range bad {

@@ -16,7 +16,7 @@ import (
 var passive = regexp.MustCompile(`(?i)\b(?:is|are|was|were|be|been|being)\s+(?:(?:\w+ly|not|never|also|only)\s+)?` +
 	`(?:\w+ed|held|told|kept|made|done|given|taken|got|begun|written|read|run|found|lost|left|sent|set|shown|seen|put|cut|known|meant|won|drawn|built)\b`)
 
-// figures are what is counted in a page, or in all files of a folder of sources.
+// figures are the counts of a page, or of all source files in a folder.
 type figures struct {
 	name      string
 	lines     int
@@ -26,10 +26,10 @@ type figures struct {
 	findings  []finding
 }
 
-// wordsASentence returns the average of what is no table.
+// wordsASentence returns the average outside of tables.
 func (f figures) wordsASentence() float64 { return float64(f.words) / float64(max(f.sentences, 1)) }
 
-// passiveShare returns how many sentences of a hundred are passive.
+// passiveShare returns the percentage of passive sentences.
 func (f figures) passiveShare() float64 {
 	return 100 * float64(f.passives) / float64(max(f.sentences, 1))
 }
@@ -52,14 +52,14 @@ func (f *figures) add(l linter, text string, blocks []block) {
 	}
 }
 
-// checkLength notes a page that is too long.
+// checkLength adds a finding if a page is too long.
 func (f *figures) checkLength() {
 	if most := limit(f.name); most > 0 && f.lines > most {
 		f.findings = append(f.findings, finding{f.name, f.lines, "page", fmt.Sprintf("at most %d lines: split it, or move what tests show to its end", most), ""})
 	}
 }
 
-// place says where a file is counted: a page by itself, a source with its folder. It is empty for what is not counted.
+// place returns the place where a file is counted: a page by itself, a source file with its folder. It is empty for other files.
 func place(file string) string {
 	folder := path.Dir(file)
 	isSource := strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && !strings.HasSuffix(file, ".sql.go")
@@ -130,10 +130,10 @@ func blocksOf(file, text string) ([]block, error) {
 	return page(file, text), nil
 }
 
-// table is the file that keeps the figures: findings a place may have, and those of the day when the rule was made.
+// table is the figures file: the allowed findings, and the figures before the rule existed.
 type table map[string]row
 
-// row is what the table has of a place: the findings that it may have, and text for people.
+// row is a place's row: the allowed findings, and text for people.
 type row struct {
 	allowed int
 	before  string
@@ -163,7 +163,7 @@ func readTable(file string) (table, error) {
 	return rows, nil
 }
 
-// format writes the table of these figures. What was before stays.
+// format writes the table of these figures. The columns about the time before stay.
 func format(all []figures, old table) string {
 	var out strings.Builder
 	out.WriteString(heading + "\n")
@@ -178,7 +178,7 @@ func format(all []figures, old table) string {
 	return out.String()
 }
 
-// grown returns the places with more findings than the table allows. A place that the table does not have may have none.
+// grown returns the places with more findings than the table allows. A place without a row may have none.
 func grown(all []figures, rows table) []figures {
 	var found []figures
 	for _, f := range all {

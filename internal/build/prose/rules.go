@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// longest is how many words a sentence may have.
+// longest is the maximum of words in a sentence.
 const longest = 35
 
-// limit returns how many lines a page may have, 0 for any number. The reference may have any: a reader looks one entry up.
+// limit returns the maximum of lines in a page, 0 for no limit. A reader looks up single entries of the reference.
 func limit(page string) int {
 	switch {
 	case page == "README.md":
@@ -21,21 +21,21 @@ func limit(page string) int {
 	return 0
 }
 
-// rule finds one pattern that CONTRIBUTING.md calls hard to read. It looks at one sentence.
+// rule finds one pattern of CONTRIBUTING.md's rule in a sentence.
 type rule struct {
 	name   string
 	advice string
-	// bad and good are an example of each kind, which a test tries.
+	// bad and good are examples for a test.
 	bad, good string
 	pattern   *regexp.Regexp
-	// isForComments is true for what pages may say and comments may not.
+	// isForComments is true for a pattern that is allowed in pages.
 	isForComments bool
 }
 
-// linter are all rules: they are compiled once.
+// linter has all rules, compiled once.
 type linter []rule
 
-// rules returns all rules. A sentence ends with its full stop.
+// rules returns all rules. They expect a sentence with its full stop.
 func rules() linter {
 	return linter{
 		{
@@ -101,7 +101,7 @@ type finding struct {
 	sentence string
 }
 
-// lint returns what a block says badly.
+// lint returns the findings of a block.
 func (l linter) lint(b block) []finding {
 	var found []finding
 	for _, sentence := range sentences(b.text) {

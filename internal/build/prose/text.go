@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// block is a paragraph, a list's entry, a table's cell, a comment or a message: the lines that are read together.
+// block is text that is read together: a paragraph, a list's entry, a table's cell, a comment or a message.
 type block struct {
 	file string
 	line int
 	text string
 	// isComment is true in source code.
 	isComment bool
-	// isCell is true in a table. Cells count for the rules and not for the figures.
+	// isCell is true in a table. The rules apply to cells, but the figures leave them out.
 	isCell bool
 }
 
@@ -44,7 +44,7 @@ func sentences(text string) []string {
 	return found
 }
 
-// plain returns a line of markdown without its marks.
+// plain removes markdown's marks from a line.
 func plain(line string) string {
 	line = link.ReplaceAllString(line, "$1")
 	line = inlineCode.ReplaceAllString(line, "CODE")

@@ -19,7 +19,7 @@ import (
 	"github.com/applock/applock/migrations"
 )
 
-// frames has, for each dialect, what every migration of procedures begins and ends with.
+// frames has the beginning and the end of each dialect's migrations of procedures.
 //
 //go:embed */before.sql */after.sql
 var frames embed.FS
@@ -58,8 +58,8 @@ const (
 // serverDialects are the folders of procedures/, and of migrations/.
 func serverDialects() []string { return []string{"db2", mysqlFolder, postgresFolder} }
 
-// procedureMigrations returns the file names of the dialect's migrations of procedures in order. All but the
-// last are released and never change again: testdata/released.sha256 has their checksums.
+// procedureMigrations returns the file names of the dialect's migrations of procedures in order. All but the last are released and never
+// change again: testdata/released.sha256 has their checksums.
 func procedureMigrations(dialect string) ([]string, error) {
 	files, err := fs.Glob(migrations.FS, dialect+"/*_procedures.sql")
 	if err != nil {
@@ -71,7 +71,7 @@ func procedureMigrations(dialect string) ([]string, error) {
 	return files, nil
 }
 
-// renderNewest returns the newest migration of procedures as its sources give it.
+// renderNewest returns the newest migration of procedures, made from its sources.
 func renderNewest(dialect string) (string, error) {
 	files, err := procedureMigrations(dialect)
 	if err != nil {
@@ -116,8 +116,7 @@ func readAll(fsys fs.ReadFileFS, names []string) ([]string, error) {
 	return texts, nil
 }
 
-// migration returns the migration that brings the procedures from what the released migrations have left to
-// what the sources say.
+// migration returns the migration from the procedures of the released migrations to those of the sources.
 func migration(dialect string, sources, released []string) (string, error) {
 	before, err := frames.ReadFile(dialect + "/before.sql")
 	if err != nil {

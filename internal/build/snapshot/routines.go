@@ -11,10 +11,10 @@ import (
 // routine is a procedure or a function of a source or a migration.
 type routine = migrate.RoutineText
 
-// statement is one that names a routine.
+// statement is a statement that names a routine.
 type statement = migrate.Statement
 
-// installedBy returns the routines that migrations have left, in the order of their creation.
+// installedBy returns the routines that remain after the migrations, in the order of their creation.
 func installedBy(dialect string, released []string) []*routine {
 	if dialect == postgresFolder {
 		return migrate.InstalledBy(released, migrate.SplitPostgres)
@@ -22,7 +22,7 @@ func installedBy(dialect string, released []string) []*routine {
 	return migrate.InstalledBy(released, nil)
 }
 
-// missing returns the statements that are not among others.
+// missing returns the statements that are not in others.
 func missing(statements, others []statement) []statement {
 	return slices.DeleteFunc(slices.Clone(statements), func(s statement) bool { return slices.Contains(others, s) })
 }
@@ -48,8 +48,8 @@ const (
 	terminatorLine = "--#SET TERMINATOR @\n"
 )
 
-// statementsOf returns the statements of a source, each with the comments before it, as a driver takes them:
-// without the delimiters and the terminator that the dialect's own client is told of.
+// statementsOf returns the statements of a source for a driver, each with the comments before it, without the client's delimiters and
+// terminators.
 func statementsOf(dialect, source string) []string {
 	switch dialect {
 	case postgresFolder:
@@ -62,7 +62,7 @@ func statementsOf(dialect, source string) []string {
 }
 
 func splitMySQL(source string) []string {
-	if !strings.Contains(source, delimiterBegin) { // views, which have no bodies
+	if !strings.Contains(source, delimiterBegin) { // a file of views, which have no bodies
 		statements := strings.SplitAfter(source, ";\n\n")
 		for i, statement := range statements {
 			statements[i] = strings.TrimSpace(statement) + "\n"

@@ -15,8 +15,7 @@ type steps struct {
 	up, down strings.Builder
 }
 
-// stepsOf brings the routines from what the released migrations have left to what the sources say, and back. One
-// whose text is the same stays as it is, with the grants on it.
+// stepsOf returns the way from the released migrations to the sources, and back. A routine with the same text stays, with its grants.
 func stepsOf(dialect string, sources, released []string) (*steps, error) {
 	wanted, err := routinesOf(dialect, sources)
 	if err != nil {
@@ -42,7 +41,7 @@ func stepsOf(dialect string, sources, released []string) (*steps, error) {
 			return nil, err
 		}
 	}
-	// What calls goes before what is called.
+	// Callers are dropped before the routines that they call.
 	for _, former := range slices.Backward(gone) {
 		result.drop(&result.up, former)
 	}
@@ -52,14 +51,14 @@ func stepsOf(dialect string, sources, released []string) (*steps, error) {
 	return result, nil
 }
 
-// change replaces a routine whose text differs, and puts the former text back.
+// change replaces a routine with a different text. The way back restores the former text.
 func (s *steps) change(former, later *routine) error {
 	up, down := missing(later.Statements, former.Statements), missing(former.Statements, later.Statements)
 	if later.Definition() != former.Definition() {
 		if err := s.refuse(former, later); err != nil {
 			return err
 		}
-		if s.dialect != postgresFolder { // on Db2, OR REPLACE keeps the privileges and nothing else
+		if s.dialect != postgresFolder { // on Db2, OR REPLACE keeps only the privileges
 			up, down = later.Statements, former.Statements
 		}
 	}
@@ -68,7 +67,7 @@ func (s *steps) change(former, later *routine) error {
 	return nil
 }
 
-// refuse returns an error where replacing would lose something that is in use.
+// refuse returns an error if replacing would lose something in use.
 func (s *steps) refuse(former, later *routine) error {
 	if s.dialect == mysqlFolder {
 		if granted(later.Name) {
@@ -88,13 +87,13 @@ func (s *steps) refuse(former, later *routine) error {
 	return nil
 }
 
-// granted reports whether users have rights on a routine: on those of the contract, in all forms.
+// granted reports whether users have rights on a routine: true for those of the contract, in all forms.
 func granted(name string) bool {
 	return slices.ContainsFunc(db.Contract(), func(operation db.Operation) bool { return operation.Has(name) })
 }
 
-// create runs statements of a routine, if there are any. MySQL lets a migration that broke off half-way run again: there are no
-// transactions around CREATE.
+// create writes the statements of a routine, if there are any. On MySQL they can be repeated after a migration that broke off half-way,
+// since CREATE is not transactional.
 func (s *steps) create(out *strings.Builder, routine *routine, statements []statement) {
 	if len(statements) == 0 {
 		return
@@ -118,12 +117,12 @@ func (s *steps) create(out *strings.Builder, routine *routine, statements []stat
 	}
 }
 
-// drop passes over what is not there, where the product can: also what is damaged can be removed.
+// drop writes a DROP that ignores a missing routine if the product can, so that a damaged installation can be removed.
 func (s *steps) drop(out *strings.Builder, routine *routine) {
 	switch s.dialect {
 	case mysqlFolder, postgresFolder:
 		fmt.Fprintf(out, "DROP %s IF EXISTS %s;\n", routine.Kind, routine.Name)
-	default: // Db2 refuses a semicolon
+	default: // Db2 refuses a final semicolon
 		writeBlock(out, fmt.Sprintf("DROP %s %s\n", routine.Kind, routine.Name))
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// plainName is what Db2 takes for a name without quotes, in upper case whatever is written.
+// plainName matches a name that needs no quotes. Db2 turns it into upper case.
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
-// Grants returns the statements that give a role's rights to a role of the database.
+// Grants returns the statements that grant a role's rights to a role of the database.
 func Grants(schema string, role db.Role, to string) ([]string, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err

@@ -12,9 +12,8 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// inspect finds the routines that are missing. Their texts it leaves alone: the catalogue has them as the client has sent
-// them, and IBM's command line processor sends them otherwise than a driver. On z/OS, where the catalogue is another one,
-// it finds nothing.
+// inspect finds missing routines. It does not compare their texts: the catalogue has them as the client sent them, and IBM's command line
+// processor sends them differently from a driver. On z/OS, with its different catalogue, it finds nothing.
 func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
 	there := map[string]bool{}
 	err := driver.Rows(ctx, client,

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// terminator ends a statement, because procedures have semicolons of their own.
+// terminator ends a statement, because procedures contain semicolons.
 const terminator = "\n@\n"
 
 // Script returns the migrations on a way as SQL for Db2's command line processor on Linux, UNIX and Windows.
@@ -68,7 +68,7 @@ func script(schema string, way migrate.Way, fsys fs.FS) (string, error) {
 	}
 	frame := migrate.Frame{End: "@\n", Statement: terminator, True: "1", Guard: guard(versions.Tablename(), way) + terminator}
 	if way.From == 0 {
-		// There is no table to ask.
+		// There is no version table to check.
 		frame.First, frame.Guard = firstGuard(schema)+terminator, ""
 	}
 	script, err := migrate.Script(versions, fsys, way, frame)
@@ -78,7 +78,7 @@ func script(schema string, way migrate.Way, fsys fs.FS) (string, error) {
 	return strings.Join(EnterSchema(schema), terminator) + terminator + script, nil
 }
 
-// guard fails unless the script begins where the database is. The text of such an error has at most 70 bytes.
+// guard fails unless the database has the version where the script begins. Db2 limits the text of such an error to 70 bytes.
 func guard(table string, way migrate.Way) string {
 	raise := func(text string) string {
 		return "RAISE_ERROR('LK001',\n        '" + strings.ReplaceAll(text, "%", "'\n        || RTRIM(CHAR(MAX(version_id))) || '") + "')"
@@ -90,7 +90,7 @@ func guard(table string, way migrate.Way) string {
 FROM %[4]s`, way.From, raise(migrate.AppliedAlready("%")), raise(way.NotApplied("%")), table)
 }
 
-// firstGuard fails where the version table is there.
+// firstGuard fails if the version table exists.
 func firstGuard(schema string) string {
 	return fmt.Sprintf(`SELECT CASE
     WHEN COUNT(*) > 0 THEN RAISE_ERROR('LK001',
@@ -100,10 +100,10 @@ FROM SYSIBM.SYSTABLES
 WHERE CREATOR = '%s' AND NAME = '%s'`, strings.ToUpper(schema), strings.ToUpper(migrate.VersionTable))
 }
 
-// spufiColumns is how much of a line SPUFI and DSNTEP2 read: the rest of the 80 columns is for line numbers.
+// spufiColumns is the part of a line that SPUFI and DSNTEP2 read. The rest of the 80 columns is for line numbers.
 const spufiColumns = 72
 
-// fold breaks the lines of SQL that are longer than columns at a blank outside of literals.
+// fold breaks SQL lines longer than columns at a blank outside of literals.
 func fold(script string, columns int) string {
 	var folded strings.Builder
 	for line := range strings.Lines(script) {
@@ -123,7 +123,7 @@ func fold(script string, columns int) string {
 	return folded.String()
 }
 
-// breakAt returns the last blank at which a line that is too long can be broken, or 0.
+// breakAt returns the last blank where a long line can be broken, or 0.
 func breakAt(line string, columns int) int {
 	if len(strings.TrimSuffix(line, "\n")) <= columns {
 		return 0

@@ -1,4 +1,4 @@
-// Package db2 is what migrating takes on Db2.
+// Package db2 is Db2's part of migrating.
 package db2
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/applock/applock/migrations"
 )
 
-// migrationTable has one row while somebody migrates.
+// migrationTable has one row while a migrator works.
 const migrationTable = "appl_lock_migration"
 
 // Migrations returns the dialect's goose migrations.
@@ -31,7 +31,6 @@ func Migrations() (fs.FS, error) {
 // site is a schema of a database.
 type site struct{ db.Handle }
 
-// qualify puts the schema before the name of a table.
 func (s site) qualify(name string) string { return s.Schema + "." + name }
 
 func (s site) conn(ctx context.Context) (*sql.Conn, error) {
@@ -67,8 +66,8 @@ func Target(handle db.Handle) (migrate.Target, error) {
 	}, nil
 }
 
-// versionQueries are goose's statements. None ends with ";", which Db2 refuses. A version can be there only
-// once: of two migrators that have chosen the same migration one is rolled back.
+// versionQueries are goose's statements. None ends with ";", which Db2 refuses. Each version is unique: if two migrators choose the same
+// migration, one is rolled back.
 type versionQueries struct{}
 
 func (versionQueries) CreateTable(table string) string {
@@ -108,7 +107,7 @@ func (s site) connectedHasVersions(ctx context.Context) (exists bool, err error)
 	return s.exists(ctx, conn, migrate.VersionTable)
 }
 
-// exists asks the table itself, because the catalogue's tables have other names on z/OS.
+// exists reads the table itself, because the catalogue's tables have other names on z/OS.
 func (s site) exists(ctx context.Context, conn *sql.Conn, table string) (bool, error) {
 	err := driver.Rows(ctx, conn, "SELECT COUNT(*) FROM "+s.qualify(table), nil, driver.Into(new(int64)))
 	err = s.Interpret(ctx, err)
@@ -118,7 +117,7 @@ func (s site) exists(ctx context.Context, conn *sql.Conn, table string) (bool, e
 	return err == nil, err
 }
 
-// prepare creates the tables that migrating needs, unless another migrator is faster.
+// prepare creates the tables for migrating, unless another migrator is faster.
 func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
 	conn, err := s.conn(ctx)
 	if err != nil {
@@ -173,7 +172,7 @@ func isDuplicate(err error) bool {
 	return answered && diagnosis.State == "23505"
 }
 
-// remove leaves the schema: nobody but an administrator may drop it, and an empty one does no harm.
+// remove leaves the schema: only an administrator may drop it, and an empty one does no harm.
 func (s site) remove(ctx context.Context, client database.DBTxConn) error {
 	for _, table := range []string{migrate.VersionTable, migrationTable} {
 		if _, err := client.ExecContext(ctx, "DROP TABLE "+s.qualify(table)); err != nil {
@@ -184,23 +183,22 @@ func (s site) remove(ctx context.Context, client database.DBTxConn) error {
 }
 
 const (
-	// migrationSeconds is how long a migrator that has crashed keeps the others out.
+	// migrationSeconds is how long a crashed migrator blocks the others.
 	migrationSeconds = "300"
 	migrationPause   = 200 * time.Millisecond
 )
 
-// migrationLock makes migrators take turns: the one whose row is in migrationTable migrates, for at most
-// migrationSeconds. Db2 has no lock that belongs to a session, and a lock of a transaction would be in the way
-// of the migrations' own. It also tells goose's connection the schema.
+// migrationLock makes migrators take turns. The owner of the row in migrationTable migrates, for at most migrationSeconds. Db2 has no lock
+// that belongs to a session, and a transaction's lock would block the migrations' own transactions. It also sets the schema of goose's
+// connection.
 type migrationLock struct {
 	site
 	owner string
-	// former are the schema and the path that the connection had before.
+	// former are the connection's schema and path before that.
 	former registers
 }
 
-// registers are what unqualified names mean on a connection: those of tables by CURRENT SCHEMA, those of
-// procedures by CURRENT PATH.
+// registers resolve unqualified names on a connection: CURRENT SCHEMA those of tables, CURRENT PATH those of procedures.
 type registers struct {
 	schema, path string
 }
@@ -213,7 +211,7 @@ func (r registers) statements() []string {
 	return []string{"SET CURRENT SCHEMA = " + r.schema, "SET CURRENT PATH = " + r.path}
 }
 
-// EnterSchema returns the statements that make a connection's unqualified names mean a schema.
+// EnterSchema returns the statements that make unqualified names on a connection refer to a schema.
 func EnterSchema(schema string) []string { return registersOf(schema).statements() }
 
 func (l *migrationLock) set(ctx context.Context, conn *sql.Conn, r registers) error {
@@ -227,7 +225,7 @@ func (l *migrationLock) set(ctx context.Context, conn *sql.Conn, r registers) er
 
 var _ lock.SessionLocker = (*migrationLock)(nil)
 
-// turns are the statements on migrationTable, whose name with schema it is.
+// turns are the statements on migrationTable; the value is its qualified name.
 type turns string
 
 const now = "CURRENT TIMESTAMP - CURRENT TIMEZONE"
@@ -242,7 +240,7 @@ func (t turns) end() string { return "DELETE FROM " + string(t) + " WHERE owner 
 
 // SessionLock waits for the other migrators.
 func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	// A database that was migrated with the printed script does not have it.
+	// A database that was migrated by the printed script has no such table.
 	if err := l.createMigrationTable(ctx, conn); err != nil {
 		return err
 	}
@@ -254,8 +252,7 @@ func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 			err = l.enterSchema(ctx, conn)
 		}
 		if err != nil {
-			// The turn may have been taken, also when the client says that the context has ended, and goose ends it only
-			// after a success.
+			// The turn may have been taken even if the client reports the end of the context. goose ends it only after a success.
 			_ = l.SessionUnlock(context.WithoutCancel(ctx), conn) // if that fails, the turn expires
 			return err
 		}
@@ -282,29 +279,28 @@ func (l *migrationLock) take(ctx context.Context, conn *sql.Conn) (bool, error) 
 	return err == nil, err
 }
 
-// enterSchema makes the migrations' unqualified names mean the schema.
+// enterSchema makes the migrations' unqualified names refer to the schema.
 func (l *migrationLock) enterSchema(ctx context.Context, conn *sql.Conn) error {
 	row := conn.QueryRowContext(ctx, "SELECT CURRENT SCHEMA, CURRENT PATH FROM SYSIBM.SYSDUMMY1")
 	if err := row.Scan(&l.former.schema, &l.former.path); err != nil {
 		return l.Interpret(ctx, err)
 	}
-	l.former.schema = `"` + strings.TrimRight(l.former.schema, " ") + `"` // the path comes quoted
+	l.former.schema = `"` + strings.TrimRight(l.former.schema, " ") + `"` // the path has quotes
 	return l.set(ctx, conn, registersOf(l.Schema))
 }
 
-// SessionUnlock leaves the connection as the pool lent it and ends the turn. A connection on which that fails is
-// given up, and the turn ended on another one.
+// SessionUnlock restores the connection and ends the turn. If the connection fails, it is closed and the turn ended on another one.
 func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if err := l.leave(ctx, conn); err == nil {
 		return nil
 	}
-	driver.Discard(conn) // waits for the end of a transaction that the connection still has
+	driver.Discard(conn) // waits for the end of the connection's transaction
 	_, err := l.DB.ExecContext(ctx, turns(l.qualify(migrationTable)).end(), l.owner)
 	return l.Interpret(ctx, err)
 }
 
-// leave ends the turn in a transaction of its own, which is refused while a migration's is not rolled back yet: that
-// is done behind goose's back when a context ends, and would take with it what is done before.
+// leave ends the turn in a transaction of its own. That is refused while a migration's transaction is still being rolled back, in the
+// background after the end of a context. Without its own transaction the end of the turn would be rolled back, too.
 func (l *migrationLock) leave(ctx context.Context, conn *sql.Conn) error {
 	if l.former != (registers{}) {
 		if err := l.set(ctx, conn, l.former); err != nil {
@@ -315,7 +311,7 @@ func (l *migrationLock) leave(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	if _, err := tx.ExecContext(ctx, turns(l.qualify(migrationTable)).end(), l.owner); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// delta is what z/OS writes differently.
+// delta is a difference in the SQL of z/OS.
 type delta struct {
 	luw *regexp.Regexp
 	zos string
@@ -48,7 +48,7 @@ func deltas() []delta {
 	}
 }
 
-// ZOSStatement returns a statement of the procedures as z/OS takes it, and nothing for one that z/OS does not need.
+// ZOSStatement returns the form of a procedures' statement for z/OS, empty if z/OS does not need it.
 func ZOSStatement(statement string) string {
 	for _, delta := range deltas() {
 		statement = delta.luw.ReplaceAllString(statement, delta.zos)
@@ -56,7 +56,7 @@ func ZOSStatement(statement string) string {
 	return statement
 }
 
-// ZOSMigrations returns the migrations for z/OS: steps of tables of its own, and the procedures of LUW with the deltas.
+// ZOSMigrations returns the migrations for z/OS: its own steps for tables, and the procedures of LUW with the deltas.
 func ZOSMigrations() (fs.FS, error) {
 	fsys, err := Migrations()
 	return zosFiles{fsys}, err
@@ -100,7 +100,7 @@ func zosProcedures(migration string) string {
 	})
 }
 
-// isReplaced reports whether a function or view was there before: then both directions of the migration create it.
+// isReplaced reports whether a function or view existed before. Then both directions of the migration create it.
 func isReplaced(migration, name string) bool {
 	creations := migrate.CreateRoutine.FindAllStringSubmatch(migration, -1)
 	first := slices.IndexFunc(creations, func(match []string) bool { return match[2] == name })

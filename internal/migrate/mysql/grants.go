@@ -9,8 +9,8 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// Grants returns the statements that give a role's rights to an account, NAME or NAME@HOST, or to a role. Without a schema
-// they are for the database that the client is connected to.
+// Grants returns the statements that grant a role's rights to an account, NAME or NAME@HOST, or to a role. Without a schema they apply to
+// the database of the connection.
 func Grants(schema string, role db.Role, to string) ([]string, error) {
 	qualifier := ""
 	if schema != "" {
@@ -40,7 +40,7 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 	return statements, nil
 }
 
-// Revokes returns the statements that take from an account what it has: to take more would be an error.
+// Revokes returns the statements that revoke the given rights of an account. Revoking others would be an error.
 func Revokes(schema, from string, rights []migrate.Right) ([]string, error) {
 	qualifier := ""
 	if schema != "" {
@@ -59,7 +59,7 @@ func Revokes(schema, from string, rights []migrate.Right) ([]string, error) {
 	return statements, nil
 }
 
-// account quotes an account. The last @ ends the name, which may have others.
+// account quotes an account. The last @ separates the host, since a name may contain @.
 func account(name string) string {
 	at := strings.LastIndex(name, "@")
 	if at < 0 {
@@ -68,13 +68,13 @@ func account(name string) string {
 	return quote(name[:at]) + "@" + quote(name[at+1:])
 }
 
-// quote returns a name as a string of SQL, in which a quote is doubled whatever the sql_mode is. A backslash is doubled for
-// most sql_modes; names with one are not for the others.
+// quote quotes a name as a string of SQL. Doubled quotes work with any sql_mode. A backslash is doubled, which is wrong with
+// NO_BACKSLASH_ESCAPES.
 func quote(name string) string {
 	return "'" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(name) + "'"
 }
 
-// rights returns who may call and read what, but for everybody.
+// rights returns the rights on routines and views, except those of everybody.
 func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
 	var views []string
 	for _, view := range db.Views() {

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/procedures/guards"
 )
 
-// Names is how MySQL and MariaDB write names.
+// Names is the syntax of names in MySQL and MariaDB.
 func Names() migrate.Names {
 	return migrate.Names{Quote: "`", Longest: 64, Length: utf8.RuneCountInString}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// holders asks for the transactions of the whole server: its purge removes nothing that the oldest of them may still read. They tell when
-// they began by the server's own time zone. One that is prepared for XA has no session.
+// holders returns the server's transactions, since its purge keeps all versions that the oldest may read. Their times are in the server's
+// time zone. A prepared XA transaction has no session.
 const holders = `SELECT CASE WHEN t.trx_mysql_thread_id = 0 THEN 'prepared transaction' ELSE 'session' END,
 		CASE WHEN t.trx_mysql_thread_id = 0 THEN CAST(t.trx_id AS CHAR) ELSE CAST(t.trx_mysql_thread_id AS CHAR) END,
 		COALESCE(p.user, ''), COALESCE(p.host, ''),
@@ -22,7 +22,7 @@ const holders = `SELECT CASE WHEN t.trx_mysql_thread_id = 0 THEN 'prepared trans
 	WHERE t.trx_mysql_thread_id <> CONNECTION_ID()
 	ORDER BY seconds DESC, t.trx_id`
 
-// horizon needs PROCESS. It leaves the session's time zone as it was.
+// horizon needs PROCESS. It restores the session's time zone.
 func horizon(ctx context.Context, conn *sql.Conn) (_ migrate.Horizon, err error) {
 	found := migrate.Horizon{KeptAre: "transactions whose old rows are not purged (history list length)"}
 	var zone string

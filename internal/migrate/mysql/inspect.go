@@ -15,24 +15,24 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// installed is a procedure as the server has it.
+// installed is a procedure or view in the database.
 type installed struct {
 	definer, security, mode string
-	// text is its CREATE as the server words it; not valid for a user who may not see it.
+	// text is its CREATE in the server's words; invalid if the user may not see it.
 	text sql.NullString
 }
 
 var (
-	// pinnedMode finds the sql_mode that the procedures are created with.
+	// pinnedMode matches the sql_mode for creating the procedures.
 	pinnedMode = regexp.MustCompile(`(?m)^SET SESSION sql_mode = '(.*)';$`)
-	// created finds the parameters and the body in a CREATE of ours.
+	// created matches the parameters and the body in a CREATE of ours.
 	created = regexp.MustCompile(`(?s)^CREATE PROCEDURE \w+(\(.*?\))\n(?:COMMENT|LANGUAGE|NOT|READS|MODIFIES|CONTAINS|SQL).*?\nSQL SECURITY DEFINER\n(.*);\n$`)
-	// comments are lines that some clients do not send.
+	// comments matches lines that some clients do not send.
 	comments = regexp.MustCompile(`(?m)^[ \t]*(?:--.*)?\n`)
 )
 
-// inspect compares each procedure: its text, without the comments, which the client mariadb does not send; its
-// sql_mode; whose rights it has; and whether that account is there, if that can be seen.
+// inspect compares each procedure: its text without comments, which the client mariadb does not send; its sql_mode; its definer; and
+// whether the definer exists, if that can be seen.
 func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
 	there, err := s.procedures(ctx, client)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 		part, problem := migrate.PartRoutines, "is missing"
 		mend := append(replacing(routine, mode, ""), grants[routine.Name]...)
 		if is, found := there[routine.Name]; found {
-			// Who may not grant them again fails before they are lost with the procedure.
+			// Grants come first: an account that may not grant them again fails before the procedure is dropped.
 			mend = slices.Concat(grants[routine.Name], mend)
 			if err := s.read(ctx, client, routine.Name, &is); err != nil {
 				return nil, s.Interpret(ctx, err)
@@ -91,7 +91,7 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 	return append(findings, owners...), s.Interpret(ctx, err)
 }
 
-// inspectTables compares the indexes of the tables, and who may change them or call anything, if that can be seen.
+// inspectTables compares the indexes of the tables, and the rights to change them or to call anything, if they can be seen.
 func (s site) inspectTables(
 	ctx context.Context, client database.DBTxConn, tables []migrate.Table, routines map[string]installed,
 ) ([]migrate.Finding, error) {
@@ -114,7 +114,7 @@ func (s site) inspectTables(
 	return append(findings, rights...), err
 }
 
-// procedures returns those of the database, without their texts.
+// procedures returns the procedures of the database, without their texts.
 func (s site) procedures(ctx context.Context, client database.DBTxConn) (there map[string]installed, err error) {
 	const query = `SELECT routine_name, definer, security_type FROM information_schema.routines
 		WHERE routine_type = 'PROCEDURE' AND routine_schema = COALESCE(NULLIF(?, ''), DATABASE())`
@@ -135,13 +135,13 @@ func (s site) procedures(ctx context.Context, client database.DBTxConn) (there m
 	return there, rows.Err()
 }
 
-// read adds what the server tells of one procedure only.
+// read adds what the server reports for a single procedure only.
 func (s site) read(ctx context.Context, client database.DBTxConn, name string, is *installed) error {
 	row := client.QueryRowContext(ctx, "SHOW CREATE PROCEDURE "+s.qualify(name))
 	return row.Scan(new(any), &is.mode, &is.text, new(any), new(any), new(any))
 }
 
-// ask notes whether an account exists, once.
+// ask records whether an account exists, once per account.
 func (s site) ask(ctx context.Context, client database.DBTxConn, account string, alive map[string]bool) error {
 	if _, asked := alive[account]; asked {
 		return nil
@@ -151,7 +151,7 @@ func (s site) ask(ctx context.Context, client database.DBTxConn, account string,
 	return err
 }
 
-// parted returns user and host of an account as the catalogue has it. The last @ ends the user, which may have others.
+// parted splits an account of the catalogue into user and host. The last @ separates them, since a user may contain @.
 func parted(account string) (user, host string) {
 	at := strings.LastIndex(account, "@")
 	return account[:max(at, 0)], account[at+1:]
@@ -171,8 +171,8 @@ func (s site) isAlive(ctx context.Context, client database.DBTxConn, account str
 	return exists, err
 }
 
-// answersFor reports whether a procedure answers that has the rights of an account: without the account it would not. Of an account without
-// such a procedure it says nothing, and reports true.
+// answersFor calls a procedure that runs with the rights of an account: it fails if the account is gone. It returns true if the account has
+// no such procedure.
 func (s site) answersFor(ctx context.Context, client database.DBTxConn, account string) (bool, error) {
 	var definer string
 	err := client.QueryRowContext(ctx, `
@@ -186,12 +186,12 @@ func (s site) answersFor(ctx context.Context, client database.DBTxConn, account 
 	return db.KindOf(s.Interpret(ctx, err)) != db.KindNoAccount, nil
 }
 
-// gone is the problem of what has the rights of nobody.
+// gone is the problem of a procedure whose definer does not exist.
 func (is installed) gone() string {
 	return fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
 }
 
-// problem returns what is wrong, or nothing.
+// problem returns the deviation, or an empty text.
 func (is installed) problem(source, mode string, alive bool) (migrate.Part, string) {
 	switch {
 	case !alive:
@@ -206,7 +206,7 @@ func (is installed) problem(source, mode string, alive bool) (migrate.Part, stri
 	return "", ""
 }
 
-// same compares parameters and body: what stands between them each server puts in an order of its own.
+// same compares parameters and body. Servers differ in the order of the clauses between them.
 func same(text, source string) bool {
 	want := created.FindStringSubmatch(source)
 	_, rest, found := strings.Cut(text, "`(")

@@ -13,11 +13,11 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// needed are the rights on the database that the account needs by which procedures and views run.
+// needed are the rights that the definer of procedures and views needs on the database.
 func needed() []string { return []string{"SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE"} }
 
-// given asks what an account, user and host, may do in a database: by a right everywhere, by one on the database or, which is taken for one on
-// the database, by one on any of its procedures or tables.
+// given returns the rights of an account, as user and host, in a database. They are global or on the database. A right on one of its
+// procedures or tables counts as one on the database.
 const given = `WITH a AS (SELECT ? AS user, ? AS host, COALESCE(NULLIF(?, ''), DATABASE()) AS db)
 	SELECT p.privilege_type
 	FROM a JOIN information_schema.user_privileges AS p ON p.grantee = CONCAT('''', a.user, '''@''', a.host, '''')
@@ -34,8 +34,8 @@ const given = `WITH a AS (SELECT ? AS user, ? AS host, COALESCE(NULLIF(?, ''), D
 	JOIN mysql.tables_priv AS p ON p.user = a.user AND p.host = a.host AND p.db = a.db
 	CROSS JOIN (SELECT 'SELECT' AS privilege_type UNION SELECT 'INSERT' UNION SELECT 'UPDATE' UNION SELECT 'DELETE') AS n`
 
-// inspectLacking finds the accounts by whose rights procedures and views run, and which have not got enough: as where a dump was loaded
-// into a database of another name. Of a repair for another owner that one alone counts. Who may not read the database mysql finds none.
+// inspectLacking finds definers that lack rights, for example after loading a dump into a database of another name. For a repair with a new
+// owner only that owner counts. It finds none if the user may not read the database mysql.
 func (s site) inspectLacking(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
 	definers, err := s.definers(ctx, client, want)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// look asks one session. Older servers of MariaDB have other names for two variables.
+// look queries one session. Older versions of MariaDB have other names for two variables.
 func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 	settings := map[string]string{}
 	for _, query := range []string{
@@ -59,7 +59,7 @@ func readSettings(ctx context.Context, conn *sql.Conn, query string, settings ma
 	return rows.Err()
 }
 
-// stale is [migrate.Target.Stale]. What a purge leaves because its fence lies ahead is not counted.
+// stale is [migrate.Target.Stale]. It ignores rows that a purge keeps because of their fence.
 func (s site) stale() string {
 	return fmt.Sprintf(`SELECT COUNT(*), COALESCE(SUM(l.stale), 0), COALESCE(MAX(CASE WHEN l.stale THEN l.free_for END), 0)
 		FROM (

@@ -14,15 +14,15 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// powers are the rights with which an account writes on a server that is read only, or ends that; ALL PRIVILEGES has them, too.
+// powers are the rights to write on a read-only server or to end that state; ALL PRIVILEGES includes them.
 const powers = `('SUPER', 'CONNECTION_ADMIN', 'READ_ONLY_ADMIN', 'SYSTEM_VARIABLES_ADMIN', 'CONNECTION ADMIN', 'READ_ONLY ADMIN')`
 
-// ownPowers asks for those that an account was granted itself. Who may not read the database mysql sees nobody's but its own.
+// ownPowers returns an account's own powers. Without the right to read the database mysql it returns only those of the current account.
 const ownPowers = `SELECT privilege_type FROM information_schema.user_privileges
 	WHERE grantee = CONCAT('''', ?, '''@''', ?, '''') AND privilege_type IN ` + powers
 
-// rolePowers asks for those that it has by a role that is active where its procedures run: a default role, also a mandatory one, and the
-// roles of that. Others are not active there, whatever activate_all_roles_on_login says. On MariaDB no role is.
+// rolePowers returns the powers by roles that are active in the account's procedures: default and mandatory roles, and theirs.
+// activate_all_roles_on_login activates no others there. On MariaDB no role is active.
 const rolePowers = `WITH RECURSIVE active (user, host) AS (
 		SELECT default_role_user, default_role_host FROM mysql.default_roles WHERE user = ? AND host = ?
 		UNION
@@ -33,7 +33,7 @@ const rolePowers = `WITH RECURSIVE active (user, host) AS (
 	FROM active JOIN information_schema.user_privileges AS p
 	WHERE p.grantee = CONCAT('''', active.user, '''@''', active.host, '''') AND p.privilege_type IN ` + powers
 
-// powersOf returns what an account has that is too much, as far as this user may know.
+// powersOf returns an account's excessive rights, as far as this user may know.
 func (s site) powersOf(ctx context.Context, client database.DBTxConn, account string) ([]string, error) {
 	user, host := parted(account)
 	found, err := migrate.ReadNames(ctx, client, ownPowers, user, host)
@@ -54,14 +54,14 @@ func (s site) powersOf(ctx context.Context, client database.DBTxConn, account st
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// definers are the procedures and views that are there, with the accounts whose rights they have.
+// definers are the existing procedures and views with their definers.
 type definers struct {
 	procedures, views map[string]installed
 	alive             map[string]bool
 	mode              string
 }
 
-// ownedBy returns what each account that exists has given its rights to, the views first.
+// ownedBy returns the procedures and views of each existing account, the views first.
 func (d definers) ownedBy(want migrate.Installation) map[string][]*migrate.RoutineText {
 	owned := map[string][]*migrate.RoutineText{}
 	for _, text := range slices.Concat(want.Views, want.Routines) {
@@ -72,8 +72,8 @@ func (d definers) ownedBy(want migrate.Installation) map[string][]*migrate.Routi
 	return owned
 }
 
-// inspectOwners finds the accounts whose rights procedures and views have and that have too many, and those that want.Owner shall
-// replace. Without want.Owner the one plain account takes the others' place, if there is one.
+// inspectOwners finds definers with too many rights, and those that want.Owner shall replace. Without want.Owner a single plain account
+// replaces the others, if there is one.
 func (s site) inspectOwners(
 	ctx context.Context, client database.DBTxConn, want migrate.Installation, is definers,
 ) ([]migrate.Finding, error) {
@@ -116,7 +116,7 @@ func (s site) inspectOwners(
 	return findings, nil
 }
 
-// judge returns what each account has that is too much, and the plain accounts, which have nothing of that.
+// judge returns each account's excessive rights, and the plain accounts, which have none.
 func (s site) judge(
 	ctx context.Context, client database.DBTxConn, accounts []string,
 ) (tooMany map[string][]string, plain []string, err error) {
@@ -132,8 +132,8 @@ func (s site) judge(
 	return tooMany, plain, nil
 }
 
-// askForOwner returns the findings, where those about an owner that is gone need a new one. A repair without a name makes this account the owner
-// instead. That is enough where the account is plain, or one plain owner is left, who gets everything back.
+// askForOwner marks the findings about missing owners as needing a new one. A repair without a name makes this account the owner. That
+// suffices if the account is plain, or if one plain owner is left, who gets everything back.
 func (s site) askForOwner(
 	ctx context.Context, client database.DBTxConn, want migrate.Installation, is definers, findings []migrate.Finding,
 ) ([]migrate.Finding, error) {
@@ -156,8 +156,8 @@ func (s site) askForOwner(
 	return findings, err
 }
 
-// owner returns an account, NAME or NAME@HOST, as the catalogue has it. One that does not exist is an error: some servers would take it
-// for a definer.
+// owner returns an account, NAME or NAME@HOST, as in the catalogue. It fails if the account does not exist, since some servers would accept
+// it as a definer.
 func (s site) owner(ctx context.Context, client database.DBTxConn, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -172,7 +172,7 @@ func (s site) owner(ctx context.Context, client database.DBTxConn, name string) 
 	return name, err
 }
 
-// grantsOnProcedures returns the statements that grant what is granted, by procedure; none where this user may not know that.
+// grantsOnProcedures returns the statements that restore the grants of each procedure; none if this user may not see them.
 func (s site) grantsOnProcedures(ctx context.Context, client database.DBTxConn) (map[string][]string, error) {
 	rights, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE FROM mysql.procs_priv
 		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`)
@@ -188,16 +188,16 @@ func (s site) grantsOnProcedures(ctx context.Context, client database.DBTxConn) 
 	return grants, nil
 }
 
-// gift is how texts get another owner: they are made anew.
+// gift changes the owner of procedures and views by recreating them.
 type gift struct {
 	owner, mode string
-	// first is a view to begin with, and grants are lost with a procedure.
+	// first are the views to start with. grants are lost with a procedure and must be restored.
 	first  []*migrate.RoutineText
 	grants map[string][]string
 }
 
-// of returns the statements. Before a procedure is dropped come a view and its grants as they are: who may not give anything away, or not
-// grant it again, fails there.
+// of returns the statements. Before a procedure is dropped, a view is recreated and its present grants are repeated: an account without the
+// right to do either fails there, while nothing is lost.
 func (g gift) of(texts []*migrate.RoutineText) []string {
 	var statements []string
 	for _, text := range slices.Concat(g.first, texts) {
@@ -213,7 +213,7 @@ func (g gift) of(texts []*migrate.RoutineText) []string {
 	return statements
 }
 
-// definedBy names the owner in a statement, before these words, unless it is empty.
+// definedBy inserts the definer before the words of a statement, unless it is empty.
 func definedBy(owner, words, statement string) string {
 	if owner == "" {
 		return statement

@@ -12,19 +12,19 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// right is that of an account on a table or on a procedure.
+// right is an account's right on a table or on a procedure.
 type right struct {
 	name, user, host, privileges string
-	// looks is true for the account that asks.
+	// looks is true for the current account.
 	looks bool
 }
 
-// everybody reports whether it is a right of all: MariaDB's PUBLIC has it, or the account without a name.
+// everybody reports whether all accounts have the right: MariaDB's PUBLIC has it, or the account without a name.
 func (r right) everybody() bool { return r.user == "" || r.isPublic() }
 
 func (r right) isPublic() bool { return r.user == "PUBLIC" && r.host == "" }
 
-// account is who has the right, as statements name it. PUBLIC is no name.
+// account is the account's name in statements, except for PUBLIC.
 func (r right) account() string {
 	switch {
 	case r.isPublic():
@@ -35,7 +35,7 @@ func (r right) account() string {
 	return quote(r.user) + "@" + quote(r.host)
 }
 
-// grantee is who has the right, as one that it is granted to is named.
+// grantee is the account's name in a REVOKE.
 func (r right) grantee() string {
 	if r.host == "" || r.host == "%" {
 		return r.user
@@ -43,8 +43,8 @@ func (r right) grantee() string {
 	return r.user + "@" + r.host
 }
 
-// inspectRights finds what everybody may do, and who may change a table past the procedures. The account that asks and
-// those that procedures run as need to.
+// inspectRights finds the rights of everybody, and the accounts that can change a table without the procedures. The current account and the
+// definers need that right.
 func (s site) inspectRights(
 	ctx context.Context, client database.DBTxConn, tables []string, routines map[string]installed,
 ) ([]migrate.Finding, error) {
@@ -119,7 +119,7 @@ func (s site) openTo(is right, kind, verb string) migrate.Finding {
 	}
 }
 
-// changedBy is about an account that may change a table; one that may only read it is none.
+// changedBy returns the findings about an account that may change a table. The right to read is no finding.
 func (s site) changedBy(is right) []migrate.Finding {
 	var changes []string
 	for privilege := range strings.SplitSeq(is.privileges, ",") {

@@ -10,8 +10,8 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// Script returns the migrations on a way as SQL for the mysql and mariadb command-line clients. Without a schema it
-// works in the database that the client is connected to.
+// Script returns the migrations on a way as SQL for the mysql and mariadb command-line clients. Without a schema it applies to the database
+// of the connection.
 func Script(schema string, way migrate.Way) (string, error) {
 	target, use := "DATABASE ", ""
 	if schema != "" {
@@ -31,7 +31,7 @@ func Script(schema string, way migrate.Way) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A body has semicolons of its own.
+	// A body contains semicolons.
 	script, err := migrate.Script(versions, fsys, way, migrate.Frame{
 		Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n", Guard: guard(way),
 	})
@@ -47,8 +47,8 @@ SET time_zone = '+00:00';
 %s%s`, way.From, way.To, target, use, script), nil
 }
 
-// guard fails unless the script begins where the database is. There is no IF outside of procedures, and SIGNAL cannot be
-// prepared: what fails is a column whose name says why.
+// guard fails unless the database has the version where the script begins. IF exists only in procedures, and SIGNAL cannot be prepared. So
+// the guard reads a missing column whose name is the message.
 func guard(way migrate.Way) string {
 	concat := func(text string) string {
 		return "CONCAT('SELECT `" + strings.ReplaceAll(text, "%", "', @applock_version, '") + "`')"

@@ -1,4 +1,4 @@
-// Package mysql is what migrating takes on MySQL and MariaDB.
+// Package mysql is the part of MySQL and MariaDB of migrating.
 package mysql
 
 import (
@@ -22,10 +22,10 @@ func Migrations() (fs.FS, error) {
 	return fs.Sub(migrations.FS, "mysql")
 }
 
-// site is a database of a server; without a schema it is the one that connections are in.
+// site is a database of a server, by default that of the connection.
 type site struct{ db.Handle }
 
-// qualify returns a name as it is written from any database.
+// qualify returns a name that is valid in any database.
 func (s site) qualify(name string) string {
 	if s.Schema == "" {
 		return name
@@ -82,8 +82,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 	}, nil
 }
 
-// versionStore writes times in UTC, whatever the session's time zone, and reads them also through a pool
-// that does not parse times.
+// versionStore writes times in UTC, whatever the session's time zone. It reads them even through a pool that does not parse times.
 type versionStore struct {
 	database.Store
 	table string
@@ -113,12 +112,12 @@ func (s site) connectedHasVersions(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = conn.Close() }() // gives it back to the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	return s.hasVersions(ctx, conn)
 }
 
-// hasVersions asks the table itself: the catalogue hides it from a user who may not read it, to whom all
-// steps would look pending, and finds it nowhere when the DSN names no database.
+// hasVersions reads the table itself. The catalogue hides it from a user without the right to read it, who would then see all steps as
+// pending. It is also useless if the DSN names no database.
 func (s site) hasVersions(ctx context.Context, conn *sql.Conn) (bool, error) {
 	err := conn.QueryRowContext(ctx, "SELECT version_id FROM "+s.versionTable()+" LIMIT 0").Scan(new(int64))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -131,8 +130,8 @@ func (s site) hasVersions(ctx context.Context, conn *sql.Conn) (bool, error) {
 	return false, err
 }
 
-// prepare creates the schema and goose's version table in it, which goose would do before it takes the
-// lock. Each step may have been done before: there are no transactions around CREATE.
+// prepare creates the schema and goose's version table in it. goose would create them before it takes the lock. CREATE is not
+// transactional, so each step may have been done before.
 func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
 	conn, err := s.conn(ctx)
 	if err != nil {
@@ -145,7 +144,7 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 	}
 	defer func() { err = errors.Join(err, turn.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
 	if s.Schema != "" {
-		// The constructor has checked the name, and CREATE DATABASE takes no parameter.
+		// The constructor has validated the name, and CREATE DATABASE takes no parameter.
 		if _, err := conn.ExecContext(ctx, "CREATE DATABASE IF NOT EXISTS "+s.Schema); err != nil {
 			return fmt.Errorf("create database %s: %w", s.Schema, s.Interpret(ctx, err))
 		}
@@ -166,7 +165,7 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 	return s.Interpret(ctx, err)
 }
 
-// dependents is the query for the foreign keys that would keep our tables; ours have none.
+// dependents is the query for others' foreign keys to our tables. Ours have none.
 func (s site) dependents() string {
 	return `SELECT CONCAT('foreign key ', constraint_name, ' of table ', constraint_schema, '.', table_name)
 		FROM information_schema.referential_constraints
@@ -174,7 +173,7 @@ func (s site) dependents() string {
 			AND referenced_table_name LIKE 'appl|_lock%' ESCAPE '|'`
 }
 
-// remove leaves the database, unless it was given as the schema and holds nothing else.
+// remove leaves the database, unless it was named as the schema and is empty.
 func (s site) remove(ctx context.Context, client database.DBTxConn) error {
 	if _, err := client.ExecContext(ctx, "DROP TABLE "+s.versionTable()); err != nil || s.Schema == "" {
 		return s.Interpret(ctx, err)
@@ -190,11 +189,10 @@ func (s site) remove(ctx context.Context, client database.DBTxConn) error {
 	return s.Interpret(ctx, err)
 }
 
-// migrationLock makes migrators of the whole server take turns on goose's own connection, which it also
-// connects to the schema.
+// migrationLock makes the migrators of a server take turns, on goose's own connection. It also selects the schema there.
 type migrationLock struct {
 	site
-	// former is the database that the connection had before.
+	// former is the connection's database before that.
 	former sql.NullString
 }
 
@@ -218,7 +216,7 @@ func (l *migrationLock) wait(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionLock waits for the other migrators in the server, so that the next one starts at once.
+// SessionLock waits in the server, so that the next migrator starts at once.
 func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err := l.wait(ctx, conn); err != nil {
 		return err
@@ -233,13 +231,13 @@ func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return l.Interpret(ctx, err)
 }
 
-// SessionUnlock leaves the connection as the pool lent it, also when a migration has failed half-way. Only
-// one without a database stays in the schema: there is no way back to none.
+// SessionUnlock restores the connection, even after a failed migration. A connection without a database stays in the schema, since MySQL
+// cannot deselect it.
 func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	statements := []string{
 		"DO RELEASE_LOCK('" + migrationLockName + "')",
 		"SET SESSION sql_mode = COALESCE(@applock_sql_mode, @@SESSION.sql_mode)",
-		"SET @applock_sql_mode = NULL", // or else the next unlock would undo what the caller sets meanwhile
+		"SET @applock_sql_mode = NULL", // the next unlock would otherwise undo the caller's setting
 	}
 	if l.former.Valid {
 		statements = append(statements, "USE `"+strings.ReplaceAll(l.former.String, "`", "``")+"`")

@@ -12,7 +12,7 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// inspectViews compares the views that are there: the text, whose rights they have, and whether that account exists.
+// inspectViews compares the existing views: the text, the definer, and whether the definer exists.
 func (s site) inspectViews(
 	ctx context.Context, client database.DBTxConn, views []*migrate.RoutineText, there map[string]installed, alive map[string]bool,
 ) ([]migrate.Finding, error) {
@@ -20,7 +20,7 @@ func (s site) inspectViews(
 	for _, view := range views {
 		is, found := there[view.Name]
 		if !found {
-			continue // inspectInstalled has said so
+			continue // inspectInstalled has reported it
 		}
 		if err := s.ask(ctx, client, is.definer, alive); err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (s site) inspectViews(
 	return findings, nil
 }
 
-// views returns those of the database. A user who may not see a text gets an empty one.
+// views returns the views of the database. The text is empty if the user may not see it.
 func (s site) views(ctx context.Context, client database.DBTxConn) (there map[string]installed, err error) {
 	const query = `SELECT table_name, definer, security_type, view_definition FROM information_schema.views
 		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE())`
@@ -65,7 +65,7 @@ func (s site) views(ctx context.Context, client database.DBTxConn) (there map[st
 	return there, rows.Err()
 }
 
-// viewOwner returns the definer of a view; empty where this user may not see that.
+// viewOwner returns the definer of a view; empty if this user may not see it.
 func (s site) viewOwner(ctx context.Context, client database.DBTxConn, view string) (string, error) {
 	views, err := s.views(ctx, client)
 	return views[view].definer, s.Interpret(ctx, err)
@@ -79,7 +79,7 @@ var (
 	viewNoise  = regexp.MustCompile(`[\s();]`)
 )
 
-// viewWords is the text of a view without what a server adds to it or takes away: parentheses, quotes, schema, names of columns.
+// viewWords reduces the text of a view to what no server changes: without parentheses, quotes, schema and column names.
 func viewWords(text string) string {
 	text = strings.ToLower(strings.ReplaceAll(plain(text), "`", ""))
 	text = viewHead.ReplaceAllString(text, "")

@@ -12,11 +12,11 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// plainName is what PostgreSQL takes for a role without quotes, and nothing else.
+// plainName matches a role that needs no quotes.
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// Grants returns the statements that give a role's rights to somebody, after taking what nobody in particular shall have:
-// a restore without privileges gives PUBLIC the right to call everything.
+// Grants returns the statements that grant a role's rights. They revoke PUBLIC's rights first: a restore without privileges lets PUBLIC
+// call everything.
 func Grants(schema string, role db.Role, to string) ([]string, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 	var procedures, functions []string
 	for _, routine := range migrate.Routines(role) {
 		name := schema + "." + routine.Name
-		// What answers with rows or a value is a function, which SELECT calls.
+		// A routine that returns rows or a value is a function, called by SELECT.
 		if routine.Name == routine.Operation.RowForm() {
 			functions = append(functions, name)
 		} else {
@@ -50,7 +50,7 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 	return statements, nil
 }
 
-// Revokes returns the statements that take all rights from somebody, whether they have them or not.
+// Revokes returns the statements that revoke all rights of a role, granted or not.
 func Revokes(schema, from string, _ []migrate.Right) ([]string, error) {
 	var views []string
 	for _, view := range db.Views() {
@@ -63,11 +63,11 @@ func Revokes(schema, from string, _ []migrate.Right) ([]string, error) {
 	}, nil
 }
 
-// roleName quotes the name of a role where it has to be.
+// roleName quotes the name of a role if necessary.
 func roleName(name string) string {
 	switch {
 	case strings.EqualFold(name, "public"):
-		return `"` + name + `"` // a role of this name, if there is one, and never all
+		return `"` + name + `"` // a role with this name, never everybody
 	case plainName.MatchString(name):
 		return name
 	}
@@ -78,7 +78,7 @@ func grant(right, kind string, names []string, to string) string {
 	return fmt.Sprintf("GRANT %s ON %s\n    %s\n    TO %s", right, kind, strings.Join(names, ",\n    "), to)
 }
 
-// rights returns who may call which routine and read which view, but for the owner.
+// rights returns the rights on routines and views, except the owner's.
 func (s site) rights(ctx context.Context) ([]migrate.Right, error) {
 	return migrate.ReadRights(ctx, s.Handle, `SELECT r.rolname, p.proname
 		FROM pg_catalog.pg_proc p

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/procedures/guards"
 )
 
-// Names is how PostgreSQL writes names.
+// Names is PostgreSQL's syntax of names.
 func Names() migrate.Names {
 	return migrate.Names{Quote: `"`, Folds: true, Longest: 63, Length: func(name string) int { return len(name) }}
 }
@@ -30,7 +30,7 @@ func Guard(guard migrate.Guard) (string, error) {
 	)
 }
 
-// dollarsAround returns quotes for a body with a text in it that may have dollars of its own.
+// dollarsAround returns dollar quotes that do not occur in the text.
 func dollarsAround(text string) string {
 	dollars := "$guard$"
 	for strings.Contains(text, dollars) {
@@ -50,7 +50,7 @@ func guardText(way string, guard migrate.Guard, words ...string) (string, error)
 	return strings.NewReplacer(words...).Replace(string(text)), err
 }
 
-// literal writes a text so that it is the same whatever standard_conforming_strings says.
+// literal quotes a text independently of standard_conforming_strings.
 func literal(text string) string {
 	return "E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// holders asks for what holds back the removal of dead rows in this database: the snapshot or the transaction of a session or of a
-// replica, a prepared transaction, a slot whose replica has sent its own oldest snapshot. Sessions of other databases hold nothing here,
-// and a worker of autovacuum ignores itself.
+// holders returns what delays the removal of dead rows in this database: the snapshot or transaction of a session or of a replica, a
+// prepared transaction, or a slot whose replica has sent its oldest snapshot. Sessions of other databases delay nothing here, and
+// autovacuum ignores its own.
 const holders = `SELECT h.kind, h.name, h.username, h.application, h.state, coalesce(extract(epoch FROM h.lasts), 0)::bigint AS seconds,
 		h.transactions::bigint, h.ending
 	FROM (
@@ -37,7 +37,7 @@ const holders = `SELECT h.kind, h.name, h.username, h.application, h.state, coal
 	) AS h
 	ORDER BY h.transactions DESC, seconds DESC, h.kind, h.name`
 
-// horizon needs to see the sessions of others.
+// horizon needs the right to see others' sessions.
 func (s site) horizon(ctx context.Context, conn *sql.Conn) (migrate.Horizon, error) {
 	found := migrate.Horizon{KeptAre: "dead rows in appl_lock"}
 	var maySee bool

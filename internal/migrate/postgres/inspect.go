@@ -15,26 +15,26 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// installed is a table or a routine as the server has it.
+// installed is a table or a routine in the database.
 type installed struct {
 	owner string
-	// open is true when everybody has a right on it.
+	// open is true if PUBLIC has a right on it.
 	open bool
 	body string
-	// definer is true when it runs with its owner's rights.
+	// definer is true if it runs with its owner's rights.
 	definer  bool
 	settings string
 }
 
 var (
-	// arguments finds the types of a routine's arguments where it is taken from PUBLIC.
+	// arguments matches the types of a routine's arguments in the REVOKE from PUBLIC.
 	arguments = regexp.MustCompile(`\((.*)\) FROM PUBLIC;`)
 	body      = regexp.MustCompile(`(?s)\nAS \$\$(.*)\$\$;\n$`)
 	setting   = regexp.MustCompile(`(?m)^SET (\w+) = '(.*)'$`)
 )
 
-// inspect compares each routine: its arguments, text, settings, and whose rights it has; that it and the tables have one
-// owner, who is no superuser; and that nobody has been let in by PUBLIC.
+// inspect compares each routine: its arguments, text, settings and SECURITY. It checks that all routines and tables have one owner, who is
+// no superuser, and that PUBLIC has no rights.
 func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
 	tables, err := s.tables(ctx, client)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 	return findings, nil
 }
 
-// rightsOn compares whose something is, and who may use it.
+// rightsOn checks the owner and the rights of PUBLIC.
 func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Finding {
 	name, _, _ := strings.Cut(signature, "(")
 	about := s.Schema + "." + signature
@@ -111,12 +111,12 @@ func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Fi
 	return findings
 }
 
-// inspectView compares the text and the options of a view that is there, whose it is, and who may use it.
+// inspectView compares the text, the options, the owner and the rights of an existing view.
 func (s site) inspectView(
 	ctx context.Context, client database.DBTxConn, view *migrate.RoutineText, is installed, owner string,
 ) ([]migrate.Finding, error) {
 	if is.owner == "" {
-		return nil, nil // it is missing, which is known
+		return nil, nil // reported as missing already
 	}
 	findings := s.rightsOn("view", view.Name, owner, is)
 	differs, err := s.viewDiffers(ctx, client, view)
@@ -129,9 +129,9 @@ func (s site) inspectView(
 	}), nil
 }
 
-// viewDiffers has the server read the text, and compares what it makes of it: a temporary view in a subtransaction that is always
-// undone. A view that comes from a dump was read from the server's words, and may differ from one that was read from ours: the server reads
-// both. Where it does not do that, as on a replica, nothing differs.
+// viewDiffers lets the server parse our text as a temporary view, in a subtransaction that is rolled back, and compares the results. A view
+// from a dump was parsed from the server's words and may look different from one parsed from ours. If the server cannot do it, as on a
+// replica, it reports no difference.
 func (s site) viewDiffers(ctx context.Context, client database.DBTxConn, view *migrate.RoutineText) (bool, error) {
 	const differs = "LK998"
 	wanted := strings.NewReplacer(
@@ -166,13 +166,12 @@ $compare$`, wanted, view.Name, s.qualify(view.Name), differs))
 	return answer.SQLState() == differs, nil
 }
 
-// recreating returns the statements that make a view that is missing or has other columns. These cannot be replaced, so that the
-// grants on it are lost.
+// recreating returns the statements that create a view anew. A view with other columns cannot be replaced, so its grants are lost.
 func (s site) recreating(view *migrate.RoutineText) []string {
 	return append([]string{"DROP VIEW IF EXISTS " + s.qualify(view.Name)}, s.creating(view)...)
 }
 
-// names are those of the tables, goose's included.
+// names returns the names of the tables, including goose's.
 func names(tables []migrate.Table) []string {
 	names := []string{migrate.VersionTable}
 	for _, table := range tables {
@@ -181,7 +180,7 @@ func names(tables []migrate.Table) []string {
 	return names
 }
 
-// inspectTables compares the indexes, and who may change a table or add to the schema.
+// inspectTables compares the indexes, and the rights to change a table or to create objects in the schema.
 func (s site) inspectTables(ctx context.Context, client database.DBTxConn, tables []migrate.Table) ([]migrate.Finding, error) {
 	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
 	if err != nil {
@@ -206,7 +205,7 @@ func (s site) inspectTables(ctx context.Context, client database.DBTxConn, table
 	return append(findings, writers...), err
 }
 
-// writers finds who may change a table past the routines, also through a view, but for its owner.
+// writers finds the accounts, except the owner, that can change a table without the routines, also through a view.
 func (s site) writers(ctx context.Context, client database.DBTxConn, tables []string) (findings []migrate.Finding, err error) {
 	rows, err := client.QueryContext(ctx, `
 		SELECT c.relname, r.rolname, string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type)
@@ -250,8 +249,8 @@ func (s site) tables(ctx context.Context, client database.DBTxConn) (map[string]
 		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p', 'v')`, s.Schema)
 }
 
-// routines returns those of the schema by name and arguments. A routine without a list of rights has those that
-// PostgreSQL gives to a new one, to be executed by everybody.
+// routines returns the routines of the schema by name and arguments. Without a list of rights a routine has PostgreSQL's default: everybody
+// may execute it.
 func (s site) routines(ctx context.Context, client database.DBTxConn) (map[string]installed, error) {
 	return query(ctx, client, `
 		SELECT p.proname || '(' || oidvectortypes(p.proargtypes) || ')', pg_get_userbyid(p.proowner),
@@ -283,7 +282,7 @@ func query(ctx context.Context, client database.DBTxConn, text, schema string) (
 	return found, rows.Err()
 }
 
-// argumentsOf returns the types of a routine's arguments as the catalogue words them.
+// argumentsOf returns the types of a routine's arguments in the catalogue's words.
 func argumentsOf(routine *migrate.RoutineText) string {
 	for _, statement := range routine.Statements {
 		if found := arguments.FindStringSubmatch(statement.Text); found != nil {
@@ -293,7 +292,7 @@ func argumentsOf(routine *migrate.RoutineText) string {
 	return ""
 }
 
-// same compares what a routine does.
+// same reports whether the installed routine equals the definition.
 func (s site) same(is installed, definition string) bool {
 	want := body.FindStringSubmatch(definition)
 	var settings []string
@@ -310,7 +309,7 @@ func (s site) same(is installed, definition string) bool {
 		strings.Join(has, "\n") == strings.Join(settings, "\n")
 }
 
-// creating returns the statements that make a routine or a view anew, or replace it with its grants.
+// creating returns the statements that create a routine or a view, or replace it and keep its grants.
 func (s site) creating(routine *migrate.RoutineText) []string {
 	statements := []string{"SET LOCAL search_path = " + s.Schema + ", pg_temp"}
 	for _, statement := range routine.Statements {

@@ -10,8 +10,8 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// look asks one session. A server tells its clients the process id of their session, for cancelling; what a pooler tells
-// is its own.
+// look queries one session. A server sends its clients the process id of their session, for cancelling. A pooler sends a number of its own,
+// which reveals it.
 func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 	const query = `SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_isolation'),
 			current_setting('transaction_read_only')::boolean,
@@ -39,7 +39,7 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 		found.EndReadOnly = end
 	}
 	err := conn.Raw(func(client any) error {
-		opened, ok := client.(*stdlib.Conn) // another client does not tell whom it has connected to
+		opened, ok := client.(*stdlib.Conn) // other clients do not report their address
 		if ok && opened.Conn().PgConn().PID() != process {
 			found.Between = "a connection pooler, such as PgBouncer"
 		}
@@ -48,7 +48,7 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 	return found, err
 }
 
-// stale is [migrate.Target.Stale]. What a purge leaves because its fence lies ahead is not counted.
+// stale is [migrate.Target.Stale]. It ignores rows that a purge keeps because of their fence.
 func (s site) stale() string {
 	return fmt.Sprintf(`SELECT count(*), count(*) FILTER (WHERE l.stale), coalesce(max(l.free_for) FILTER (WHERE l.stale), 0)::bigint
 		FROM (

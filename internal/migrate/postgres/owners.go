@@ -15,13 +15,13 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// superusers asks which routines of the schema have the rights of an account that may do everything.
+// superusers returns the routines of the schema that run with a superuser's rights.
 const superusers = `SELECT r.rolname, format('%s.%I(%s)', p.pronamespace::regnamespace, p.proname, pg_get_function_identity_arguments(p.oid))
 	FROM pg_proc AS p
 	JOIN pg_roles AS r ON r.oid = p.proowner
 	WHERE p.pronamespace = to_regnamespace($1) AND p.prosecdef AND r.rolsuper`
 
-// beside asks whose the schema and its types are: others may own them as well as the owner of the tables, who only has to be able to use
+// beside returns the owners of the schema and its types. They may differ from the owner of the tables, who only needs the right to use
 // them.
 const beside = `SELECT pg_get_userbyid(n.nspowner), 'schema ' || quote_ident(n.nspname) FROM pg_namespace AS n WHERE n.nspname = $1
 	UNION ALL
@@ -29,14 +29,14 @@ const beside = `SELECT pg_get_userbyid(n.nspowner), 'schema ' || quote_ident(n.n
 	FROM pg_class AS c
 	WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'c'`
 
-// ofOthers asks which parts of an installation belong to accounts whose rights the session has not got.
+// ofOthers returns the parts of an installation whose owner's rights the session does not have.
 const ofOthers = `SELECT pg_get_userbyid(n.nspowner), 'schema' FROM pg_namespace AS n
 	WHERE n.nspname = $1 AND NOT pg_has_role(n.nspowner, 'USAGE')
 	UNION ALL
 	SELECT pg_get_userbyid(c.relowner), 'table' FROM pg_class AS c
 	WHERE c.relnamespace = to_regnamespace($1) AND c.relname = 'appl_lock' AND NOT pg_has_role(c.relowner, 'USAGE')`
 
-// denied tells an account that lacks a right whose the installation is, and how to go on; nothing where it is the account's own.
+// denied names the owner of the installation, and the way to go on, to an account that lacks a right; empty if the account is the owner.
 func (s site) denied(ctx context.Context) (string, error) {
 	others, err := s.owned(ctx, s.DB, ofOthers)
 	if err != nil {
@@ -67,9 +67,8 @@ func (s site) repair() string {
 	return "applockctl --schema " + s.Schema + " migrate repair"
 }
 
-// inspectOwners finds the superusers whose rights routines of the schema have and, where the owner was named, whose the schema and its
-// types are otherwise. An owner that is no superuser may take their place: a repair gives it what is ours, and leaves other routines to
-// people.
+// inspectOwners finds superusers that own routines of the schema and, if an owner was named, other owners of the schema and its types. A
+// plain owner may replace them: a repair gives it our objects, and leaves other routines to people.
 func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner string, named bool) ([]migrate.Finding, error) {
 	var findings []migrate.Finding
 	to := " OWNER TO " + pgx.Identifier{owner}.Sanitize()
@@ -109,7 +108,7 @@ func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner
 	return findings, err
 }
 
-// owned returns what a query of owners and things answers, by owner.
+// owned groups the things that a query returns by their owner.
 func (s site) owned(ctx context.Context, client database.DBTxConn, query string) (owned map[string][]string, err error) {
 	rows, err := client.QueryContext(ctx, query, s.Schema)
 	if err != nil {

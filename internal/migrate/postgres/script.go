@@ -39,7 +39,7 @@ COMMIT;
 `, schema, way.From, way.To, create, script), nil
 }
 
-// guard raises an error unless the script begins where the database is. It keeps other migrators out, too.
+// guard raises an error unless the database has the version where the script begins. It also locks out other migrators.
 func guard(table string, way migrate.Way) string {
 	return fmt.Sprintf(`DO $$
 DECLARE

@@ -1,4 +1,4 @@
-// Package postgres is what migrating takes on PostgreSQL.
+// Package postgres is PostgreSQL's part of migrating.
 package postgres
 
 import (
@@ -83,11 +83,9 @@ func Target(handle db.Handle) (migrate.Target, error) {
 	}, nil
 }
 
-// qualify puts the schema before the name of a table.
 func (s site) qualify(table string) string { return s.Schema + "." + table }
 
-// versionTable has the schema it is about in its name, so that several schemas of one database are migrated
-// independently.
+// versionTable includes the schema, so that several schemas of one database are migrated independently.
 func versionTable(schema string) string { return schema + "." + migrate.VersionTable }
 
 func (s site) hasVersions(ctx context.Context, client database.DBTxConn) (bool, error) {
@@ -97,8 +95,8 @@ func (s site) hasVersions(ctx context.Context, client database.DBTxConn) (bool, 
 	return exists, s.Interpret(ctx, err)
 }
 
-// prepare creates the schema and goose's version table in it, which goose would create before it takes
-// the lock, and only in a schema that exists. What only looks like PostgreSQL it refuses before.
+// prepare creates the schema and goose's version table in it. goose would create the table before it takes the lock, and only in an
+// existing schema. prepare refuses products that only resemble PostgreSQL.
 func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
 	var version string
 	if err := s.DB.QueryRowContext(ctx, "SELECT version()").Scan(&version); err != nil {
@@ -138,7 +136,7 @@ func (s site) createVersions(ctx context.Context, tx *sql.Tx, versions database.
 		return s.Interpret(ctx, err)
 	}
 	if !exists {
-		// The constructor has checked the name, and CREATE SCHEMA takes no parameter.
+		// The constructor has validated the name, and CREATE SCHEMA takes no parameter.
 		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+s.Schema); err != nil {
 			return fmt.Errorf("create schema %s: %w", s.Schema, s.Interpret(ctx, err))
 		}
@@ -149,7 +147,8 @@ func (s site) createVersions(ctx context.Context, tx *sql.Tx, versions database.
 	return s.Interpret(ctx, versions.Insert(ctx, tx, database.InsertRequest{Version: 0}))
 }
 
-// dependents is the query for what depends on the tables, views, types and routines of a schema, and is none of them or a part of them.
+// dependents is the query for objects that depend on the tables, views, types and routines of a schema, and are neither of them nor part of
+// them.
 func dependents(schema string) string {
 	return `WITH ours AS (
 			SELECT 'pg_class'::regclass AS classid, c.oid
@@ -182,12 +181,12 @@ func dependents(schema string) string {
 		ORDER BY dependent`
 }
 
-// remove leaves a schema that holds anything else, or is somebody else's.
+// remove leaves a schema that contains anything else, or belongs to another account.
 func (s site) remove(ctx context.Context, client database.DBTxConn) error {
 	if _, err := client.ExecContext(ctx, "DROP TABLE "+versionTable(s.Schema)); err != nil {
 		return err
 	}
-	// A block, which ends at its own error and goes on with the transaction. The constructor has checked the name.
+	// A block can fail without aborting the transaction. The constructor has validated the name.
 	_, err := client.ExecContext(ctx, `DO $$
 		BEGIN
 			DROP SCHEMA `+s.Schema+`;
@@ -201,13 +200,12 @@ func (s site) remove(ctx context.Context, client database.DBTxConn) error {
 // migrationLockKey is the advisory lock of all applock migrators of a database: "applock" in ASCII.
 const migrationLockKey int64 = 0x6170706c6f636b
 
-// migrationLock makes migrators take turns on goose's own connection, and tells the migrations the
-// schema there.
+// migrationLock makes migrators take turns on goose's own connection, and sets the schema there.
 type migrationLock struct{ site }
 
 var _ lock.SessionLocker = migrationLock{}
 
-// SessionLock waits for the other migrators in the server, so that the next one starts at once.
+// SessionLock waits in the server, so that the next migrator starts at once.
 func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(
 		ctx,
@@ -220,7 +218,7 @@ func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock leaves the connection as the pool lent it.
+// SessionUnlock restores the connection.
 func (l migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(
 		ctx,

@@ -13,7 +13,7 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// inspect looks for the indexes, and compares the texts of the views. The primary keys are the tables themselves here.
+// inspect finds missing indexes, and compares the texts of the views. Primary keys need no check: they are the tables themselves.
 func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
 	there, err := migrate.ReadNames(ctx, client, `
 		SELECT name FROM sqlite_schema WHERE type IN ('index', 'view')
@@ -43,7 +43,7 @@ func createView(view *migrate.RoutineText) []string {
 	return []string{"DROP VIEW IF EXISTS " + view.Name, strings.TrimSpace(view.Definition())}
 }
 
-// look begins to write. Who only waits for other writers may do so.
+// look begins a write transaction. An error that only means waiting for another writer does not count.
 func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 	_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
 	if err == nil {
@@ -60,7 +60,7 @@ func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, e
 	return migrate.Surroundings{}, err
 }
 
-// stale is [migrate.Target.Stale]. What a purge leaves because its fence lies ahead is not counted.
+// stale is [migrate.Target.Stale]. It ignores rows that a purge keeps because of their fence.
 func stale() string {
 	return fmt.Sprintf(`SELECT count(*), coalesce(sum(l.stale), 0), coalesce(max(CASE WHEN l.stale THEN l.free_for END), 0)
 		FROM (

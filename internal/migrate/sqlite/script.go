@@ -43,8 +43,8 @@ COMMIT;
 `, way.From, way.To, script), nil
 }
 
-// guard fails unless the script begins where the file is. Only triggers can raise an error, so that it is a constraint whose
-// name says why.
+// guard fails unless the file has the version where the script begins. Only triggers can raise an error, so it uses a constraint whose name
+// is the message.
 func guard(way migrate.Way, known []int64) string {
 	var guard strings.Builder
 	guard.WriteString("CREATE TEMPORARY TABLE applock_guard (\n    version INTEGER")

@@ -1,4 +1,4 @@
-// Package sqlite is what migrating takes on SQLite.
+// Package sqlite is SQLite's part of migrating.
 package sqlite
 
 import (
@@ -20,8 +20,8 @@ func Migrations() (fs.FS, error) {
 // site is a database file.
 type site struct{ db.Handle }
 
-// Target returns the database of a handle for goose, which has no locker for SQLite: of several migrators one wins each
-// migration, and migrate.Up lets the others go on from there.
+// Target returns the database of a handle for goose, which has no locker for SQLite. Of several migrators one succeeds with each migration,
+// and migrate.Up lets the others continue behind it.
 func Target(handle db.Handle) (migrate.Target, error) {
 	fsys, err := Migrations()
 	if err != nil {
@@ -65,8 +65,7 @@ func (s site) hasVersions(ctx context.Context) (exists bool, err error) {
 	return exists, err
 }
 
-// prepare creates the file, if need be. It makes a version that is there for the second time an error, so that of two migrators that have
-// chosen the same migration one is rolled back.
+// prepare creates the file if necessary. It makes versions unique: if two migrators choose the same migration, one is rolled back.
 func (s site) prepare(ctx context.Context, versions database.Store) error {
 	if s.Create != nil {
 		if err := s.Create(ctx); err != nil {
@@ -95,7 +94,7 @@ func (s site) createVersions(ctx context.Context, versions database.Store) (err 
 	}
 	defer func() {
 		if err != nil {
-			_ = tx.Rollback() // the first error tells more
+			_ = tx.Rollback() // the first error is the important one
 		}
 	}()
 	if err := versions.CreateVersionTable(ctx, tx); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Goal: the site has every page and picture, finds each page, every link leads somewhere, also those to files that are no pages, and nothing
+// Goal: the site has every page and picture, says which version it describes, finds each page, every link leads somewhere, also those to files that are no pages, and nothing
 // comes from another host. Method: build it strictly, and look into the search's index and the pages.
 func TestSite(t *testing.T) {
 	t.Parallel()
@@ -43,6 +43,11 @@ func TestSite(t *testing.T) {
 		}
 	}
 	noneLoadsFromElsewhere(t, folder)
+	front, err := os.ReadFile(filepath.Join(folder, "index.html"))
+	version := newestRelease(t)
+	if err != nil || !strings.Contains(string(front), "This site describes applock "+version) || !strings.Contains(string(front), "<title>applock "+version) {
+		t.Errorf("the front page does not say that it is about %s: %v", version, err)
+	}
 	for _, picture := range []string{"docs/console/locks-light.png", "docs/console/locks-dark.png", "docs/pictures/lock.svg", "docs/schema.svg"} {
 		if _, err := os.Stat(filepath.Join(folder, picture)); err != nil {
 			t.Errorf("the site lacks a picture: %v", err)
@@ -52,6 +57,20 @@ func TestSite(t *testing.T) {
 	if err != nil || !strings.Contains(string(choosing), `href="https://github.com/applock/applock/tree/main/applock/lease/locktest"`) {
 		t.Errorf("a link to a folder does not lead to the repository: %v", err)
 	}
+}
+
+// newestRelease returns the newest version in the changelog.
+func newestRelease(t *testing.T) string {
+	t.Helper()
+	changelog, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading := regexp.MustCompile(`(?m)^## \[(\d[^\]]*)\] - `).FindSubmatch(changelog)
+	if heading == nil {
+		t.Fatal("the changelog has no release")
+	}
+	return string(heading[1])
 }
 
 // loadsFromElsewhere returns what a page makes a browser load from another host: what it says itself, and the two parts of the theme that

@@ -103,7 +103,7 @@ func New(backend Backend, config Config) *Leases {
 	leases.waiters = newHub(leases)
 	leases.late = &lateTakes{leases: leases}
 	if announcer, ok := backend.(Announcer); ok {
-		leases.lister = &lister{leases: leases, backend: announcer, listings: map[listingKey]*listing{}}
+		leases.lister = newLister(leases, announcer)
 	}
 	return leases
 }

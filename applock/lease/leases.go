@@ -328,6 +328,10 @@ func uniqueName() string {
 	if err != nil {
 		host = "unknown"
 	}
+	return nameOn(host)
+}
+
+func nameOn(host string) string {
 	host = strings.ToValidUTF8(strings.ReplaceAll(host, " ", "_"), "_")
 	return fmt.Sprintf("%.*s/%d/%s", maxHostName, host, os.Getpid(), rand.Text()[:randomChars])
 }

@@ -66,6 +66,7 @@ type errorCell struct {
 	object  applock.Object
 	key     applock.Key
 	lease   applock.Lease
+	set     applock.LeaseSet
 }
 
 func (c *errorCell) other() applock.Object { return account(c.object.ID + " too") }
@@ -208,6 +209,11 @@ func hasAcquired(ctx context.Context, cell *errorCell) (err error) {
 	return err
 }
 
+func hasAcquiredAll(ctx context.Context, cell *errorCell) (err error) {
+	cell.set, err = cell.client.AcquireAll(ctx, all(cell.object, cell.other()))
+	return err
+}
+
 func getOf(cell *errorCell) applock.GetRequest {
 	return applock.GetRequest{Object: cell.object, Owner: applock.Owner{Operator: "etl-7"}, TTL: time.Minute}
 }
@@ -256,6 +262,9 @@ func errorCalls() []errorCall {
 		}},
 		{name: "Lease.Renew", passesOver: true, prepare: hasAcquired, call: func(ctx context.Context, cell *errorCell) error { return cell.lease.Renew(ctx) }},
 		{name: "Lease.Release", prepare: hasAcquired, call: func(ctx context.Context, cell *errorCell) error { return cell.lease.Release(ctx) }},
+		{name: "LeaseSet.Release", ofClients: true, prepare: hasAcquiredAll, call: func(ctx context.Context, cell *errorCell) error {
+			return cell.set.Release(ctx)
+		}},
 	}
 }
 
@@ -410,6 +419,7 @@ func wordsOf(object applock.Object, err error) string {
 	for _, foreign := range foreignWords(err) {
 		text = strings.ReplaceAll(text, ": "+foreign, ": ...")
 	}
+	text, _, _ = strings.Cut(text, "\n") // a set has a line for each of its leases
 	beginning, end, ok := strings.Cut(text, object.String())
 	if !ok {
 		_, end, _ = strings.Cut(beginning, ": ")

@@ -42,8 +42,8 @@
 // Fairness. Programs that always have a waiter for an object get it equally often, however many waiters each has. They take rows of turns, one
 // program after the other:
 //
-//   - A row ends when every waiter of its beginning has had a turn. It lasts at least 1/20 s, or 1/10 s if no other program was seen, and
-//     at most 2 s or 10,000 turns.
+//   - A row ends when every waiter of its beginning has had a turn and 1/20 s is over, or 2 s if no other program was seen within the last
+//     minute. It ends at the latest after 2 s or 10,000 turns.
 //   - After a row the program leaves the object alone for 1/20 s. If it has seen several other holders in turn within the last minute, it
 //     waits up to 1/5 s, longer than programs whose turns ended earlier.
 //   - If a message names the program that has waited longest, that program asks at once. The others ask when they have heard nothing of
@@ -87,4 +87,31 @@
 //   - [Leases.Close]: waiters get [applock.ErrClosed]; leases are lost with that cause and released. A lock whose release has no answer within 5 s
 //     stays until it expires, and the error of Close says so. For those 5 s the object of a get without an answer is
 //     released again until the backend has answered. If that get arrives after Close, its lock stays until it expires, and no error says so.
+//
+// # The engine
+//
+// For those who change it. One mutex, that of Leases, guards all objects, waiters and holds. The poller, the list of waiters and the late
+// releases have a goroutine and a mutex of their own. No mutex is held during a call of the backend.
+//
+// In this program an object is in the first of these states that applies. The state says which waiter may send a get:
+//
+//	held       a hold has the object              nobody; a hint has the hold verified
+//	unsettled  a take may still have to be undone nobody
+//	resting    a row of turns is over             nobody, unless a message names this program first
+//	asking     the first waiter's get is sent     that one only
+//	awaited    somebody waits                     the first waiter
+//	unused     nobody waits                       the next caller
+//
+// A set waits in the queue of one object and asks for its other objects in passing. If its operator is a given one, they are unsettled meanwhile,
+// so that two calls of one operator never take over from each other.
+//
+// Right. Only the backend grants, and a hold is trusted for less time than its grant lasts. A lease's own name under which a take had no answer
+// is never used again, and the take is released again and again for 15 s. A given operator's next call takes over what the former one may have left.
+//
+// Live. Each change of the state that makes it somebody's turn wakes the first waiter: the end of a hold, of an unsettled take, of a rest, and
+// the departure of the waiter before. A waiter that the backend has refused is watched by polls and messages, which wake the first one, too.
+// Each waiter keeps one wake until it sleeps again, so that none is lost between its look and its sleep. Should all of that fail, it
+// looks after five minutes. internal/model checks this with messages that are lost, late and doubled.
+//
+// Fair. The rows of turns above are the only rule between programs, and the order of the calls is the only one within a program.
 package lease

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -105,8 +106,8 @@ func (l *lateTakes) take(isWanted func(take lateTake) bool) (wanted []lateTake) 
 	return wanted
 }
 
-// release releases what was taken out, a few at a time. The first failure ends it, so that an outage does not meet all of them; what is
-// left is tried at the next tick.
+// release releases what was taken out, a few at a time. The first failure ends it, so that an outage does not meet all of them; the others
+// are tried at the next tick.
 func (l *lateTakes) release(due []lateTake) {
 	for i := 0; i < len(due); i += lateCalls {
 		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) {
@@ -119,10 +120,11 @@ func (l *lateTakes) release(due []lateTake) {
 // releaseAtClose releases all, again and again, until each release has had an answer or Close waits no longer: there is no later time.
 func (l *lateTakes) releaseAtClose() {
 	closing := l.leases.shutdownCtx
-	left := l.take(func(lateTake) bool { return true })
 	for pause := firstRetry; closing.Err() == nil; pause = min(2*pause, lateTick) {
-		left = l.unanswered(left)
-		if len(left) == 0 {
+		for some := range slices.Chunk(l.take(func(lateTake) bool { return true }), lateCalls) {
+			l.releaseSome(some)
+		}
+		if l.isDone() {
 			return
 		}
 		select {
@@ -132,33 +134,19 @@ func (l *lateTakes) releaseAtClose() {
 	}
 }
 
-// unanswered releases takes, a few at a time, and returns those whose release had no answer.
-func (l *lateTakes) unanswered(takes []lateTake) (left []lateTake) {
-	for some := range slices.Chunk(takes, lateCalls) {
-		failures := together(some, func(take lateTake) error { return l.leases.releaseOnce(l.leases.shutdownCtx, take.grant) })
-		for i, err := range failures {
-			if err != nil && !isGone(err) {
-				left = append(left, some[i])
-			}
-		}
-	}
-	return left
-}
-
 // releaseSome releases a few at the same time, and reports whether each had an answer.
 func (l *lateTakes) releaseSome(some []lateTake) bool {
-	return !slices.ContainsFunc(together(some, l.releaseOne), func(err error) bool { return err != nil })
-}
-
-// together makes a call for each of a few takes at the same time, and returns what became of each.
-func together(some []lateTake, call func(take lateTake) error) []error {
-	failures := make([]error, len(some))
 	var group sync.WaitGroup
-	for i, take := range some {
-		group.Go(func() { failures[i] = call(take) })
+	var failures atomic.Int32
+	for _, take := range some {
+		group.Go(func() {
+			if err := l.releaseOne(take); err != nil {
+				failures.Add(1)
+			}
+		})
 	}
 	group.Wait()
-	return failures
+	return failures.Load() == 0
 }
 
 // releaseOne releases a take, and puts it back unless this was the last time. It returns why there was no answer. The take may have
@@ -173,7 +161,8 @@ func (l *lateTakes) releaseOne(take lateTake) error {
 	if take.isUncertain = !isAnswered; isAnswered {
 		take.answered++
 	}
-	if now := time.Now(); take.answered < len(pauses) && now.Before(take.ends) {
+	isLast := take.answered == len(pauses) || isAnswered && l.leases.stopped.Err() != nil
+	if now := time.Now(); !isLast && now.Before(take.ends) {
 		take.due = now.Add(pauses[take.answered])
 		l.putBack(take)
 	}

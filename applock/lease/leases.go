@@ -103,7 +103,7 @@ func New(backend Backend, config Config) *Leases {
 	leases.waiters = newHub(leases)
 	leases.late = &lateTakes{leases: leases}
 	if announcer, ok := backend.(Announcer); ok {
-		leases.lister = &lister{leases: leases, backend: announcer, listings: map[listingKey]*listing{}}
+		leases.lister = newLister(leases, announcer)
 	}
 	return leases
 }
@@ -328,6 +328,10 @@ func uniqueName() string {
 	if err != nil {
 		host = "unknown"
 	}
+	return nameOn(host)
+}
+
+func nameOn(host string) string {
 	host = strings.ToValidUTF8(strings.ReplaceAll(host, " ", "_"), "_")
 	return fmt.Sprintf("%.*s/%d/%s", maxHostName, host, os.Getpid(), rand.Text()[:randomChars])
 }

@@ -10,11 +10,14 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// lister keeps the backend's list of waiters in step with those who wait here, in the background: nobody waits for it, and
-// who has gone before it came to that is never listed.
+// lister keeps the backend's list of waiters in step with those who wait here, in the background: no waiter waits for it, and a waiter that has
+// gone by then is never listed.
 type lister struct {
 	leases  *Leases
 	backend Announcer
+	// retract takes names off the list, up to atOnce by one call.
+	retract func(ctx context.Context, waiters []listingKey) error
+	atOnce  int
 
 	mutex    sync.Mutex
 	listings map[listingKey]*listing
@@ -51,15 +54,27 @@ type listing struct {
 	waiting int
 	// until is when the last of them gives up; zero is never.
 	until time.Time
-	// wanted is true when the name is to be announced, listed when the backend may have it, and since when it had it last.
-	wanted bool
+	// listed is true when the backend may have the name, and since is when it last said so.
 	listed bool
 	since  time.Time
-	// pending is true while a worker has it or is to have it, and changed when it is to be looked at once more.
-	pending, changed bool
+	// stale is true when the backend is to hear of a change, and busy while a worker has the listing or is to have it.
+	stale, busy bool
 	// refused is closed when the backend does not list the name, with err.
 	refused chan struct{}
 	err     error
+}
+
+func newLister(leases *Leases, backend Announcer) *lister {
+	l := &lister{leases: leases, backend: backend, listings: map[listingKey]*listing{}}
+	if many, ok := backend.(manyRetractor); ok {
+		l.retract, l.atOnce = many.retractMany, retractedAtOnce
+		return l
+	}
+	l.atOnce = 1
+	l.retract = func(ctx context.Context, waiters []listingKey) error {
+		return backend.Retract(ctx, waiters[0].object, waiters[0].operator)
+	}
+	return l
 }
 
 // add lists a waiter until limit, zero for ever. remove takes it off.
@@ -73,7 +88,7 @@ func (l *lister) add(claim claim, limit time.Time) *listing {
 		l.listings[key] = found
 	}
 	if found.waiting == 0 || !found.until.IsZero() && (limit.IsZero() || limit.After(found.until)) {
-		found.owner, found.until, found.wanted = claim.owner, limit, true
+		found.owner, found.until = claim.owner, limit
 		l.update(found)
 	}
 	found.waiting++
@@ -98,20 +113,19 @@ func (l *lister) again(objects []applock.Object, asked time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for key, found := range l.listings {
-		if lost[key.object] && found.waiting > 0 && !found.pending && found.since.Before(asked) {
-			found.wanted = true
+		if lost[key.object] && found.waiting > 0 && !found.busy && found.since.Before(asked) {
 			l.update(found)
 		}
 	}
 }
 
-// update gives a listing to a worker; the mutex is held.
+// update has a worker tell the backend of a change; the mutex is held.
 func (l *lister) update(found *listing) {
-	if found.pending {
-		found.changed = true
+	found.stale = true
+	if found.busy {
 		return
 	}
-	found.pending = true
+	found.busy = true
 	l.pending = append(l.pending, found)
 	if l.workers < listers {
 		l.workers++
@@ -119,91 +133,61 @@ func (l *lister) update(found *listing) {
 	}
 }
 
-// work sees to what is pending, until nothing is.
+// work makes calls until nothing is pending.
 func (l *lister) work() {
-	for found := l.next(); found != nil; found = l.next() {
-		call := l.due(found)
-		if call == nil {
-			continue
-		}
-		together := []*listing{found}
-		if backend, ok := l.backend.(manyRetractor); ok && !found.listed { // any more: nobody else changes that now
-			together = append(together, l.retracted()...)
-			call = func(ctx context.Context) error { return backend.retractMany(ctx, keysOf(together)) }
-		}
+	for batch, call := l.next(); call != nil; batch, call = l.next() {
 		ctx, cancel := context.WithTimeout(l.leases.shutdownCtx, listLimit)
 		err := call(ctx)
 		cancel()
-		for _, one := range together {
-			l.done(one, err)
-		}
+		l.done(batch, err)
 	}
 }
 
-// retracted returns the next of those who are pending, as long as they are only to be taken off the list.
-func (l *lister) retracted() (gone []*listing) {
+// next returns the next call: it announces one name, or takes several off the list. Without any the worker ends.
+func (l *lister) next() (batch []*listing, call func(ctx context.Context) error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for len(l.pending) > 0 && len(gone) < retractedAtOnce-1 {
-		first := l.pending[0]
-		if first.waiting > 0 || !first.listed {
+	var gone []listingKey
+	for len(l.pending) > 0 && len(gone) < l.atOnce {
+		found := l.pending[0]
+		isWaiting := found.waiting > 0
+		if isWaiting && len(gone) > 0 {
 			break
 		}
 		l.pending = l.pending[1:]
-		first.changed, first.listed = false, false
-		gone = append(gone, first)
-	}
-	return gone
-}
-
-func keysOf(listings []*listing) []listingKey {
-	keys := make([]listingKey, len(listings))
-	for i, listing := range listings {
-		keys[i] = listing.key
-	}
-	return keys
-}
-
-// next returns what is to be seen to, nil if there is nothing: the worker ends then.
-func (l *lister) next() *listing {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if len(l.pending) == 0 {
-		l.workers--
-		return nil
-	}
-	found := l.pending[0]
-	l.pending = l.pending[1:]
-	found.changed = false
-	return found
-}
-
-// due returns the call that brings a listing up to date, nil if there is none.
-func (l *lister) due(found *listing) func(ctx context.Context) error {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	switch {
-	case found.waiting > 0 && found.wanted:
-		found.listed, found.wanted = true, false
-		wait := time.Duration(0)
-		if !found.until.IsZero() {
-			wait = max(time.Until(found.until), 1) // zero would be no limit
+		found.stale = false
+		switch {
+		case isWaiting:
+			return []*listing{found}, l.announcement(found)
+		case found.listed:
+			found.listed = false
+			batch, gone = append(batch, found), append(gone, found.key)
+		default: // the backend has never heard of it
+			l.rest(found)
 		}
-		owner := found.owner
-		return func(ctx context.Context) error { return l.backend.Announce(ctx, found.key.object, owner, wait) }
-	case found.waiting == 0 && found.listed:
-		found.listed = false
-		return func(ctx context.Context) error { return l.backend.Retract(ctx, found.key.object, found.key.operator) }
 	}
-	l.rest(found)
-	return nil
+	if len(gone) == 0 {
+		l.workers--
+		return nil, nil
+	}
+	return batch, func(ctx context.Context) error { return l.retract(ctx, gone) }
 }
 
-// rest forgets a listing that nobody waits under; the mutex is held.
+// announcement returns the call that lists a name; the mutex is held.
+func (l *lister) announcement(found *listing) func(ctx context.Context) error {
+	found.listed = true
+	owner, wait := found.owner, time.Duration(0)
+	if !found.until.IsZero() {
+		wait = max(time.Until(found.until), 1) // zero would be no limit
+	}
+	return func(ctx context.Context) error { return l.backend.Announce(ctx, found.key.object, owner, wait) }
+}
+
+// rest ends the work on a listing, and forgets it if nobody waits under it; the mutex is held.
 func (l *lister) rest(found *listing) {
-	found.pending = false
+	found.busy = false
 	switch {
-	case found.changed:
+	case found.stale:
 		l.update(found)
 	case found.waiting == 0 && !found.listed && l.listings[found.key] == found:
 		delete(l.listings, found.key)
@@ -211,16 +195,25 @@ func (l *lister) rest(found *listing) {
 }
 
 // done notes the answer to a call. A failed call is repeated: polls would keep the name listed.
-func (l *lister) done(found *listing, err error) {
+func (l *lister) done(batch []*listing, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if err == nil {
+	for _, found := range batch {
+		if err != nil {
+			l.failed(found, err)
+			continue
+		}
 		found.since = time.Now()
 		l.rest(found)
-		l.leases.waiters.wakePoller() // a release may not have seen the waiter
-		return
 	}
-	found.listed, found.wanted = true, true // perhaps
+	if err == nil {
+		l.leases.waiters.wakePoller() // a release may not have seen the waiter
+	}
+}
+
+// failed has a call made again after a pause, unless it tells those who wait that the backend does not list the name; the mutex is held.
+func (l *lister) failed(found *listing, err error) {
+	found.listed = true // perhaps
 	if found.waiting > 0 && !isBusy(err) && !isOutage(err) && !errors.Is(err, context.DeadlineExceeded) {
 		l.refuse(found, err)
 		return
@@ -230,7 +223,7 @@ func (l *lister) done(found *listing, err error) {
 	time.AfterFunc(listAgain, func() {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
-		found.pending = false
+		found.busy = false
 		if l.leases.stopped.Err() == nil {
 			l.update(found)
 		}

@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -71,14 +70,13 @@ func (l *Leases) passOnce(ctx context.Context, grant applock.Grant, claim claim)
 
 // give makes a lease of what was passed on. A waiter that is gone by now leaves it to the next one.
 func (l *Leases) give(next *waiter, claim claim, grant applock.Grant, sent time.Time) {
-	if trust := trusted(claim.term()); l.now().Sub(sent) >= trust {
-		l.giveBack(claims(claim), func() answer { return answer{grants: []applock.Grant{grant}} })
-		l.tellPassed(next, &passed{err: fmt.Errorf("%w, %s", errTooLate, trust)})
+	leases, err := l.accept(next.asker, claims(claim), []applock.Grant{grant}, sent)
+	if err != nil {
+		l.tellPassed(next, &passed{err: err})
 		return
 	}
-	lease := l.hold(next.asker, claim, grant, sent)
-	if !l.tellPassed(next, &passed{lease: lease}) {
-		l.abandon(lease)
+	if !l.tellPassed(next, &passed{lease: leases[0]}) {
+		l.abandon(leases[0])
 	}
 }
 

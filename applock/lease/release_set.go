@@ -42,6 +42,7 @@ func (s *handles) Release(ctx context.Context) error {
 func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
 	ctx = context.WithoutCancel(ctx)
 	freed, err := s.giveUpTogether(ctx, last)
+	var former error // why the lease before was not released
 	if err != nil {
 		limited, cancel := context.WithTimeout(ctx, releaseLimit)
 		defer cancel()
@@ -55,9 +56,14 @@ func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
 			lease.finish(nil)
 		default:
 			released := lease.hold.giveUp(ctx)
-			if err != nil && isGone(released) { // by the call that had no answer
+			switch {
+			case released == nil:
+			case err != nil && isGone(released): // by the call that had no answer
 				released = nil
+			case former != nil && ctx.Err() != nil: // which has used up the time of this one
+				released = former
 			}
+			former = released
 			lease.finish(released)
 		}
 	}

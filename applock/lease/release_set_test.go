@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -116,6 +117,31 @@ func TestReleaseOfASetOnASilentServer(t *testing.T) {
 		err = set.Release(t.Context())
 		if took := time.Since(began); err == nil || took > 11*time.Second {
 			t.Errorf("%v after %s, want an error after two releases' time, 10 s", err, took)
+		}
+		for _, operation := range []string{fakebackend.ReleaseAll, fakebackend.Release} {
+			here.with(operation, fakebackend.Fault{})
+		}
+	})
+}
+
+// Goal: the release of each lease of a set tells why it failed, also where the ones before have used up the time. Method: a server that refuses
+// all releases, because it has become a replica.
+func TestReleaseOfASetTellsWhyOfEach(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		here.ReleaseSetsBy(here.backend.ReleaseAll)
+		set, err := here.AcquireAllBy(t.Context(), all(account(1), account(2), account(3)), here.takeAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, operation := range []string{fakebackend.ReleaseAll, fakebackend.Release} {
+			here.with(operation, fakebackend.Fault{Refuse: applock.ErrReadOnly})
+		}
+		_ = set.Release(t.Context())
+		for _, lease := range set.Leases() {
+			if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrReadOnly) || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want ErrReadOnly", err)
+			}
 		}
 		for _, operation := range []string{fakebackend.ReleaseAll, fakebackend.Release} {
 			here.with(operation, fakebackend.Fault{})

@@ -166,6 +166,7 @@ func pgPort(t *testing.T) string {
 type patroniNode struct {
 	name, port, rest    string
 	etcd, peers, minder *wire.Wire
+	off                 time.Duration // by how much its clocks are before the machine's, from its next start on
 	command             *exec.Cmd
 }
 
@@ -252,7 +253,7 @@ func (c *patroni) configure(t *testing.T, n *patroniNode, synchronous bool) {
 
 func (c *patroni) begin(t *testing.T, n *patroniNode) {
 	t.Helper()
-	n.command = c.start(t, n.name, filepath.Join(c.tools, "python/bin/patroni"), nil, filepath.Join(c.folder, n.name, "patroni.yml"))
+	n.command = c.start(t, n.name, filepath.Join(c.tools, "python/bin/patroni"), faketime(n.off), filepath.Join(c.folder, n.name, "patroni.yml"))
 }
 
 // await looks until something is so.

@@ -130,7 +130,7 @@ func fleetProgramOf(t *testing.T) string {
 		}
 	}
 	program := filepath.Join(folder, "fleet")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay="+filepath.Join(folder, "list"), "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-overlay="+filepath.Join(folder, "list"), "-o", program, ".")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go test -c: %v\n%s", err, output)
 	}
@@ -396,6 +396,9 @@ func (c *patroni) setClocks(t *testing.T, primary *patroniNode, others [2]time.D
 		c.kill(n)
 		n.off, left = primary.off+left[0], left[1:]
 		c.begin(t, n)
+		c.await(t, n.name+" is a standby", func() bool {
+			return c.ask(t, http.MethodGet, "http://127.0.0.1:"+n.rest+"/replica", "", nil) == nil
+		})
 	}
 	c.complete(t, true)
 	for _, n := range c.nodes {

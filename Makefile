@@ -256,7 +256,7 @@ faketime:
 	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || \
 		{ apt-get update -qq; apt-get install -y --no-install-recommends libfaketime; } || true
 
-test-cluster-replication: faketime
+test-cluster-replication test-cluster-patroni test-cluster-groupreplication: faketime
 
 test-cluster-%:
 	APPLOCK_TEST_REQUIRE=$(CLUSTERED) $(INSTALLED) go run ./internal/testing/testserver --only $(CLUSTERED) -- \

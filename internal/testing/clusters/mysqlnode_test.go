@@ -123,6 +123,7 @@ type mysqlNode struct {
 	port      string // for clients
 	groupPort string // for other nodes
 	options   []string
+	off       time.Duration // by how much its clock is before the machine's, from its next start on
 	command   *exec.Cmd
 	admin     *sql.DB
 }
@@ -216,7 +217,7 @@ func (n *mysqlNode) own(t *testing.T, path string) {
 func (n *mysqlNode) run(words []string) *exec.Cmd {
 	command := exec.Command(words[0], words[1:]...)
 	command.Dir, command.SysProcAttr = n.folder, n.program.account
-	command.Env = slices.Concat(n.program.env, []string{"HOME=" + n.folder, "TMPDIR=" + n.folder})
+	command.Env = slices.Concat(n.program.env, faketime(n.off), []string{"HOME=" + n.folder, "TMPDIR=" + n.folder})
 	return command
 }
 

@@ -166,6 +166,7 @@ func pgPort(t *testing.T) string {
 type patroniNode struct {
 	name, port, rest    string
 	etcd, peers, minder *wire.Wire
+	off                 time.Duration // by how much its clocks are before the machine's, from its next start on
 	command             *exec.Cmd
 }
 
@@ -252,7 +253,9 @@ func (c *patroni) configure(t *testing.T, n *patroniNode, synchronous bool) {
 
 func (c *patroni) begin(t *testing.T, n *patroniNode) {
 	t.Helper()
-	n.command = c.start(t, n.name, filepath.Join(c.tools, "python/bin/patroni"), nil, filepath.Join(c.folder, n.name, "patroni.yml"))
+	// The server's clock alone is off: Python's sleep fails under libfaketime.
+	env := append(faketime(n.off), "FAKETIME_ONLY_CMDS=postgres")
+	n.command = c.start(t, n.name, filepath.Join(c.tools, "python/bin/patroni"), env, filepath.Join(c.folder, n.name, "patroni.yml"))
 }
 
 // await looks until something is so.

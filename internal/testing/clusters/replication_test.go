@@ -49,9 +49,8 @@ func newPair(t *testing.T, options ...string) *pair {
 }
 
 // follow starts the replica. What it is started with besides is for its environment.
-func (p *pair) follow(t *testing.T, env ...string) {
+func (p *pair) follow(t *testing.T) {
 	t.Helper()
-	p.replica.program.env = append(p.replica.program.env[:len(p.replica.program.env):len(p.replica.program.env)], env...)
 	p.replica.start(t)
 	host, port, _ := strings.Cut(p.wire.Address, ":")
 	p.replica.exec(t, "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '"+host+"', SOURCE_PORT = "+port+", SOURCE_USER = 'root', SOURCE_PASSWORD = '"+
@@ -411,12 +410,10 @@ const step = time.Hour
 // newClocks is a pair whose replica's clock is before that of the primary, or behind it, by libfaketime.
 func newClocks(t *testing.T, by time.Duration) *pair {
 	t.Helper()
-	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
-	if len(libraries) == 0 {
-		t.Fatal("there is no libfaketime, with which the clock of a server is set: make test-cluster-replication installs it")
-	}
+	requireFaketime(t)
 	p := newPair(t)
-	p.follow(t, "LD_PRELOAD="+libraries[0], fmt.Sprintf("FAKETIME=%+d", int(by.Seconds())), "FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DISABLE_SHM=1")
+	p.replica.off = by
+	p.follow(t)
 	from := time.Now()
 	now := time.UnixMicro(p.replica.clock(t))
 	if now.Before(from.Add(by-time.Second)) || now.After(time.Now().Add(by+time.Second)) {

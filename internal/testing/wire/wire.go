@@ -79,7 +79,10 @@ func New(t testing.TB, server string) *Wire {
 
 func (w *Wire) connect(client net.Conn) {
 	w.await() // of a silent server not even the handshake is answered
-	server, err := (&net.Dialer{}).DialContext(w.ending, "tcp", w.server)
+	w.mutex.Lock()
+	address := w.server
+	w.mutex.Unlock()
+	server, err := (&net.Dialer{}).DialContext(w.ending, "tcp", address)
 	if err != nil {
 		_ = client.Close()
 		return
@@ -241,6 +244,13 @@ func (w *Wire) Speak() {
 		close(w.silent)
 		w.silent = nil
 	}
+}
+
+// Lead has new connections go to another server, as a router does after a failover.
+func (w *Wire) Lead(server string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.server = server
 }
 
 // Slow has each piece of what the server answers wait for so long.

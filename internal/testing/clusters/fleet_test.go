@@ -1,0 +1,514 @@
+//go:build linux
+
+package clusters_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/wire"
+)
+
+const (
+	// fleetMargin is by how much a lease of 10 s or more ends sooner for its holder than for the server.
+	fleetMargin = time.Second
+	// fleetGrants is for how many a round waits before and after the failover.
+	fleetGrants = 40
+	// clockGrain is what may pass between two looks at clocks beside what was measured.
+	clockGrain = 20 * time.Millisecond
+)
+
+// fleetMember is a program of a fleet: its clock, its network, and how long its leases last.
+type fleetMember struct{ off, delay, ttl time.Duration }
+
+func fleetMembers() []fleetMember {
+	return []fleetMember{
+		{ttl: 10 * time.Second},
+		{off: 4 * time.Minute, ttl: 30 * time.Second},
+		{off: -3 * time.Minute, delay: 50 * time.Millisecond, ttl: 10 * time.Second},
+		{off: 2 * time.Minute, delay: 300 * time.Millisecond, ttl: 30 * time.Second},
+	}
+}
+
+// fleetRound is a failover: the clocks of the nodes that may be the next primary are off by others from the clock of the old one.
+type fleetRound struct {
+	name   string
+	others [2]time.Duration
+	// isSwitch has the old primary give way. Otherwise it is killed.
+	isSwitch bool
+}
+
+func fleetRounds() []fleetRound {
+	return []fleetRound{
+		{name: "killed, clocks together", others: [2]time.Duration{500 * time.Millisecond, -500 * time.Millisecond}},
+		{name: "killed, the others ahead", others: [2]time.Duration{2 * time.Minute, 3 * time.Minute}},
+		{name: "killed, the others behind", others: [2]time.Duration{-90 * time.Second, -2 * time.Minute}},
+		{name: "switched, the others ahead", others: [2]time.Duration{2 * time.Minute, 3 * time.Minute}, isSwitch: true},
+		{name: "switched, the others behind", others: [2]time.Duration{-90 * time.Second, -2 * time.Minute}, isSwitch: true},
+	}
+}
+
+// fakes are the libraries that set the clock of a program.
+func fakes() []string {
+	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	return libraries
+}
+
+func requireFaketime(t *testing.T) {
+	t.Helper()
+	if len(fakes()) == 0 {
+		t.Fatal("there is no libfaketime, with which the clock of a server is set: make faketime installs it")
+	}
+}
+
+// faketime is the environment of a server whose clock is before the machine's by so much. The monotonic clock and times of files stay right.
+func faketime(by time.Duration) []string {
+	if by == 0 {
+		return nil
+	}
+	return []string{
+		"LD_PRELOAD=" + strings.Join(fakes(), ":"), fmt.Sprintf("FAKETIME=%+g", by.Seconds()),
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DISABLE_SHM=1", "NO_FAKE_STAT=1",
+	}
+}
+
+// isOff checks a server's clock, in microseconds.
+func isOff(t *testing.T, name string, by time.Duration, ask func() int64) {
+	t.Helper()
+	from := time.Now()
+	now := time.UnixMicro(ask())
+	if now.Before(from.Add(by-clockGrain)) || now.After(time.Now().Add(by+clockGrain)) {
+		t.Fatalf("the clock of %s says %s at %s, want it to be off by %s", name, now, from, by)
+	}
+}
+
+// offVariable is by how much the clock of a program of fleetProgramOf is off.
+const offVariable = "APPLOCK_TEST_FLEET_OFF"
+
+// fleetProgramOf builds this package's tests with a wall clock that is off: programs in Go ask the kernel, so that libfaketime cannot reach
+// them.
+func fleetProgramOf(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	place := filepath.Join(runtime.GOROOT(), "src", "time") //nolint:staticcheck // the one that the tests are run by
+	text, err := os.ReadFile(filepath.Join(place, "time.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const asks = "sec, nsec, mono := runtimeNow()\n"
+	if count := bytes.Count(text, []byte(asks)); count != 1 {
+		t.Fatalf("time.go asks for the time by %q %d times, want once", asks, count)
+	}
+	changed := bytes.Replace(text, []byte(asks), []byte(asks+"\tsec += machineIsOff\n"), 1)
+	reads := "package time\n\nimport \"syscall\"\n\nvar machineIsOff = func() int64 {\n\ttext, _ := syscall.Getenv(\"" + offVariable +
+		"\")\n\toff, _ := ParseDuration(text)\n\treturn int64(off / Second)\n}()\n"
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {
+		filepath.Join(place, "time.go"): filepath.Join(folder, "time.go"), filepath.Join(place, "off.go"): filepath.Join(folder, "off.go"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"time.go": changed, "off.go": []byte(reads), "list": list} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(folder, "fleet")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-overlay="+filepath.Join(folder, "list"), "-o", program, ".")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, output)
+	}
+	return program
+}
+
+// fleet is programs that compete for objects, and what they have written.
+type fleet struct {
+	members []fleetMember
+	stop    []io.Closer
+	group   sync.WaitGroup
+
+	mutex  sync.Mutex
+	grants []fleetGrant
+}
+
+// newFleet starts the programs, each with a DSN that leads through its network.
+func newFleet(t *testing.T, program string, dsn func(delay time.Duration) string) *fleet {
+	t.Helper()
+	f := &fleet{members: fleetMembers()}
+	for i, m := range f.members {
+		orders, err := json.Marshal(fleetOrders{DSN: dsn(m.delay), Number: i, TTL: m.ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command(program)
+		command.Env = append(os.Environ(), fleetVariable+"="+string(orders), offVariable+"="+m.off.String())
+		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		input, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		output, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		command.Stderr = &said
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		f.stop = append(f.stop, input)
+		f.group.Go(func() {
+			f.read(t, output)
+			if err := command.Wait(); err != nil || t.Failed() {
+				t.Errorf("program %d: %v\n%s", i, err, said.Bytes()[max(0, said.Len()-2000):])
+			}
+		})
+	}
+	t.Cleanup(f.end)
+	return f
+}
+
+// read notes each grant that a program writes.
+func (f *fleet) read(t *testing.T, output io.Reader) {
+	decoder := json.NewDecoder(output)
+	for {
+		var g fleetGrant
+		err := decoder.Decode(&g)
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Errorf("a program writes what is no grant: %v", err)
+			_, _ = io.Copy(io.Discard, output)
+			return
+		}
+		f.mutex.Lock()
+		f.grants = append(f.grants, g)
+		f.mutex.Unlock()
+	}
+}
+
+// end has the programs end, and returns when they have.
+func (f *fleet) end() {
+	for _, input := range f.stop {
+		_ = input.Close() // it may have ended already
+	}
+	f.group.Wait()
+}
+
+// awaitGrants returns when there are enough grants that were asked for after a time, and each program has ended one of them.
+func (f *fleet) awaitGrants(t *testing.T, after int64) {
+	t.Helper()
+	for deadline := time.Now().Add(pgLimit); ; time.Sleep(clockGrain) {
+		f.mutex.Lock()
+		count, programs := 0, map[int]bool{}
+		for _, g := range f.grants {
+			if g.Asked > after {
+				count++
+				programs[g.Program] = true
+			}
+		}
+		f.mutex.Unlock()
+		if count >= fleetGrants && len(programs) == len(f.members) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d grants of %d programs in %s, want %d of %d", count, len(programs), pgLimit, fleetGrants, len(f.members))
+		}
+	}
+}
+
+// fleetOverlap is two grants of one object that were live at the same time.
+type fleetOverlap struct{ former, later fleetGrant }
+
+func (o fleetOverlap) long() time.Duration {
+	return time.Duration(o.former.Ended-o.later.Answered) * time.Microsecond
+}
+
+func (o fleetOverlap) String() string {
+	return fmt.Sprintf("%s: fence %d of %s until %d (told: %q), and fence %d of %s from %d: for %s", o.former.Object, o.former.Fence, o.former.Operator,
+		o.former.Ended, o.former.Told, o.later.Fence, o.later.Operator, o.later.Answered, o.long())
+}
+
+// fleetVerdict is what the records of a fleet tell.
+type fleetVerdict struct {
+	grants, leases int
+	// told are grants whose holders were told of their loss.
+	told     int
+	overlaps []fleetOverlap
+	// wrong is what must not be whatever the clocks do.
+	wrong []string
+	// step is the smallest by which a fence exceeds the one before of its object.
+	step applock.Fence
+	// pause is the longest time without a new grant of any object.
+	pause time.Duration
+}
+
+// judgeFleet looks for fences that do not grow, grants that overlap, losers that were not told and assertions that came too late.
+func judgeFleet(grants []fleetGrant) fleetVerdict {
+	v := fleetVerdict{grants: len(grants)}
+	slices.SortFunc(grants, func(a, b fleetGrant) int { return cmp.Compare(a.Answered, b.Answered) })
+	of := map[string][]fleetGrant{}
+	for i, g := range grants {
+		of[g.Object] = append(of[g.Object], g)
+		if g.IsLease {
+			v.leases++
+		}
+		if g.Told != "" {
+			v.told++
+		}
+		if i > 0 {
+			v.pause = max(v.pause, time.Duration(g.Answered-grants[i-1].Answered)*time.Microsecond)
+		}
+	}
+	for _, object := range of {
+		slices.SortFunc(object, func(a, b fleetGrant) int { return cmp.Compare(a.Fence, b.Fence) })
+		for i, former := range object {
+			v.judgePair(former, object[i+1:])
+		}
+	}
+	return v
+}
+
+// judgePair compares a grant with those of greater fences.
+func (v *fleetVerdict) judgePair(former fleetGrant, others []fleetGrant) {
+	if len(others) > 0 {
+		step := others[0].Fence - former.Fence
+		if v.step == 0 || step < v.step {
+			v.step = step
+		}
+		if step == 0 {
+			v.wrong = append(v.wrong, fmt.Sprintf("%s: the fence %d was given twice", former.Object, former.Fence))
+		}
+	}
+	for _, later := range others {
+		if later.Answered < former.Asked {
+			v.wrong = append(v.wrong, fmt.Sprintf("%s: the fence %d was given after %d", former.Object, former.Fence, later.Fence))
+		}
+		for _, began := range former.Asserted {
+			if began > later.Answered {
+				v.wrong = append(v.wrong, fmt.Sprintf("%s: the fence %d was asserted after %d was given", former.Object, former.Fence, later.Fence))
+			}
+		}
+		if later.Answered >= former.Ended {
+			continue
+		}
+		v.overlaps = append(v.overlaps, fleetOverlap{former, later})
+		if former.IsLease && former.Told == "" {
+			v.wrong = append(v.wrong, fmt.Sprintf("%s: the holder of the fence %d was not told of its loss", former.Object, former.Fence))
+		}
+	}
+}
+
+// report judges a round and logs its row of the page. The new primary's clock is ahead of the old one's by so much, and it took over
+// between two times. A former holder may overlap with a later one only if that clock ends its grant early.
+func (f *fleet) report(t *testing.T, cluster string, r fleetRound, ahead time.Duration, until int64) {
+	t.Helper()
+	f.end()
+	v := judgeFleet(f.grants)
+	for _, wrong := range v.wrong {
+		t.Error(wrong)
+	}
+	var longest time.Duration
+	for _, o := range v.overlaps {
+		longest = max(longest, o.long())
+		if ahead <= fleetMargin || o.former.Answered > until {
+			t.Errorf("two have it at the same time: %s", o)
+		} else {
+			t.Logf("at the same time: %s", o)
+		}
+	}
+	here := time.Now().UnixMicro() - monotonic()
+	for _, g := range f.grants {
+		if off := time.Duration(g.Off-here) * time.Microsecond; (off - f.members[g.Program].off).Abs() > time.Second {
+			t.Fatalf("the clock of program %d is off by %s, want %s", g.Program, off, f.members[g.Program].off)
+		}
+	}
+	what := "killed"
+	if r.isSwitch {
+		what = "switched"
+	}
+	overlaps := "0"
+	if len(v.overlaps) > 0 {
+		overlaps = fmt.Sprintf("%d, up to %.1f s", len(v.overlaps), longest.Seconds())
+	}
+	t.Logf("| %s | %s | %+g s | %d | %d | %d | %s | %d | %.1f s |", cluster, what, ahead.Seconds(), v.grants, v.leases, v.told, overlaps, v.step,
+		v.pause.Seconds())
+}
+
+// Goal: programs whose clocks are minutes apart, some of them behind slow networks, and a failover of a cluster whose members' clocks differ: fences
+// grow, each loser is told, nobody asserts a grant that another one has followed, and no two have an object at the same time unless the new primary's
+// clock is ahead by more than a lease's margin. Method: four processes with leases and locks on few objects; the primary is killed or switched,
+// with the next one's clock as it was, ahead and behind. The judge has the machine's monotonic clock, which nobody sets.
+func TestPatroniFleet(t *testing.T) {
+	requireFaketime(t)
+	program := fleetProgramOf(t)
+	c := newPatroni(t, true)
+	for _, r := range fleetRounds() {
+		t.Run(r.name, func(t *testing.T) {
+			old := c.leader(t)
+			c.setClocks(t, old, r.others)
+			f := newFleet(t, program, func(delay time.Duration) string { return c.through(t, delay) })
+			f.awaitGrants(t, 0)
+			if r.isSwitch {
+				if err := c.ask(t, http.MethodPost, "http://127.0.0.1:"+old.rest+"/switchover", `{"leader": "`+old.name+`"}`, nil); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				c.kill(old)
+			}
+			next := c.succeeded(t, old)
+			until := monotonic()
+			if !r.isSwitch {
+				c.begin(t, old)
+			}
+			f.awaitGrants(t, until)
+			f.report(t, "Patroni", r, next.off-old.off, until)
+			c.complete(t, true)
+		})
+	}
+}
+
+// setClocks has the standbys begin again with clocks that are off from the primary's.
+func (c *patroni) setClocks(t *testing.T, primary *patroniNode, others [2]time.Duration) {
+	t.Helper()
+	left := others[:]
+	for _, n := range c.nodes {
+		if n == primary {
+			continue
+		}
+		c.kill(n)
+		n.off, left = primary.off+left[0], left[1:]
+		c.begin(t, n)
+		c.await(t, n.name+" is a standby", func() bool {
+			return c.ask(t, http.MethodGet, "http://127.0.0.1:"+n.rest+"/replica", "", nil) == nil
+		})
+	}
+	c.complete(t, true)
+	for _, n := range c.nodes {
+		isOff(t, n.name, n.off, func() int64 { return n.number(t, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint") })
+	}
+}
+
+// through is a DSN of all nodes whose answers come late.
+func (c *patroni) through(t *testing.T, delay time.Duration) string {
+	t.Helper()
+	dsn := c.dsn()
+	for _, n := range c.nodes {
+		w := wire.New(t, "127.0.0.1:"+n.port)
+		w.Slow(delay)
+		dsn = strings.Replace(dsn, "127.0.0.1:"+n.port, w.Address, 1)
+	}
+	return dsn
+}
+
+// Goal and method are those of TestPatroniFleet. A wire for each program is the router, which follows the primary.
+func TestGroupReplicationFleet(t *testing.T) {
+	requireFaketime(t)
+	program := fleetProgramOf(t)
+	g := newGroup(t)
+	for _, r := range fleetRounds() {
+		t.Run(r.name, func(t *testing.T) {
+			old := g.awaitPrimary(t, g[0], nil)
+			other := g[old.number%len(g)]
+			g.setClocks(t, old, r.others)
+			var router []*wire.Wire
+			f := newFleet(t, program, func(delay time.Duration) string {
+				w := wire.New(t, old.address())
+				w.Slow(delay)
+				router = append(router, w)
+				to := url.URL{Scheme: "mysql", User: url.UserPassword("root", old.program.password), Host: w.Address, Path: mysqlDatabase}
+				return to.String()
+			})
+			f.awaitGrants(t, 0)
+			if r.isSwitch {
+				other.exec(t, "SELECT group_replication_set_as_primary('"+other.text(t.Context(), "SELECT @@server_uuid")+"')")
+			} else {
+				old.kill()
+			}
+			next := g.awaitPrimary(t, other, old)
+			until := monotonic()
+			for _, w := range router {
+				w.Lead(next.address())
+				w.Reset()
+			}
+			f.awaitGrants(t, until)
+			f.report(t, "Group Replication", r, next.off-old.off, until)
+			if !r.isSwitch {
+				old.start(t)
+				g.join(t, old)
+			}
+		})
+	}
+}
+
+// setClocks has the secondaries begin again with clocks that are off from the primary's.
+func (g group) setClocks(t *testing.T, primary *mysqlNode, others [2]time.Duration) {
+	t.Helper()
+	left := others[:]
+	for _, n := range g {
+		if n != primary {
+			n.kill()
+			n.off, left = primary.off+left[0], left[1:]
+			n.start(t)
+			g.join(t, n)
+		}
+		isOff(t, fmt.Sprintf("node %d", n.number), n.off, func() int64 { return n.clock(t) })
+	}
+}
+
+// Goal: the judge of a fleet sees what it is there for. Method: records by hand, each with one thing wrong.
+func TestPatroniFleetJudge(t *testing.T) {
+	grant := func(fence applock.Fence, asked, ended int64, told string, asserted ...int64) fleetGrant {
+		return fleetGrant{
+			Object: "o", Operator: fmt.Sprintf("p%d", fence), Fence: fence, IsLease: true, Asked: asked, Answered: asked + 1, Ended: ended, Told: told,
+			Asserted: asserted,
+		}
+	}
+	for name, c := range map[string]struct {
+		grants   []fleetGrant
+		wrong    string
+		overlaps int
+	}{
+		"one after the other":     {grants: []fleetGrant{grant(1, 0, 5, "", 2), grant(2, 6, 9, "", 8)}},
+		"a loss before the other": {grants: []fleetGrant{grant(1, 0, 5, "lost"), grant(2, 6, 9, "")}},
+		"a loser who is told late": {
+			grants: []fleetGrant{grant(1, 0, 8, "lost"), grant(2, 5, 9, "")}, overlaps: 1,
+		},
+		"a loser who is never told": {
+			grants: []fleetGrant{grant(1, 0, 8, ""), grant(2, 5, 9, "")}, overlaps: 1, wrong: "o: the holder of the fence 1 was not told of its loss",
+		},
+		"one overlaps with the next but one": {
+			grants: []fleetGrant{grant(1, 0, 8, "lost"), grant(2, 2, 4, "lost"), grant(3, 5, 9, "")}, overlaps: 2,
+		},
+		"the same fence": {grants: []fleetGrant{grant(1, 0, 5, ""), grant(1, 6, 9, "")}, wrong: "o: the fence 1 was given twice"},
+		"a fence that goes back": {
+			grants: []fleetGrant{grant(2, 0, 5, ""), grant(1, 6, 9, "")}, overlaps: 1,
+			wrong: "o: the fence 1 was given after 2; o: the holder of the fence 1 was not told of its loss",
+		},
+		"an assertion that comes too late": {
+			grants: []fleetGrant{grant(1, 0, 5, "", 2, 8), grant(2, 6, 9, "")}, wrong: "o: the fence 1 was asserted after 2 was given",
+		},
+	} {
+		v := judgeFleet(c.grants)
+		if wrong := strings.Join(v.wrong, "; "); wrong != c.wrong || len(v.overlaps) != c.overlaps {
+			t.Errorf("%s: %q, %v; want %q, %d overlaps", name, wrong, v.overlaps, c.wrong, c.overlaps)
+		}
+	}
+}

@@ -28,6 +28,7 @@ func Routines(role db.Role) []Routine {
 // Right is a grantee's right to call a routine or to read a view, as in the catalogue.
 type Right struct{ Grantee, Name string }
 
+// IsView reports whether the contract has a view of that name.
 func IsView(name string) bool {
 	return slices.ContainsFunc(db.Views(), func(view db.View) bool { return view.Name == name })
 }

@@ -20,6 +20,7 @@ type Statement struct {
 	Verb, Text string
 }
 
+// KindView is the kind of a view in [CreateRoutine].
 const KindView = "VIEW"
 
 // VerbCreate is the verb of the statement that creates a routine. Each routine has one.

@@ -630,6 +630,7 @@ func PoliciesAnswer(rows []map[string]any) Answer {
 	return orNone(answer)
 }
 
+// InquireAnswer converts the result of an inquiry.
 func InquireAnswer(result db.InquireApplLockResult) Answer {
 	lock := result.Lock
 	return Answer{

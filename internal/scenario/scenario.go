@@ -105,6 +105,7 @@ type Term struct {
 	Value    string
 }
 
+// Parse reads the text of a scenario file.
 func Parse(text string) (Scenario, error) {
 	var result Scenario
 	for number, line := range strings.Split(text, "\n") {

@@ -39,7 +39,7 @@ func write(t *testing.T, path, text string) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path) //nolint:gosec // of this repository, or of the test
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

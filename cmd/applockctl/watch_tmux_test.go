@@ -121,7 +121,7 @@ func (m *tmux) change(u user) {
 	m.press("t")
 	m.see("transfer 2 locks: To which operator?")
 	m.enter("mlee")
-	m.see("department?")
+	m.see("Department of that operator?")
 	m.enter("service")
 	m.see("Why?")
 	m.enter("jdoe is ill")

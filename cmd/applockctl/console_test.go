@@ -204,7 +204,7 @@ func TestConsoleLetsInByItsAddress(t *testing.T) {
 		}
 	}
 	code, stderr := s.stop()
-	if _, next, found := strings.Cut(stderr, "the address for the next one is "+s.address+"?token="); !found || strings.Contains(next, token) {
+	if _, next, found := strings.Cut(stderr, "the address for the next browser is "+s.address+"?token="); !found || strings.Contains(next, token) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	sqliteUser(t).run(t, "console", "--quiet").check(t, exitUsage, "--quiet is for consoles with a sign-in")

@@ -231,7 +231,7 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 		t.Helper()
 		dsn := testdb.MySQL(t, product)
 		root := testdb.OpenMySQL(t, dsn, nil)
-		as := account(t, root, "owner")
+		as := account(t, root, "dba")
 		owner := testdb.OpenMySQL(t, dsn, as)
 		client := testclient.MySQL(t, owner)
 		for range 2 {

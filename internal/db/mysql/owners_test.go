@@ -24,7 +24,7 @@ func nameOf(as func(config *driver.Config)) string {
 // plainOwner gives an installation to an account that has what docs/grants.md names, and returns how to connect as it.
 func plainOwner(t *testing.T, client *applock.Client, root *sql.DB) func(config *driver.Config) {
 	t.Helper()
-	as := account(t, root, "owner")
+	as := account(t, root, "dba")
 	repaired, err := migrate.Repair(t.Context(), client, migrate.RepairRequest{Owner: nameOf(as)})
 	if err != nil || len(repaired.Left) > 0 {
 		t.Fatalf("repair for a plain owner: %+v, %v", repaired, err)
@@ -79,7 +79,7 @@ func TestOwnersWithTooManyRightsAreFound(t *testing.T) {
 			"mysql":   {"SUPER", "CONNECTION_ADMIN", "SYSTEM_VARIABLES_ADMIN"},
 		}[product]
 		checkOwner(t, client, "installed by root", "root", powers...)
-		reader := testdb.OpenMySQL(t, place.DSN, account(t, place.SQL, "owner"))
+		reader := testdb.OpenMySQL(t, place.DSN, account(t, place.SQL, "dba"))
 		checkOwner(t, testclient.MySQL(t, reader), "who may not see it", "")
 
 		name := nameOf(plainOwner(t, client, place.SQL))

@@ -10,8 +10,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: a fence is greater for every later grant of the same object, also when the clock has been set
-// back. Method: fences from the future are put into the table, as the clock would have left them.
+// Goal: each later grant of an object has a greater fence, also after the clock was set back. Method: the test writes fences from the
+// future into the table, as a clock that ran ahead would have left them.
 func fences(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -21,7 +21,7 @@ func fences(t *testing.T, backend Backend) {
 	if _, err := place.SQL.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET fence = %d", place.Table, future)); err != nil {
 		t.Fatal(err)
 	}
-	// The grant begins in the future, too: a renewal is one all the same.
+	// The grant begins in the future. Getting it again is still a renewal.
 	if err := place.Advance(ctx, -time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func fences(t *testing.T, backend Backend) {
 	if _, err := place.Client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: customer(1), Operator: "ASMITH"}}); err != nil {
 		t.Fatal(err)
 	}
-	// A row whose fence lies in the future stays, however long it has been free: else the next fence
-	// would be the smaller time of now.
+	// A purge must keep a row whose fence lies in the future, however long it has been free. Otherwise the next fence would be the
+	// current time, which is smaller.
 	if err := place.Advance(ctx, 40*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func fences(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: expiry is the database's clock and needs nobody's help. Method: really wait for a lock of one
-// second to end; the only test that sleeps.
+// Goal: a lock expires by the database's clock alone; no call is needed. Method: really wait for the end of a lock of one second. This is
+// the only test that sleeps.
 func clock(t *testing.T, backend Backend) {
 	t.Parallel()
 	client := backend.New(t).Client
@@ -77,9 +77,9 @@ func clock(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: what was released stays so when the clock is set back, for the former holder and for everybody else, the fence grows, and the next
-// grant lasts as long as it asked for, however often it is renewed without a ttl; what is old enough goes with the next purge, and nothing
-// else. Method: an hour passes backwards; then a month passes.
+// Goal: a released lock stays released when the clock is set back, for its former holder and for everybody else. The fence grows, and the
+// next grant lasts its full ttl, however often it is renewed without a ttl. The next purge removes the rows that are old enough and
+// nothing else. Method: an hour passes backwards; then a month passes.
 func clockSetBack(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -134,7 +134,7 @@ func mustRelease(t testing.TB, client *applock.Client, object applock.Object, op
 	}
 }
 
-// grantOf is a grant as it is renewed by fence.
+// grantOf is a grant in the form that a renewal by fence takes.
 func grantOf(grant applock.Grant, ttl time.Duration) db.RenewableGrant {
 	return db.RenewableGrant{
 		ObjectType: grant.Object.Type, ObjectID: grant.Object.ID, OperatorID: grant.Owner.Operator,
@@ -142,9 +142,9 @@ func grantOf(grant applock.Grant, ttl time.Duration) db.RenewableGrant {
 	}
 }
 
-// Goal: where time stands still, or runs behind what the row says, each renewal is one all the same: lock_ts grows by a microsecond at
-// least, and the ttl and the start of the grant stay. Method: a grant whose times lie ahead is renewed again and again, by its operator and by
-// its fence, outside a transaction and within one.
+// Goal: each renewal counts as one even when the clock stands still or runs behind the row's times: lock_ts grows by at least a
+// microsecond, and the ttl and the start of the grant stay. Method: a grant whose times lie ahead is renewed repeatedly, by its operator
+// and by its fence, outside a transaction and within one.
 func standingTime(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -197,9 +197,9 @@ func renewTwiceEach(t *testing.T, client *applock.Client, driver db.Driver, befo
 	}
 }
 
-// Goal: a fence never falls, also when the row is purged and the clock is set back before the next grant. Method: a purge must keep the greatest
-// fence that it removes; what the database has stored of fences is put an hour ahead, as the clock that is set back leaves it, and then an
-// object that has no row is got; a purge of a lower fence takes nothing back.
+// Goal: a fence never falls, also when the row is purged and the clock is set back before the next grant. Method: a purge must keep the
+// greatest fence that it removes. The fence that the database has kept is put an hour ahead, as by a clock that was set back; then a
+// client gets an object that has no row. A purge of a lower fence must not lower the kept one.
 func fencesAfterPurge(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)

@@ -1,5 +1,5 @@
-// Package contract is the contract of the operations as a library of tests. Each dialect runs all of it
-// from a test file of some twenty lines.
+// Package contract is the contract of the operations as a library of tests. Each dialect runs all of it from a test file of some twenty
+// lines.
 package contract
 
 import (
@@ -18,22 +18,21 @@ import (
 
 // Backend is a dialect under test.
 type Backend struct {
-	// New returns a place for locks that is migrated, empty and nobody else's, and removes it when the
-	// test ends.
+	// New returns an empty, migrated place for locks that no other test uses, and removes it when the test ends.
 	New func(t testing.TB) Place
-	// Empty returns a client on a place that has never been migrated, and removes it likewise. Each
-	// call of the returned function opens another client on it, as another process would.
+	// Empty returns a place that has never been migrated, and removes it when the test ends. Each call of the returned function opens
+	// another client on it, as another process would.
 	Empty func(t testing.TB) func() *applock.Client
 	// Ways names the ways of calling in Place.Executors.
 	Ways []string
-	// Levels are the isolation levels that the interleavings run at; none skips them.
+	// Levels are the isolation levels that the interleavings run at. If there are none, the interleavings are skipped.
 	Levels []sql.IsolationLevel
 	// Excluded are interleavings that the backend cannot play, with the reason.
 	Excluded map[string]string
-	// Takes reports whether a text is left out, because the engine takes for text what the façade does not, such as NUL, or answers by itself. Nil is
-	// never.
+	// Takes reports whether the tests leave out a text, because the engine accepts as text what the façade does not, such as NUL, or
+	// refuses the text itself. Nil leaves out none.
 	Takes func(value string) bool
-	// JSONGrants is true where p_grants is JSON text, and ConvertsJSON where a value of another JSON type is taken for what it would be as text.
+	// JSONGrants is true where p_grants is JSON text. ConvertsJSON is true where the engine converts values of other JSON types to text.
 	JSONGrants, ConvertsJSON bool
 	// OneWriter is true where all writers of a database wait for each other.
 	OneWriter bool
@@ -42,40 +41,40 @@ type Backend struct {
 // Place is where locks are kept, with the ways to call the operations there.
 type Place struct {
 	Client *applock.Client
-	// Driver is what is below Client, for the operations that the façade keeps to itself.
+	// Driver is the driver below Client, for the operations that the façade does not export.
 	Driver db.Driver
 	// DSN opens the same place again.
 	DSN string
-	// SQL is a handle on the same place, for transactions and for tables of the tests' own. Its connections are those of
-	// Client's pool, of which there are at most maxConnections.
+	// SQL is a handle on the same place, for transactions and for the tests' own tables. It shares Client's pool, which has at most
+	// maxConnections connections.
 	SQL *sql.DB
-	// Table is the name of appl_lock as SQL has to write it.
+	// Table is the name of appl_lock as SQL must write it.
 	Table string
 	// Executors has the ways of calling by name, except "facade", which is Client with Driver below it.
 	Executors map[string]scenario.Executor
-	// Advance moves the timestamps of all rows of all tables into the past, released_ts too, so that time seems to have passed.
+	// Advance moves the timestamps of all rows of all tables into the past, released_ts too, as if that time had passed.
 	Advance func(ctx context.Context, duration time.Duration) error
-	// Waiting counts the sessions of this place that wait for another one; interleavings need it.
+	// Waiting counts the sessions of this place that wait for another session; interleavings need it.
 	Waiting func(ctx context.Context) (int, error)
-	// Interpret gives an error of SQL the kind that the driver gives its own errors.
+	// Interpret gives a bare SQL error the kind that the driver would give it.
 	Interpret func(err error) error
-	// SnapshotConflicts tells whether a write to a row that has changed since the transaction's
-	// snapshot fails at that level, instead of going on with the new version.
+	// SnapshotConflicts reports whether, at that level, a write fails if its row has changed since the transaction's snapshot. Elsewhere
+	// the write continues with the new version.
 	SnapshotConflicts func(level sql.IsolationLevel) bool
-	// KeepsView tells whether all plain reads of a transaction see the same moment at that level.
+	// KeepsView reports whether all plain reads of a transaction see the same moment at that level.
 	KeepsView func(level sql.IsolationLevel) bool
-	// ChecksView tells whether locking a row fails at that level when it has changed since the view was fixed.
+	// ChecksView reports whether locking a row fails at that level if the row has changed since the view was fixed.
 	ChecksView func(level sql.IsolationLevel) bool
-	// RefusalsLock is true where a refused call locks the row, and so waits for whoever has it locked.
+	// RefusalsLock is true where a refused call locks the row, and so waits for another session that has locked it.
 	RefusalsLock bool
-	// RenewalsWait is true where a renewal, transfer or release of many, and so a poll, waits for a row that another transaction has locked,
-	// PollsWait where a poll alone does; elsewhere they pass over it.
+	// RenewalsWait is true where renewals, transfers and releases of many locks, and so polls, wait for a row that another transaction
+	// has locked. PollsWait is true where only polls wait. Elsewhere they skip the row.
 	RenewalsWait, PollsWait bool
-	// PurgesWait is true where a purge waits for a transaction that is changing a row it wants.
+	// PurgesWait is true where a purge waits for a transaction that is changing one of its rows.
 	PurgesWait bool
 }
 
-// eachFile parses all files of testdata of one kind and hands each on with its name.
+// eachFile parses all files of testdata of one kind and calls use with each name and content.
 func eachFile[T any](t *testing.T, files fs.FS, parse func(text string) (T, error), use func(name string, parsed T)) {
 	t.Helper()
 	names, err := fs.Glob(files, "*/*.txt")

@@ -12,12 +12,12 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// desk is how many locks an operator has in the tests of TransferAll and ReleaseAll: more than a page, whose answer is longer
-// than what a dialect keeps in a text.
+// desk is the number of locks of an operator in the tests of TransferAll and ReleaseAll: more than a page, and with a longer answer than
+// a dialect's text can keep.
 const desk = 250
 
-// Goal: what an operator holds is handed over and released whole, in order, page by page, each lock once and with an event.
-// Method: a dry run, a transfer and a release of a desk in pages, the transfer twice, and a release of no more than so many.
+// Goal: all locks of an operator are handed over and released, in order, page by page, each lock once and with an event. Method: a dry
+// run, a transfer and a release of a desk in pages, the transfer twice, and a release with a limit.
 func desks(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -65,7 +65,7 @@ func fillDesk(t *testing.T, client *applock.Client, operator string) {
 	}
 }
 
-// requireDesk wants the first locks of the desk in order, each with the same outcome.
+// requireDesk expects the first locks of the desk in order, each with the same outcome.
 func requireDesk[R any](
 	t *testing.T, change func(ctx context.Context, request R) ([]applock.LockChange, error), request R, outcome applock.Outcome, count int,
 ) {
@@ -89,8 +89,9 @@ func requireDesk[R any](
 	}
 }
 
-// Goal: of several who empty the same desk at once each lock goes to one, which is told so, and none is left behind. Method: each
-// goes through all again until nothing is left; what is TRANSFERRED is counted, and who has it in the end.
+// Goal: when several operators empty the same desk at once, each lock goes to one of them, whose answer says so, and no lock is left
+// behind. Method: each repeats the call until nothing is left; the test counts the answers TRANSFERRED and compares them with the final
+// holders.
 func desksAtOnce(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: of those who get an object at once that has no row, one has it and is told so, and nobody meets a deadlock: outside a transaction
-// and in transactions of each level. Method: many objects, each got by several at the same time; neighbours in two transactions.
+// Goal: when several operators get an object without a row at once, one has it, its answer says so, and there is no deadlock, outside a
+// transaction and in transactions of each level. Method: many objects, each got by several operators at the same time; neighbours in two
+// transactions.
 func twoGetsNoRow(t *testing.T, backend Backend) {
 	t.Run("Autocommit", func(t *testing.T) { twoGets(t, backend, nil) })
 	for _, level := range backend.Levels {
@@ -53,14 +54,14 @@ func twoGets(t *testing.T, backend Backend, options *sql.TxOptions) {
 	for id, operators := range told {
 		lock, err := place.Client.Inquire(t.Context(), applock.Object{Type: "fresh", ID: fmt.Sprintf("%03d", id)})
 		switch {
-		case errors.Is(err, applock.ErrNotHeld) && len(operators) == 0 && options != nil: // all of them were told to begin again
+		case errors.Is(err, applock.ErrNotHeld) && len(operators) == 0 && options != nil: // each was asked to begin again
 		case err != nil || len(operators) != 1 || operators[0] != lock.Owner.Operator:
 			t.Errorf("%d: %v were told to have it, and %v has, %v", id, operators, lock.Owner.Operator, err)
 		}
 	}
 }
 
-// getOnce gets an object, in a transaction if there are options for one. A refusal has no outcome.
+// getOnce gets an object, in a transaction if options are given. A refusal has no outcome.
 func getOnce(
 	ctx context.Context, place Place, options *sql.TxOptions, object applock.Object, operator string,
 ) (applock.Outcome, error) {
@@ -76,7 +77,7 @@ func getOnce(
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = tx.Rollback() }() // committed ones say so
+	defer func() { _ = tx.Rollback() }() // a committed transaction returns an error here
 	grant, err := place.Client.WithSQLTx(tx).Get(ctx, request)
 	if errors.Is(err, applock.ErrHeld) {
 		return "", nil
@@ -88,7 +89,7 @@ func getOnce(
 	return grant.Outcome, err
 }
 
-// scenarioCommit commits, and gives an error the kind that the façade gives it.
+// scenarioCommit commits, and gives an error the same kind as the façade does.
 func scenarioCommit(place Place, tx *sql.Tx) (bool, error) {
 	err := tx.Commit()
 	if err == nil {
@@ -101,13 +102,13 @@ func scenarioCommit(place Place, tx *sql.Tx) (bool, error) {
 	return false, err
 }
 
-// Goal: a renewal has one effect and one answer: what is taken after it was renewed is not answered HELD, as if it had not been. Method: a grant
-// with a note is renewed for another time while somebody takes it and keeps its time: a take that has kept the renewal's comes after an
-// answer RENEWED.
+// Goal: a renewal has one effect and one answer: a lock that another operator takes after the renewal is not answered HELD, as if there
+// had been no renewal. Method: a grant with a note is renewed for another time while another operator takes it and keeps its time. If the
+// take has kept the renewal's time, the renewal must have been answered RENEWED.
 func renewedThenTaken(t *testing.T, backend Backend) {
 	t.Parallel()
 	if backend.OneWriter {
-		return // it has no two at once
+		return // one writer: no two calls run at once
 	}
 	place := backend.New(t)
 	const rounds = 150
@@ -133,7 +134,7 @@ func renewedThenTaken(t *testing.T, backend Backend) {
 		})
 		group.Wait()
 		if refused != nil || renewed != nil && !errors.Is(renewed, applock.ErrHeld) {
-			continue // busy, or begun again
+			continue // busy, or asked to begin again
 		}
 		wasRenewed := taken.Left > before
 		seen[fmt.Sprint(wasRenewed, renewed == nil)]++
@@ -144,13 +145,13 @@ func renewedThenTaken(t *testing.T, backend Backend) {
 	t.Logf("renewed before the take, and answered so: %v", seen)
 }
 
-// Goal: a renewal by fence has one effect: it undoes no get that was answered since that effect. Method: a grant is renewed by its fence, each time
-// for another ttl, while its operator looks which of these it has, and gets it for a minute: the ttl that was seen before that get does not
-// come back.
+// Goal: a renewal by fence has one effect: it undoes no get that was answered after that effect. Method: a grant is renewed by its fence,
+// each time for another ttl. Meanwhile its operator reads the current ttl and gets the grant for a minute. The ttl that was read before
+// that get must not come back.
 func renewalsActOnce(t *testing.T, backend Backend) {
 	t.Parallel()
 	if backend.OneWriter {
-		return // it has no two at once
+		return // one writer: no two calls run at once
 	}
 	place := backend.New(t)
 	const rounds, least = 150, 3600

@@ -20,23 +20,23 @@ import (
 	"github.com/applock/applock/internal/scenario"
 )
 
-// The verdicts on a call. What the contract refuses also names the parameter.
+// The verdicts on a call. A refusal also names the parameter.
 const (
 	accepted = "accepted"
 	refusal  = "LK001 "
-	// undeliverable is text that an engine does not take for text at all, before a procedure sees it.
+	// undeliverable is a value that the engine does not accept as text, before a procedure sees it.
 	undeliverable = "error"
 )
 
-// Goal: what an argument may be is what the contract says, in the façade and in every dialect: a caller who goes around the façade can say
-// nothing that the façade refuses, and the other way round. No text is anything but data: what is refused changes nothing, and what is accepted
-// puts into the tables what was given, and no more. Method: a table of hostile values for each IN parameter of each operation, all others being
-// good, through each way of calling, judged by the limits in the contract's own words; then a look at all that the tables have.
+// Goal: the façade and every dialect accept exactly the arguments that the contract allows, so a caller who bypasses the façade gains
+// nothing. Text is data only: a refused value changes nothing, and an accepted value is stored as given, and no more. Method: a table of
+// hostile values for each IN parameter of each operation, all other arguments being good, through each way of calling, judged by the
+// limits in the contract's own words. At the end the test reads the contents of all tables.
 func hostileArguments(t *testing.T, backend Backend) {
 	t.Parallel()
 	for _, way := range backend.Ways {
 		if way == "call" {
-			continue // it is the row form with another answer; the scenarios have its refusals
+			continue // the row form has the same procedure; the scenarios have its refusals
 		}
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +66,7 @@ type hostileCaller struct {
 	takes    func(value string) bool
 }
 
-// tryAll gives each parameter of an operation hostile values: first those that must be refused, and change nothing.
+// tryAll gives each parameter of an operation hostile values: first the ones that must be refused and must change nothing.
 func (c hostileCaller) tryAll(t *testing.T, place Place, operation db.Operation) {
 	t.Helper()
 	before := contents(t, place)
@@ -111,16 +111,16 @@ func (c hostileCaller) mustRefuse(t *testing.T, operation db.Operation, paramete
 	}
 }
 
-// offers reports whether this way can say what a parameter is to be.
+// offers reports whether this way of calling can give a parameter any value.
 func (c hostileCaller) offers(operation db.Operation, parameter db.Parameter) bool {
 	word := scenario.Word(operation)
-	keptByFacade := slices.Contains([]string{"announce", "retract", "poll"}, word)                          // it checks before the driver is asked
+	keptByFacade := slices.Contains([]string{"announce", "retract", "poll"}, word)                          // the façade checks first
 	flagOrPage := strings.HasSuffix(parameter.Name, "_fl") || strings.HasPrefix(parameter.Name, "p_after_") // a bool; pages of its own
 	isSkipped := parameter.Type == db.Document || c.isFacade && (keptByFacade || flagOrPage)                // JSON has tests of its own
 	return !isSkipped
 }
 
-// verdict calls an operation with good arguments and one that may be none.
+// verdict calls an operation with good arguments and one hostile value.
 func (c hostileCaller) verdict(ctx context.Context, operation db.Operation, parameter db.Parameter, value string) string {
 	args := scenario.Args{}
 	for _, other := range operation.InParameters() {
@@ -143,7 +143,7 @@ func (c hostileCaller) verdict(ctx context.Context, operation db.Operation, para
 		return undeliverable
 	case err != nil:
 		return err.Error()
-	case c.isFacade && strings.Join(answer.Words, " ") == refusal: // serialize without a transaction, which it asks for last
+	case c.isFacade && strings.Join(answer.Words, " ") == refusal: // serialize without a transaction, the last check of all
 		return accepted
 	case answer.Words[0] == "LK001":
 		return strings.Join(answer.Words, " ")
@@ -151,17 +151,17 @@ func (c hostileCaller) verdict(ctx context.Context, operation db.Operation, para
 	return accepted
 }
 
-// isBeyondDuration reports whether a number of seconds is more than the façade's callers can say.
+// isBeyondDuration reports whether a number of seconds is more than a time.Duration in the façade can hold.
 func isBeyondDuration(parameter db.Parameter, value string) bool {
 	const most = int64(math.MaxInt64 / time.Second)
 	number := whole(value)
 	return strings.HasSuffix(parameter.Name, "_seconds") && (number > most || number < -most)
 }
 
-// isText reports whether every engine takes a value for text.
+// isText reports whether every engine accepts a value as text.
 func isText(value string) bool { return utf8.ValidString(value) && !strings.Contains(value, "\x00") }
 
-// isNotGiven reports whether the façade takes a value for none at all, where the contract has a default.
+// isNotGiven reports whether the façade treats a value as absent, where the contract has a default.
 func isNotGiven(parameter db.Parameter, value string) bool {
 	if !strings.Contains(parameter.Meaning, "NULL =") {
 		return false
@@ -169,7 +169,8 @@ func isNotGiven(parameter db.Parameter, value string) bool {
 	return parameter.Type == db.Number && value == "0" || parameter.Type == db.Text && value == ""
 }
 
-// limitsOf returns what a parameter may be, in the words of the contract, and what to try. All parameters together try all texts.
+// limitsOf returns the values that a parameter may have, in the words of the contract, and the values to try. All parameters together try
+// all texts.
 func limitsOf(parameter db.Parameter, turn int) (allowed func(value string) bool, values []string, err error) {
 	if strings.HasSuffix(parameter.Name, "_fl") {
 		mayBeEmpty := strings.Contains(parameter.Meaning, "empty")
@@ -211,13 +212,14 @@ func isKept(parameter db.Parameter) bool {
 
 func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
 
-// isOpen reports whether the contract leaves open what becomes of a control character: in a filter, which selects nothing then.
+// isOpen reports whether the contract does not say what happens to a control character. This is so in a filter, which then selects
+// nothing.
 func isOpen(parameter db.Parameter, value string) bool {
 	isFilter := parameter.Name == "p_object_type" && parameter.Optional() || strings.HasPrefix(parameter.Name, "p_after_") || parameter.Name == "p_actor_id"
 	return isFilter && hasControl(value)
 }
 
-// limitsIn returns the limits that a parameter's meaning states. Those of a filter or a page are those of what it is about.
+// limitsIn returns the limits in the text of a parameter's meaning. A filter or a page has the limits of its column.
 func limitsIn(parameter db.Parameter) (least, most int64, err error) {
 	if least, most, stated := limitsStated(parameter.Meaning); stated {
 		return least, most, nil
@@ -250,7 +252,7 @@ func limitsStated(meaning string) (least, most int64, stated bool) {
 	switch {
 	case match == nil:
 		return 0, 0, false
-	case strings.Contains(meaning, "`#`"): // and one digit, behind at least one character
+	case strings.Contains(meaning, "`#`"): // plus one digit, after at least one character
 		return 1, whole(match[1]) - int64(len("#1")), true
 	}
 	return 0, whole(match[1]), true
@@ -268,7 +270,7 @@ func hostileNumbers(least, most int64) []string {
 	return slices.Sorted(maps.Keys(values))
 }
 
-// hostileTexts are for a parameter of at most so many characters: what tries its limits, and some of what tries its quoting.
+// hostileTexts are texts for a parameter of at most most characters: they try its limits and some of its quoting.
 func hostileTexts(most, turn int) []string {
 	values := []string{
 		"", "   ", " leading and trailing   ", "a:b", "nul\x00inside", "invalid\xff", `'"\%_;--`,
@@ -291,19 +293,19 @@ func quotingTexts() []string {
 	}
 }
 
-// tables are all that have text of callers, with its columns.
+// tables are all tables with callers' text, and the columns with it.
 func tables(place Place) map[string]string {
 	return map[string]string{
 		place.Table:             "object_type, object_id, operator_id, department_id, note",
 		place.Table + "_waiter": "object_type, object_id, operator_id, department_id, client_id, holder_id",
 		place.Table + "_ask":    "object_type, object_id, operator_id, department_id, client_id, message, holder_id, answer_reason",
 		place.Table + "_event": "object_type, object_id, actor_id, from_operator_id, from_department_id, to_operator_id, to_department_id, " +
-			"CASE WHEN event IN ('POLICY', 'PURGED', 'HISTORY_PURGED') THEN '' ELSE reason END", // of these it begins with what is no caller's text
+			"CASE WHEN event IN ('POLICY', 'PURGED', 'HISTORY_PURGED') THEN '' ELSE reason END", // their reason has the procedure's text
 		place.Table + "_policy": "object_type, default_ttl_seconds, longest_ttl_seconds, take_reason_fl",
 	}
 }
 
-// contents returns all rows of all tables, one a text.
+// contents returns all rows of all tables, each as one text.
 func contents(t *testing.T, place Place) []string {
 	t.Helper()
 	var all []string
@@ -320,7 +322,7 @@ func contents(t *testing.T, place Place) []string {
 	return all
 }
 
-// onlyWhatWasGiven looks for text in the tables that nobody has given.
+// onlyWhatWasGiven fails if the tables have text that no call has given.
 func onlyWhatWasGiven(t *testing.T, place Place) {
 	t.Helper()
 	given := map[string]bool{"good": true, "sentinel": true, "SENTINEL": true, "1": true, "": true, "Y": true, "N": true}
@@ -328,7 +330,7 @@ func onlyWhatWasGiven(t *testing.T, place Place) {
 		for n, parameter := range operation.InParameters() {
 			allowed, values, err := limitsOf(parameter, len(operation.Name)+n)
 			if err != nil {
-				continue // has been told
+				continue // already reported
 			}
 			for _, value := range values {
 				given[strings.TrimRight(value, " ")] = allowed(value) || given[strings.TrimRight(value, " ")]

@@ -9,13 +9,14 @@ import (
 	"github.com/applock/applock/internal/scenario"
 )
 
-// Goal: whoever may renew can neither stop the server nor change what is not its own, whatever it calls a list of grants: the answer is LK001, which
-// names p_grants, and where the engine does not take it for text at all the engine's own. Method: what is far too long, too deep, too large, of other types, twice the same, or no
-// text, each with a good grant before it, by SQL; then the good grant is as it was, and a call is answered.
+// Goal: a bad list of grants, from a caller who may renew, can neither stop the server nor change other callers' locks. The answer is
+// LK001 naming p_grants, or the engine's own error if it does not accept the value as text. Method: lists that are far too long, too
+// deep, too large, of other types, duplicated, or no text, each after a good grant, by SQL; then the good grant is unchanged, and another
+// call is answered.
 func hostileGrants(t *testing.T, backend Backend) {
 	t.Parallel()
 	if !backend.JSONGrants {
-		return // SQLite has no list, and Db2's is another one, with tests of its own
+		return // SQLite has no list, and Db2's has another form with tests of its own
 	}
 	place := backend.New(t)
 	object := applock.Object{Type: "hostile", ID: "1"}
@@ -52,7 +53,7 @@ func hostileGrants(t *testing.T, backend Backend) {
 	}
 }
 
-// inquired returns a lock, which must be there.
+// inquired returns a lock, and fails the test if it is not there.
 func inquired(t *testing.T, place Place, object applock.Object) applock.Lock {
 	t.Helper()
 	lock, err := place.Client.Inquire(t.Context(), object)
@@ -62,7 +63,7 @@ func inquired(t *testing.T, place Place, object applock.Object) applock.Lock {
 	return lock
 }
 
-// hostileDocuments are no lists of grants, by name, although they begin with a good one.
+// hostileDocuments are, by name, documents that begin with a good grant and are not lists of grants.
 func hostileDocuments(good string) map[string]string {
 	const many, deep = 100_000, 100_000
 	other := strings.Replace(good, `"object_id":"1"`, `"object_id":"2"`, 1)
@@ -102,7 +103,7 @@ func hostileDocuments(good string) map[string]string {
 	return documents
 }
 
-// otherTypes are lists of one grant of an object that nobody holds, with one value of another JSON type than it should be.
+// otherTypes are lists of one grant of a free object, with one value of the wrong JSON type.
 func otherTypes(good string) map[string]string {
 	free := strings.Replace(good, `"object_id":"1"`, `"object_id":"2"`, 1)
 	documents := map[string]string{}

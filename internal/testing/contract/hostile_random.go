@@ -15,9 +15,9 @@ import (
 // hostileSeedVariable repeats the values of a run.
 const hostileSeedVariable = "APPLOCK_HOSTILE_SEED"
 
-// Goal: what nobody has thought of is accepted or refused as the contract's words have it, too: alike in the façade and in every dialect. Method:
-// random texts and numbers, round the limits most of all, for random parameters of random operations, through each way of calling. The seed of a run that fails is in its
-// log.
+// Goal: values that no table of tests lists are also accepted or refused as the contract says, alike in the façade and in every dialect.
+// Method: random texts and numbers, mostly round the limits, for random parameters of random operations, through each way of calling. The
+// log of a failed run has its seed.
 func randomArguments(t *testing.T, backend Backend) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -68,7 +68,7 @@ func (c hostileCaller) tryRandom(t *testing.T, operation db.Operation, parameter
 	least, most, err := limitsIn(parameter)
 	value := known[draw.IntN(len(known))]
 	switch {
-	case err != nil: // a word of a few
+	case err != nil: // no limits: its value is one of a few words
 		value = strings.ToUpper(value)
 	case parameter.Type == db.Number:
 		value = randomNumber(draw, least, most)
@@ -86,7 +86,7 @@ func (c hostileCaller) tryRandom(t *testing.T, operation db.Operation, parameter
 	}
 }
 
-// randomNumber is round a limit more often than not.
+// randomNumber is round a limit in most cases.
 func randomNumber(draw *rand.Rand, least, most int64) string {
 	near := []int64{least, most, 0, math.MaxInt32, math.MinInt32, math.MaxInt64 - 3, math.MinInt64 + 3}
 	number := near[draw.IntN(len(near))]
@@ -99,7 +99,7 @@ func randomNumber(draw *rand.Rand, least, most int64) string {
 	return strconv.FormatInt(number, 10)
 }
 
-// randomText has some of what texts are made of, and is as long as is allowed, or about that, more often than not.
+// randomText mixes common and unusual characters. In most cases it is about as long as the limit.
 func randomText(draw *rand.Rand, most int) string {
 	alphabets := [][]string{
 		{"x"}, {"x", "é", "日", "😀"}, {"e\u0301", "o\u0308", "\u200d", "\ufe0f"}, {" ", "x"}, {" ", "\t", "\u00a0", "\u3000"}, {"'", `"`, `\`, "%", "_", "`", ";"},

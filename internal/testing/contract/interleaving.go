@@ -51,18 +51,17 @@ type moment struct {
 	line    int
 	text    string
 	session string
-	// step is empty when the line only names the answer of a call that waits.
+	// step is empty if the line only gives the answer of a waiting call.
 	step scenario.Step
-	// waits is true when the call must be waiting for another session.
+	// waits is true if the call must be waiting for another session.
 	waits bool
-	// others are the answers where a trait makes a difference.
+	// others are the answers of places with certain traits.
 	others []other
-	// only limits the line to places with that trait; empty is all.
+	// only limits the line to places with that trait; empty is all places.
 	only trait
 }
 
-// trait is how dialects or levels differ in what their transactions see and lock; see
-// testdata/interleavings/README.md.
+// trait is a difference between dialects or levels in what their transactions see and lock; see testdata/interleavings/README.md.
 type trait string
 
 // other is the answer of places with a trait.
@@ -76,7 +75,7 @@ func traits() []trait {
 	return []trait{"snapshot", "view", "checked", "locking", "queueing", "lingering", "patient"}
 }
 
-// has tells whether a trait belongs to the place at the level that is played.
+// has reports whether the place has a trait at the isolation level of this run.
 func (p *interleaving) has(t trait) bool {
 	switch t {
 	case "snapshot":
@@ -146,12 +145,11 @@ func parseMoment(line string) (moment, error) {
 	return parsed, err
 }
 
-// replays bounds how often a file is played again because of needless retries.
+// replays bounds the replays of a file because of needless retries.
 const replays = 50
 
-// playInterleaving plays the moments over one session for each name. At snapshot levels the contract
-// lets the database answer RETRY needlessly, because of a stranger's transaction; then the file is
-// played again, as a client would begin again. A needless yes never passes.
+// playInterleaving plays the moments over one session for each name. At snapshot levels the contract lets the database answer RETRY
+// needlessly, because of an unrelated transaction. The file is then played again, as a client would retry. A needless yes never passes.
 func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, moments []moment) {
 	t.Helper()
 	for range replays {
@@ -174,7 +172,7 @@ func playInterleaving(t *testing.T, backend Backend, level sql.IsolationLevel, m
 	t.Errorf("%d needless retries", replays)
 }
 
-// createProtected makes the table that stands for the data that the locks protect.
+// createProtected makes the table of the data that the locks protect.
 func createProtected(t *testing.T, place Place) {
 	t.Helper()
 	for _, statement := range []string{"CREATE TABLE protected (value INTEGER NOT NULL)", "INSERT INTO protected VALUES (0)"} {
@@ -189,7 +187,7 @@ type interleaving struct {
 	level     sql.IsolationLevel
 	sessions  map[string]*session
 	variables map[string]string
-	// needlessRetry is set when the database answered RETRY where another answer was due.
+	// needlessRetry is set when the database answered RETRY instead of the expected answer.
 	needlessRetry bool
 }
 
@@ -203,7 +201,7 @@ func (p *interleaving) all(t *testing.T, moments []moment) {
 	}
 }
 
-// session is one caller; at most one call of it is under way.
+// session is one caller, with at most one call in flight.
 type session struct {
 	tx      *sql.Tx
 	pending chan reply
@@ -281,7 +279,7 @@ func (p *interleaving) call(ctx context.Context, current *session, step scenario
 	return scenario.Through(client, driver)(ctx, step.Operation, args)
 }
 
-// explain gives a bare database error the kind that the driver would.
+// explain gives a bare database error the kind that the driver would give it.
 func (p *interleaving) explain(err error) error {
 	if err == nil {
 		return nil
@@ -295,7 +293,7 @@ func (p *interleaving) expectWait(t *testing.T, current *session, moment moment)
 	for {
 		select {
 		case reply := <-current.pending:
-			if slices.Equal(reply.answer.Words, []string{"BUSY"}) { // it has waited as long as it may, on a busy machine unseen
+			if slices.Equal(reply.answer.Words, []string{"BUSY"}) { // on a busy machine it waited to its limit before the test saw it
 				current.pending, p.needlessRetry = nil, true
 				return false
 			}
@@ -315,7 +313,7 @@ func (p *interleaving) expectWait(t *testing.T, current *session, moment moment)
 	}
 }
 
-// pending counts the sessions whose call has not been answered.
+// pending counts the sessions with an unanswered call.
 func (p *interleaving) pending() int {
 	count := 0
 	for _, session := range p.sessions {
@@ -350,8 +348,8 @@ func (p *interleaving) expectAnswer(t *testing.T, current *session, moment momen
 	}
 }
 
-// end rolls back what is open and waits for what is under way, so that nothing outlives the test. All at once: a
-// session may wait for another one that has its answer and is not asked for it any more.
+// end rolls back all open transactions and waits for all calls, so that none outlives the test. It does so concurrently, because a
+// session may wait for another one that is idle in its transaction.
 func (p *interleaving) end() {
 	var group sync.WaitGroup
 	for _, session := range p.sessions {
@@ -360,7 +358,7 @@ func (p *interleaving) end() {
 				<-session.pending
 			}
 			if session.tx != nil {
-				_ = session.tx.Rollback() // committed ones say so
+				_ = session.tx.Rollback() // a committed transaction returns an error here
 			}
 		})
 	}

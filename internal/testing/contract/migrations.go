@@ -9,8 +9,8 @@ import (
 	"github.com/applock/applock/applock/migrate"
 )
 
-// Goal: migrating is complete, repeatable, reversible, and safe when many processes do it at once.
-// Method: the steps one after the other; then 20 clients on one empty database.
+// Goal: migrating is complete, repeatable, reversible, and safe when many processes do it at once. Method: the steps one after the other;
+// then 20 clients on one empty database.
 func migrations(t *testing.T, backend Backend) {
 	t.Run("UpDownStatus", func(t *testing.T) { upDownStatus(t, backend) })
 	t.Run("TwentyAtOnce", func(t *testing.T) { twentyAtOnce(t, backend) })
@@ -48,7 +48,7 @@ func upDownStatus(t *testing.T, backend Backend) {
 	}
 }
 
-// requireNothingInstalled calls what says so, and what works all the same.
+// requireNothingInstalled calls an operation that must report the missing schema, and those that work without one.
 func requireNothingInstalled(t *testing.T, client *applock.Client) {
 	t.Helper()
 	requireStatus(t, client, 0)
@@ -123,7 +123,7 @@ func uninstall(t *testing.T, backend Backend) {
 	}
 }
 
-// requireStatus wants the first applied migrations to have a time and the others none.
+// requireStatus expects a time for each of the first applied migrations, and none for the others.
 func requireStatus(t *testing.T, client *applock.Client, applied int) {
 	t.Helper()
 	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})

@@ -8,15 +8,15 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Passing is [Pass], or what does the same.
+// Passing is [Pass] or an equivalent of it.
 type Passing func(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error)
 
-// Pass is the call of a driver that passes grants on.
+// Pass calls the driver's own operation, which passes a grant on.
 func Pass(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
-	return driver.(db.Passer).PassApplLock(ctx, release, next) //nolint:forcetypeassert // it is one
+	return driver.(db.Passer).PassApplLock(ctx, release, next) //nolint:forcetypeassert // the caller passes only such drivers
 }
 
-// ReleaseAndGet is what a pass is, in two calls.
+// ReleaseAndGet does the same as a pass, in two calls.
 func ReleaseAndGet(ctx context.Context, driver db.Driver, release db.ReleaseApplLockParams, next db.GetApplLockParams) (db.PassApplLockResult, error) {
 	released, err := driver.ReleaseApplLock(ctx, release)
 	result := db.PassApplLockResult{Released: released.Outcome}
@@ -27,7 +27,8 @@ func ReleaseAndGet(ctx context.Context, driver db.Driver, release db.ReleaseAppl
 	return result, err
 }
 
-// PassPolicies are the pairs of policies that make a difference to a pass: when the grant begins, and when it is passed on.
+// PassPolicies are the pairs of policies that make a difference to a pass: the one when the grant begins, and the one when it is passed
+// on.
 func PassPolicies() map[string][2]db.SetApplLockPolicyParams {
 	changes, all := db.SetApplLockPolicyParams{HistoryLevel: db.HistoryChanges}, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll}
 	bounded := db.SetApplLockPolicyParams{LongestTTLSeconds: 90, DefaultTTLSeconds: 30, HistoryLevel: db.HistoryChanges}
@@ -36,7 +37,7 @@ func PassPolicies() map[string][2]db.SetApplLockPolicyParams {
 	}
 }
 
-// PassNexts are the gets of those who may be next, without the object.
+// PassNexts are the gets of the possible next holders, without the object.
 func PassNexts() map[string]db.GetApplLockParams {
 	return map[string]db.GetApplLockParams{
 		"another":       {OperatorID: "ASMITH", DepartmentID: "HR", TTLSeconds: 45},
@@ -46,12 +47,12 @@ func PassNexts() map[string]db.GetApplLockParams {
 	}
 }
 
-// ReleaseOf ends the grant of a customer that [TakeCustomer] has made, as a lease does.
+// ReleaseOf ends a grant that [TakeCustomer] has made, as a lease does.
 func ReleaseOf(id string, fence int64) db.ReleaseApplLockParams {
 	return db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", Fence: fence, Unflushed: true}
 }
 
-// TakeCustomer has JDOE hold a customer that is free, with a note, and returns the fence.
+// TakeCustomer gets a free customer for JDOE, with a note, and returns the fence.
 func TakeCustomer(t *testing.T, driver db.Driver, id string) int64 {
 	t.Helper()
 	grant, err := driver.GetApplLock(t.Context(), db.GetApplLockParams{
@@ -67,7 +68,7 @@ func TakeCustomer(t *testing.T, driver db.Driver, id string) int64 {
 	return grant.Fence
 }
 
-// EventsOf are those of a customer, oldest first. A fence is told by which of these it is, the first being 1.
+// EventsOf returns the events of a customer, oldest first. It writes a fence as its number in fences, counted from 1.
 func EventsOf(t *testing.T, driver db.Driver, id string, fences ...int64) (told []string) {
 	t.Helper()
 	events, err := driver.ApplLockHistory(t.Context(), db.ApplLockHistoryParams{ObjectType: "customer", ObjectID: id, MaxRows: 100})

@@ -10,8 +10,8 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// Goal: however many ask at once, so many hold an object as it has permits, each a slot of its own. Method: more operators than
-// permits take, look around and release, again and again; all permits are free in the end.
+// Goal: an object with N permits has at most N holders, each with a slot of its own, however many ask at once. Method: more operators
+// than permits take, look around and release, again and again; all permits are free in the end.
 func permits(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// lent is how many places at most are kept for the next test.
+// lent is the greatest number of places kept for later tests.
 const lent = 100
 
-// Places lends places one after the other to the tests below one test, because making a place takes longer than most of
-// them. It is safe for concurrent use.
+// Places lends places one after the other to the subtests of one test, because making a place takes longer than most of them. It is safe
+// for concurrent use.
 type Places struct {
 	owner  testing.TB
 	create func(t testing.TB) Place
@@ -17,13 +17,12 @@ type Places struct {
 	free   chan Place
 }
 
-// NewPlaces returns a lender whose places go when owner ends. The statements empty make a place that a test has used as
-// good as new.
+// NewPlaces returns a lender that removes its places when owner ends. The statements in empty reset a used place.
 func NewPlaces(owner testing.TB, create func(t testing.TB) Place, empty ...string) *Places {
 	return &Places{owner: owner, create: create, empty: empty, free: make(chan Place, lent)}
 }
 
-// outliving is a test whose clean-up waits for another one's, and whose context does not end before.
+// outliving is a test with another test's clean-up and context, for a place that outlives the borrower.
 type outliving struct {
 	testing.TB
 	owner testing.TB
@@ -33,7 +32,7 @@ func (o outliving) Cleanup(clean func()) { o.owner.Cleanup(clean) }
 
 func (o outliving) Context() context.Context { return o.owner.Context() }
 
-// Take returns an empty place, and takes it back when the test ends. A place that cannot be emptied is not lent again.
+// Take returns an empty place until the test ends. If a place cannot be emptied, it is not lent again.
 func (p *Places) Take(t testing.TB) Place {
 	t.Helper()
 	var place Place

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// openVariable says for how many seconds one of many transactions stays open, in place of longest, which is for the others.
+	// openVariable is the number of seconds for which one of many transactions stays open. The others stay open for up to longest.
 	openVariable = "APPLOCK_INBOX_SECONDS"
 	longest      = 60 * time.Millisecond
 )
 
-// victim is whose inbox is read, boss who takes what it holds.
+// victim is the operator of the inbox, boss the operator who takes the victim's locks.
 const victim, boss = "JDOE", "BOSS"
 
-// Goal: an inbox tells each event at least once, also one whose transaction commits after a later one was read, and never goes back.
-// Method: one transaction that is open while another commits; many at once, each open for up to 60 ms, beside one that make test-inbox has open for
-// ten minutes; the bound where a dialect has one.
+// Goal: an inbox shows each event at least once, also an event whose transaction commits after a later one was read, and its position
+// never goes back. Method: one transaction that is open while another commits; many at once, each open for up to 60 ms, and one that make
+// test-inbox keeps open for ten minutes; the bound where a dialect has one.
 func positions(t *testing.T, backend Backend) {
 	t.Run("OpenTransaction", func(t *testing.T) { openTransaction(t, backend) })
 	t.Run("ManyTransactions", func(t *testing.T) { manyTransactions(t, backend) })
 	t.Run("Bound", func(t *testing.T) { positionBound(t, backend) })
 }
 
-// reader reads an inbox as the contract says, beside a reader that goes on behind the last event that it has seen.
+// reader reads an inbox as the contract says. For comparison it also reads on after the last event that it has seen.
 type reader struct {
 	place       Place
 	after, last int64
@@ -46,7 +46,7 @@ func newReader(place Place) *reader {
 	return &reader{place: place, told: map[int64]int{}, naive: map[int64]bool{}}
 }
 
-// read makes one call for each of the two.
+// read makes one call of each kind.
 func (r *reader) read(ctx context.Context) error {
 	rows, err := r.call(ctx, r.after)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *reader) call(ctx context.Context, after int64) ([]db.Notice, error) {
 	return slices.DeleteFunc(rows, func(row db.Notice) bool { return row.Kind != db.NoticeTaken }), err
 }
 
-// take has the boss take an object in a transaction, and commits it after a pause.
+// take takes an object for the boss in a transaction, and commits it after a pause.
 func take(ctx context.Context, place Place, object applock.Object, pause func()) error {
 	tx, err := place.SQL.BeginTx(ctx, nil)
 	if err != nil {
@@ -98,7 +98,7 @@ func take(ctx context.Context, place Place, object applock.Object, pause func())
 func openTransaction(t *testing.T, backend Backend) {
 	t.Parallel()
 	if backend.OneWriter {
-		return // nobody commits while it is open
+		return // with one writer none commits while it is open
 	}
 	place := backend.New(t)
 	reads := newReader(place)
@@ -197,7 +197,7 @@ func manyTransactions(t *testing.T, backend Backend) {
 		open, events, missed, events-len(reads.naive))
 }
 
-// openFor returns for how long one of many transactions stays open.
+// openFor returns how long one of many transactions stays open.
 func openFor(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv(openVariable)
@@ -211,8 +211,8 @@ func openFor(t *testing.T) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// getAndTake has the victim get an object, and the boss take it in a transaction, with a pause before its commit. What the engine refuses is
-// begun again.
+// getAndTake gets an object for the victim, and takes it for the boss in a transaction, with a pause before its commit. It retries when
+// the engine refuses.
 func getAndTake(ctx context.Context, place Place, object applock.Object, pause func()) error {
 	again := func(err error) bool { return errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrBusy) }
 	get := func() error {
@@ -233,8 +233,8 @@ func getAndTake(ctx context.Context, place Place, object applock.Object, pause f
 	return err
 }
 
-// positionBound has the position reach the last event: at once with one writer, as soon as no older transaction is open on PostgreSQL, and after 15
-// minutes elsewhere, which it does not do before.
+// positionBound checks when the position reaches the last event: at once with one writer, on PostgreSQL when no older transaction is
+// open, and elsewhere after 15 minutes and not earlier.
 func positionBound(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)

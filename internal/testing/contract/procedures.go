@@ -14,7 +14,7 @@ import (
 	"github.com/applock/applock/internal/scenario"
 )
 
-// operationOf returns the operation that the scenarios call by a word.
+// operationOf returns the operation of a word in the scenarios.
 func operationOf(word string) (operation db.Operation, known bool) {
 	for _, operation := range db.Contract() {
 		if scenario.Word(operation) == word && !operation.Version {
@@ -24,9 +24,8 @@ func operationOf(word string) (operation db.Operation, known bool) {
 	return db.Operation{}, false
 }
 
-// Procedures is the way of calling with bare SQL, without any of this project's Go code. run calls an
-// operation with the values of its IN parameters and returns its rows by column; refused returns the code of an
-// LK error and the parameter that it names, or nothing.
+// Procedures calls with bare SQL, without any of this project's Go code. run calls an operation with the values of its IN parameters and
+// returns its rows by column. refused returns the code of an LK error and the parameter that it names, or two empty texts.
 func Procedures(
 	run func(ctx context.Context, called db.Operation, values []any) ([]map[string]any, error),
 	refused func(err error) (code, parameter string),
@@ -70,7 +69,7 @@ func argument(parameter db.Parameter, args scenario.Args) any {
 	return value
 }
 
-// numberOrText leaves as text what is no number, so that the server is given it.
+// numberOrText returns a number, or the text unchanged if it is none, so that the server gets it.
 func numberOrText(value string) any {
 	if number, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return number
@@ -78,7 +77,7 @@ func numberOrText(value string) any {
 	return value
 }
 
-// Placeholders returns so many question marks, as arguments of a call.
+// Placeholders returns count question marks, for the arguments of a call.
 func Placeholders(count int) string {
 	return strings.TrimSuffix(strings.Repeat("?, ", count), ", ")
 }
@@ -94,7 +93,7 @@ func Rows(ctx context.Context, client Querier, query string, args ...any) (colum
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err tells what matters
+	defer func() { _ = rows.Close() }() // Err has the error
 	columns, err = rows.Columns()
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +116,7 @@ func Rows(ctx context.Context, client Querier, query string, args ...any) (colum
 	return columns, found, rows.Err()
 }
 
-// RowsByColumn returns the rows of a query by the names of their columns, as the server has them.
+// RowsByColumn returns the rows of a query by the names of their columns, with the server's values.
 func RowsByColumn(ctx context.Context, client Querier, query string, args ...any) ([]map[string]any, error) {
 	columns, found, err := Rows(ctx, client, query, args...)
 	if err != nil {
@@ -190,8 +189,7 @@ func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
 	return answer
 }
 
-// withDocument adds the JSON that p_grants takes, unless a step brings its own. An argument that is missing is
-// missing there, too.
+// withDocument adds the JSON for p_grants, unless a step has its own. A missing argument is also missing in the JSON.
 func withDocument(args scenario.Args) scenario.Args {
 	if _, given := args["grants"]; given || len(args) == 0 {
 		return args
@@ -207,7 +205,7 @@ func withDocument(args scenario.Args) scenario.Args {
 		}
 		document = append(document, record)
 	}
-	text, _ := json.Marshal(document) // texts and numbers can be marshalled
+	text, _ := json.Marshal(document) // texts and numbers always marshal
 	return scenario.Args{"grants": string(text)}
 }
 
@@ -366,7 +364,7 @@ func notice(row map[string]any) db.Notice {
 	}
 }
 
-// whole is -1, which no step asks for, for what is no whole number.
+// whole returns -1, which no step expects, if the value is no whole number.
 func whole(value any) int64 {
 	number, err := strconv.ParseInt(scenario.Text(value), 10, 64)
 	if err != nil {
@@ -375,7 +373,7 @@ func whole(value any) int64 {
 	return number
 }
 
-// instant is zero for NULL. MySQL's client has a time as text unless it is told otherwise.
+// instant is zero for NULL. MySQL's client returns a time as text by default.
 func instant(value any) time.Time {
 	if text, isText := value.(string); isText {
 		result, _ := time.Parse("2006-01-02 15:04:05.999999", text)

@@ -30,8 +30,8 @@ func countWaiters(t testing.TB, place Place) int {
 	return count
 }
 
-// Goal: the pages of those who wait make one complete list, whatever their size, and dead ones are purged without
-// being counted. Method: several waiters for each object; time that passes.
+// Goal: the pages of waiters make one complete list, whatever their size, and dead waiters are purged without being counted. Method:
+// several waiters for each object; time that passes.
 func waiters(t *testing.T, backend Backend) {
 	t.Run("Pages", func(t *testing.T) {
 		t.Parallel()
@@ -84,15 +84,15 @@ func waiters(t *testing.T, backend Backend) {
 				t.Errorf("%d waiters are left, want %d", rows, left)
 			}
 		}
-		purge(2, 2, 5) // locks first: a call that is full looks for no waiter
+		purge(2, 2, 5) // locks first: a call that reaches its limit purges no waiter
 		purge(3, 1, 2)
 		purge(3, 0, 1)
 		purge(3, 0, 1)
 	})
 }
 
-// Goal: waiting, polling and giving up get on with each other: no deadlock, no wait that is cut off. Method: many at
-// once, each time with waiters that a poll must keep; some of them are taken back meanwhile, in opposite orders.
+// Goal: waiting, polling and giving up run together without a deadlock or an aborted wait. Method: many at once, each time with waiters
+// that a poll must keep; some waiters are retracted meanwhile, in opposite orders.
 func waitingAtOnce(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -121,7 +121,7 @@ func waitingAtOnce(t *testing.T, backend Backend) {
 	}
 }
 
-// waitAndPoll takes the waiter back, polls, or says that it waits, depending on the worker.
+// waitAndPoll retracts the waiter, polls, or announces it, depending on the worker.
 func waitAndPoll(ctx context.Context, driver db.Driver, worker int, id string) error {
 	switch worker / 2 {
 	case 0:
@@ -137,8 +137,8 @@ func waitAndPoll(ctx context.Context, driver db.Driver, worker int, id string) e
 	return err
 }
 
-// Goal: operations in a transaction of the driver's own take effect together, or not at all, and leave no connection
-// behind that is in a transaction. Method: each way for it to end.
+// Goal: operations in a driver's own transaction take effect together or not at all, and no connection stays in a transaction. Method:
+// each way for it to end.
 func inTx(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -195,7 +195,7 @@ func inTx(t *testing.T, backend Backend) {
 		t.Errorf("%v (kind %d), want an error, and nothing unknown", err, db.KindOf(err))
 	}
 
-	// What has gone wrong does not stay in a connection: all of these are final at once.
+	// An error must not stay in a connection: all these calls must succeed at once.
 	var group sync.WaitGroup
 	for i := range 12 {
 		group.Go(func() {
@@ -210,8 +210,8 @@ func inTx(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: several gets in transactions of the driver's own never answer a conflict that nobody has asked for: each
-// gets its objects, or is told who holds one. Method: many at once, in one order.
+// Goal: several gets in the driver's own transactions never answer a needless conflict: each gets its objects, or its answer names a
+// holder. Method: many at once, in one order.
 func inTxAtOnce(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)

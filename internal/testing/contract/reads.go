@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/internal/scenario"
 )
 
-// viewOf returns the view that a word of the scenarios reads.
+// viewOf returns the view of a word in the scenarios.
 func viewOf(word string) (view db.View, known bool) {
 	name := map[string]string{
 		"list":     "appl_lock_live",
@@ -30,8 +30,8 @@ func viewOf(word string) (view db.View, known bool) {
 	return db.View{}, false
 }
 
-// Reads is the way of reading the views by a SELECT, without any of this project's Go code. The dialect is that of the SQL, prefix stands
-// before the names of views, and run runs a query and returns its rows by the names of their columns.
+// Reads reads the views by a SELECT, without any of this project's Go code. dialect is that of the SQL, prefix stands before the names of
+// views, and run runs a query and returns its rows by the names of their columns.
 func Reads(dialect, prefix string, run func(ctx context.Context, query string, values []any) ([]map[string]any, error)) scenario.Executor {
 	return Views(func(ctx context.Context, view db.View, args scenario.Args) ([]map[string]any, error) {
 		s := selection{dialect: dialect, prefix: prefix, view: view}
@@ -46,7 +46,7 @@ func Reads(dialect, prefix string, run func(ctx context.Context, query string, v
 	})
 }
 
-// Views is the way of reading the views by a program, which returns the rows of one that the arguments select.
+// Views reads the views by a program. read returns the rows of a view that the arguments select.
 func Views(read func(ctx context.Context, view db.View, args scenario.Args) ([]map[string]any, error)) scenario.Executor {
 	return func(ctx context.Context, word string, args scenario.Args) (scenario.Answer, error) {
 		view, known := viewOf(word)
@@ -61,7 +61,7 @@ func Views(read func(ctx context.Context, view db.View, args scenario.Args) ([]m
 	}
 }
 
-// inUTC reads a DATETIME, which has no zone, as the server means it: its client takes it for a time of the zone that it is set to.
+// inUTC corrects a DATETIME, which has no zone: the client reads it in its own zone, but the server means UTC.
 func inUTC(row map[string]any) {
 	for name, value := range row {
 		if at, isTime := value.(time.Time); isTime {
@@ -78,7 +78,7 @@ func lowerCase(row map[string]any) map[string]any {
 	return lower
 }
 
-// selection becomes a SELECT as its arguments are added.
+// selection builds a SELECT from the arguments.
 type selection struct {
 	dialect, prefix string
 	view            db.View
@@ -86,7 +86,7 @@ type selection struct {
 	values          []any
 }
 
-// bind returns the placeholder of a value.
+// bind adds a value and returns its placeholder.
 func (s *selection) bind(value any) string {
 	s.values = append(s.values, value)
 	if s.dialect == "postgres" {
@@ -125,7 +125,7 @@ func (s *selection) query(args scenario.Args) string {
 	return query + " ORDER BY " + s.order(args["order"], descends) + s.limit(args)
 }
 
-// restrictTimes adds the conditions that compare with the database's clock.
+// restrictTimes adds the conditions on the database's clock.
 func (s *selection) restrictTimes(args scenario.Args) {
 	for _, each := range []struct{ argument, column string }{{"older_than_seconds", "acquired_ts <= "}, {"since_seconds", "event_ts >= "}} {
 		if value, given := args[each.argument]; given {
@@ -137,7 +137,7 @@ func (s *selection) restrictTimes(args scenario.Args) {
 	}
 }
 
-// ago is the time so many seconds before now.
+// ago returns SQL for the time that many seconds before now.
 func (s *selection) ago(seconds int64) string {
 	switch s.dialect {
 	case "postgres":
@@ -148,7 +148,7 @@ func (s *selection) ago(seconds int64) string {
 	return fmt.Sprintf("CURRENT TIMESTAMP - CURRENT TIMEZONE - (%d) SECOND", seconds)
 }
 
-// goOn adds the condition of a page: the key behind the last one.
+// goOn adds the condition of the next page: keys after the last one.
 func (s *selection) goOn(args scenario.Args, descends bool) {
 	if after, given := args["after_event_id"]; given {
 		comparison := map[bool]string{false: " > ", true: " < "}[descends]

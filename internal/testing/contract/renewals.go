@@ -10,9 +10,9 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: a renewal never makes a live grant end earlier than an answer that was given after the renewal began: it has one
-// effect, and a longer time that the holder has been told stays. Method: many grants are renewed for a minute again and
-// again in one call, while their operator gets them one by one for an hour; then each must last as long as it was told.
+// Goal: a renewal never makes a live grant end earlier than an answer that was given after the renewal began: it has one effect, and a
+// longer time from such an answer stays. Method: many grants are renewed for a minute, again and again in one call, while their operator
+// gets them one by one for an hour. Each must then last as long as its answer said.
 func renewalsNeverShorten(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -48,7 +48,7 @@ func renewalsNeverShorten(t *testing.T, backend Backend) {
 	for _, grant := range grants {
 		object := customer(grant.ObjectID)
 		answer, err := place.Client.Get(t.Context(), applock.GetRequest{Object: object, Owner: jdoe, TTL: time.Hour})
-		if err == nil { // else the row was busy, and nothing was told
+		if err == nil { // otherwise the row was busy, and the answer promised nothing
 			told[object] = answer.ExpiresAt
 		}
 	}

@@ -33,18 +33,18 @@ func Scenarios(t *testing.T, backend Backend) {
 	})
 }
 
-// Player is a program in another language that plays the scenarios in a place of its own. It calls as the row form does:
-// no code of ours checks an argument before the server does.
+// Player is a program in another language that plays the scenarios in its own place. It calls as the row form does: the server alone
+// checks its arguments.
 type Player struct {
 	Execute scenario.Executor
-	// Lacks are the operations that it does not know: a file is played up to the first of them.
+	// Lacks are the operations that the program does not have: a file is played up to the first of them.
 	Lacks map[string]bool
-	// Empty removes all locks and waiters, Advance is that of a Place.
+	// Empty removes all locks and waiters. Advance is the same as in Place.
 	Empty   func(ctx context.Context) error
 	Advance func(ctx context.Context, duration time.Duration) error
 }
 
-// Play runs all files of testdata/scenarios one after the other. A step that is answered otherwise is printed.
+// Play runs all files of testdata/scenarios one after the other, and prints each step with another answer than expected.
 func (p Player) Play(t *testing.T) {
 	t.Helper()
 	eachFile(t, testdata.Scenarios, scenario.Parse, func(name string, parsed scenario.Scenario) {
@@ -61,7 +61,7 @@ func (p Player) Play(t *testing.T) {
 	})
 }
 
-// known returns the steps before the first one that the player does not know: what follows builds on it.
+// known returns the steps before the first one that the player does not know, because the later steps depend on it.
 func (p Player) known(steps []scenario.Step) []scenario.Step {
 	if i := slices.IndexFunc(steps, func(step scenario.Step) bool { return p.Lacks[step.Operation] }); i >= 0 {
 		return steps[:i]
@@ -69,7 +69,8 @@ func (p Player) known(steps []scenario.Step) []scenario.Step {
 	return steps
 }
 
-// executor returns a way of calling. The driver does what the façade keeps to itself, and who calls procedures reads the views by SQL.
+// executor returns a way of calling. The driver serves the operations that the façade does not export; a way by procedures reads the
+// views by SQL.
 func (p Place) executor(way string) scenario.Executor {
 	if way == "facade" {
 		return scenario.Through(p.Client, p.Driver)
@@ -87,7 +88,7 @@ func (p Place) executor(way string) scenario.Executor {
 	}
 }
 
-// reads is the way of reading the views by SQL.
+// reads returns the way of reading the views by SQL.
 func (p Place) reads() scenario.Executor {
 	return Reads(p.dialect(), strings.TrimSuffix(p.Table, "appl_lock"), func(ctx context.Context, query string, values []any) ([]map[string]any, error) {
 		rows, err := RowsByColumn(ctx, p.SQL, query, values...)

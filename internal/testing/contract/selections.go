@@ -10,8 +10,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: locks and waiters are selected by their keys and come in the order of bytes, the same on every product, however it sorts
-// blanks and other alphabets. Method: objects around those that are wanted, in pages of one, of some and of all.
+// Goal: locks and waiters are selected by their keys and come in the order of bytes, the same on every product, however it sorts blanks
+// and other alphabets. Method: objects around the selected ones, in pages of one, of some and of all.
 func selectedKeys(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -68,8 +68,8 @@ func selectedKeys(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: a list goes on behind any object of it, the same on every product, whoever waits for that object. Method: lists of
-// what is left behind each of some, two of which have several waiters.
+// Goal: a list continues after any of its objects, the same on every product, with any number of waiters for that object. Method: the
+// rest of the list after each of some objects, two of which have several waiters.
 func selectedAfter(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -94,8 +94,8 @@ func selectedAfter(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: locks and waiters are selected by what they lack and by their times, by the database's clock. Method: some with
-// and some without a department, before and after time has passed.
+// Goal: locks and waiters are selected by absent columns and by their times, by the database's clock. Method: some with and some without
+// a department, before and after time has passed.
 func selectedTimes(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -147,7 +147,7 @@ func mustAnnounce(t testing.TB, place Place, waiter db.AnnounceApplLockWaiterPar
 	}
 }
 
-// keepWaiters has the waiters stay listed for another minute, however busy the machine is.
+// keepWaiters keeps the waiters listed for another minute, so that a busy machine loses none.
 func keepWaiters(t testing.TB, place Place) {
 	t.Helper()
 	if _, err := place.Driver.PollApplLocks(t.Context(), db.PollApplLocksParams{ClientID: client, MaxRows: 1}); err != nil {

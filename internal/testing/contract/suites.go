@@ -20,7 +20,7 @@ func customer(id any) applock.Object {
 	return applock.Object{Type: "customer", ID: fmt.Sprint(id)}
 }
 
-// mustGet takes the lock or ends the test.
+// mustGet gets the lock or ends the test.
 func mustGet(t testing.TB, client *applock.Client, object applock.Object, operator string) applock.Grant {
 	t.Helper()
 	grant, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}})
@@ -30,7 +30,7 @@ func mustGet(t testing.TB, client *applock.Client, object applock.Object, operat
 	return grant
 }
 
-// begin opens a transaction that is rolled back at the end of the test unless it has ended before.
+// begin opens a transaction and rolls it back at the end of the test, unless it has ended before.
 func begin(t testing.TB, place Place) *sql.Tx {
 	t.Helper()
 	tx, err := place.SQL.BeginTx(context.WithoutCancel(t.Context()), nil)
@@ -41,8 +41,8 @@ func begin(t testing.TB, place Place) *sql.Tx {
 	return tx
 }
 
-// Goal: inside a caller's transaction the lock appears, moves and disappears exactly with it.
-// Method: each changing operation in a transaction that rolls back, then in one that commits.
+// Goal: inside a caller's transaction the lock appears, moves and disappears exactly with it. Method: each changing operation in a
+// transaction that rolls back, then in one that commits.
 func transactions(t *testing.T, backend Backend) {
 	t.Run("Rollback", func(t *testing.T) {
 		t.Parallel()
@@ -111,7 +111,7 @@ func transactions(t *testing.T, backend Backend) {
 	})
 }
 
-// requireRows counts the rows of the table, live or not.
+// requireRows compares the number of rows of the table, live or not.
 func requireRows(t *testing.T, place Place, want int) {
 	t.Helper()
 	var rows int
@@ -120,8 +120,8 @@ func requireRows(t *testing.T, place Place, want int) {
 	}
 }
 
-// Goal: nobody ever holds what somebody else holds. Method: 50 workers take one lock in turn and do
-// count = count + 1 in two statements that lose updates as soon as two of them run at once.
+// Goal: two operators never hold the same lock at once. Method: 50 workers take one lock in turn and do count = count + 1 in two
+// statements, which lose updates as soon as two workers run them at once.
 func contention(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -208,8 +208,7 @@ func lists(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: a purge goes on in batches until nothing is left and tells how far it is.
-// Method: 25 free rows and a live one, in batches of 10.
+// Goal: a purge goes on in batches until nothing is left and reports its progress. Method: 25 free rows and a live one, in batches of 10.
 func purges(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -255,9 +254,9 @@ func cancellation(t *testing.T, backend Backend) {
 // maxConnections is how many connections a place's pool may have.
 const maxConnections = 12
 
-// Goal: a call that got no connection has sent nothing: nothing is unknown about it, the error tells why, and a closed
-// pool is told from a server that is away. Method: a pool whose connections are all taken, until the context ends; a
-// client and a pool that have been closed.
+// Goal: a call that got no connection has sent nothing, so its outcome is known. The error gives the reason, and distinguishes a closed
+// pool from an unreachable server. Method: a pool whose connections are all taken, until the context ends; a client and a pool that have
+// been closed.
 func nothingSent(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -313,7 +312,7 @@ func nothingSent(t *testing.T, backend Backend) {
 	})
 }
 
-// calls are operations of all kinds: those that change something and those that do not, of one row, of many and of none.
+// calls are operations of all kinds: changing and reading ones, of one row, of many and of none.
 func calls(client *applock.Client) map[string]func(ctx context.Context) error {
 	jdoe := applock.Owner{Operator: "JDOE"}
 	return map[string]func(ctx context.Context) error{

@@ -9,8 +9,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: the time that is left is counted from the answer on, by the database's clock, and rounded up: whoever waits as
-// long as that finds the lock expired. Method: each answer about one lock, between two readings of the database's clock.
+// Goal: the time left is counted from the answer on, by the database's clock, and rounded up: a caller who waits that long finds the lock
+// expired. Method: each answer about one lock, between two readings of the database's clock.
 func timeLeft(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -67,7 +67,7 @@ func timeLeft(t *testing.T, backend Backend) {
 	}
 }
 
-// holderEnd returns when the lock ends that was in the way.
+// holderEnd returns the end of the lock that an error names.
 func holderEnd(t *testing.T, err error) (expires time.Time, left time.Duration) {
 	t.Helper()
 	var held *applock.HeldError
@@ -77,7 +77,7 @@ func holderEnd(t *testing.T, err error) (expires time.Time, left time.Duration) 
 	return held.Holder.ExpiresAt, held.Holder.Left
 }
 
-// databaseTime reads the database's clock with a lock of its own, which any dialect can do.
+// databaseTime reads the database's clock from a lock of its own, which works in any dialect.
 func databaseTime(t *testing.T, place Place) time.Time {
 	t.Helper()
 	const ttl = 24 * time.Hour

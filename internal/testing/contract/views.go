@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: the views have the same columns in the same order everywhere, and what a caller's own SQL makes of them is the same everywhere.
+// Goal: the views have the same columns in the same order everywhere, and a caller's own SQL on them has the same result everywhere.
 // Method: their columns as the server gives them; a table of customers joined with the locks; counts; and a reader who has read before.
 func views(t *testing.T, backend Backend) {
 	t.Run("Columns", func(t *testing.T) { viewColumns(t, backend) })
@@ -19,7 +19,7 @@ func views(t *testing.T, backend Backend) {
 	t.Run("Rows", func(t *testing.T) { viewRows(t, backend) })
 }
 
-// view returns the name of a view as SQL has to write it.
+// view returns the name of a view as SQL must write it.
 func (p Place) view(name string) string { return strings.TrimSuffix(p.Table, "appl_lock") + name }
 
 func viewColumns(t *testing.T, backend Backend) {
@@ -81,12 +81,12 @@ func viewJoin(t *testing.T, backend Backend) {
 		"ASMITH 1", "BROWN 1", "JDOE 1")
 }
 
-// createCases makes a table of a caller's own, and returns its name.
+// createCases makes a table of the caller's own, and returns its name.
 func createCases(t *testing.T, place Place) string {
 	t.Helper()
 	const table = "customer_case"
 	statements := []string{"CREATE TABLE " + table + " (id VARCHAR(20) NOT NULL PRIMARY KEY, name VARCHAR(40) NOT NULL, owner_id VARCHAR(64) NOT NULL)"}
-	if place.dialect() == "mysql" { // as the columns that it is joined with
+	if place.dialect() == "mysql" { // with the collation of the columns that it is joined with
 		statements[0] += " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 	}
 	for _, row := range []string{"'1', 'Ångström', 'JDOE'", "'2', 'O''Brien', 'JDOE'", "'3', 'Lee', 'JDOE'", "'4', 'Kim', 'JDOE'", "'5', 'Roe', 'ASMITH'"} {
@@ -98,14 +98,14 @@ func createCases(t *testing.T, place Place) string {
 		}
 	}
 	t.Cleanup(func() {
-		if _, err := place.SQL.Exec("DROP TABLE " + table); err != nil { //nolint:noctx // that of the test has ended
+		if _, err := place.SQL.Exec("DROP TABLE " + table); err != nil { //nolint:noctx // the test's context has ended
 			t.Error(err)
 		}
 	})
 	return table
 }
 
-// requireTexts compares the rows of a query, each as a text.
+// requireTexts compares the rows of a query, each row as one text.
 func requireTexts(t *testing.T, place Place, query string, want ...string) {
 	t.Helper()
 	_, rows, err := Rows(t.Context(), place.SQL, query)
@@ -129,7 +129,7 @@ func requireTexts(t *testing.T, place Place, query string, want ...string) {
 	}
 }
 
-// viewRows has one row of each view, whose values are those that the operations answer with.
+// viewRows compares one row of each view with the values in the answers of the operations.
 func viewRows(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
@@ -140,7 +140,7 @@ func viewRows(t *testing.T, backend Backend) {
 	}
 	grant := mustGet(t, place.Client, customer(42), "JDOE")
 	mustAwait(t, place, "42", "ASMITH")
-	between := func(column string, least, most int) string { // a bound that a busy machine keeps
+	between := func(column string, least, most int) string { // the bounds also hold on a busy machine
 		return fmt.Sprintf("CASE WHEN %s BETWEEN %d AND %d THEN 'so' ELSE 'no' END", column, least, most)
 	}
 	const longest = 1800

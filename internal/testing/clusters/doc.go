@@ -1,3 +1,3 @@
-// Package clusters holds tests alone: locks in clusters of database servers, whose primary is killed, stopped, cut off and switched over.
+// Package clusters holds only tests: locks in clusters of database servers, whose primary is killed, stopped, cut off and switched over.
 // `make test-clusters` runs them.
 package clusters

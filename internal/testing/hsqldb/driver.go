@@ -23,10 +23,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// SQLState implements what the Db2 driver asks of an error.
+// SQLState implements the interface by which the Db2 driver reads an error.
 func (e *Error) SQLState() string { return e.State }
 
-// SQLCode is Db2's code for what HSQLDB answers, 0 for most.
+// SQLCode is Db2's code for an answer of HSQLDB, 0 for most.
 func (e *Error) SQLCode() int {
 	return map[string]int{
 		"42501": -204, // user lacks privilege or object not found
@@ -53,10 +53,10 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return session, nil
 }
 
-// Driver implements driver.Connector. Nobody needs it.
+// Driver implements driver.Connector. It is never called.
 func (c connector) Driver() driver.Driver { return nil }
 
-// session is one JDBC connection. Like go_ibm_db it looks at no context while the server works.
+// session is one JDBC connection. Like go_ibm_db it ignores the context while the server works.
 type session struct {
 	socket  net.Conn
 	in      *bufio.Reader
@@ -72,7 +72,7 @@ var (
 	_ driver.ConnBeginTx       = (*session)(nil)
 )
 
-// Prepare implements driver.Conn. Nobody prepares.
+// Prepare implements driver.Conn. The tests prepare no statements.
 func (s *session) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not prepared") }
 
 // Close implements driver.Conn.
@@ -145,10 +145,10 @@ func (s *session) run(query string, args []driver.NamedValue) (*answer, error) {
 	return result, err
 }
 
-// nameExists is the SQLSTATE of a CREATE of what is there.
+// nameExists is the SQLSTATE of a CREATE of an existing name.
 const nameExists = "42504"
 
-// createRoutine is what ALTER SPECIFIC ROUTINE does not say again.
+// createRoutine is the part of a CREATE that ALTER SPECIFIC ROUTINE does not repeat.
 var createRoutine = regexp.MustCompile(`(?s)^CREATE (?:PROCEDURE|FUNCTION) .*?\nSPECIFIC (\w+)\b`)
 
 func (s *session) send(query string, args []driver.NamedValue) (*answer, error) {
@@ -201,7 +201,7 @@ func (s *session) writeOut(out sql.Out) error {
 	return nil
 }
 
-// answer is what came back: rows, or a number of changed ones.
+// answer is the answer to a statement: rows, or the number of changed rows.
 type answer struct {
 	changed int64
 	columns []string
@@ -256,7 +256,7 @@ func (s *session) readAnswer(outs []sql.Out) (*answer, error) {
 		return nil, err
 	}
 	result := &answer{changed: int64(changed)}
-	if _, err := s.readInt(); err != nil { // the number of outs
+	if _, err := s.readInt(); err != nil { // the number of OUT values
 		return nil, err
 	}
 	for _, out := range outs {
@@ -282,7 +282,7 @@ func (s *session) readAnswer(outs []sql.Out) (*answer, error) {
 	return result, s.readRows(result)
 }
 
-// assign puts an OUT value into its place. Only of times NULL may go into a place that has none: the zero time.
+// assign copies an OUT value to its destination. If the destination cannot hold NULL, only a time accepts it, as the zero time.
 func assign(dest, value any) error {
 	if scanner, ok := dest.(sql.Scanner); ok {
 		return scanner.Scan(value)

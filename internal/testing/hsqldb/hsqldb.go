@@ -1,6 +1,6 @@
-// Package hsqldb runs the Db2 texts where no Db2 can be had: on HSQLDB, which understands much of Db2's
-// SQL PL, through a small documented list of mechanical rewritings. It proves the logic of the procedures,
-// not that Db2 accepts them: docs/db2.md tells what that leaves open. For tests only.
+// Package hsqldb runs the Db2 texts without a Db2: on HSQLDB, which understands much of Db2's SQL PL, through a small documented list of
+// mechanical rewritings. It proves the logic of the procedures, not that Db2 accepts them: docs/db2.md lists what remains open. For tests
+// only.
 package hsqldb
 
 import (
@@ -28,11 +28,11 @@ var prelude string
 // Bridge is a Java process that serves databases in its memory.
 type Bridge struct {
 	address   string
-	rewritten sync.Map // what Again's pools have rewritten, by the text for Db2
+	rewritten sync.Map // texts for Db2 and their rewriting, shared by Again's pools
 }
 
-// Start compiles and starts a bridge with HSQLDB's jar, and stops it when the test ends. The time zone is that
-// of the database; one that is not UTC shows whether the texts mind it.
+// Start compiles and starts a bridge with HSQLDB's jar, and stops it when the test ends. The time zone is the database's; one other than
+// UTC shows whether the texts depend on it.
 func Start(t testing.TB, jar, timeZone string) *Bridge {
 	t.Helper()
 	folder := t.TempDir()
@@ -43,7 +43,7 @@ func Start(t testing.TB, jar, timeZone string) *Bridge {
 	if output, err := exec.CommandContext(t.Context(), "javac", "-d", folder, source).CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v\n%s", err, output)
 	}
-	// A process of a minute pays more for the second compiler and for threads that collect than it gets back.
+	// A process of a minute gains nothing from the second compiler and from threads for garbage collection.
 	command := exec.CommandContext(context.Background(), "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Duser.timezone="+timeZone,
 		"-cp", jar+string(os.PathListSeparator)+folder, "Bridge")
 	command.Stderr = os.Stderr
@@ -72,21 +72,21 @@ func Start(t testing.TB, jar, timeZone string) *Bridge {
 	return &Bridge{address: "127.0.0.1:" + strings.TrimSpace(port)}
 }
 
-// Control is how HSQLDB keeps transactions apart.
+// Control is a mode of isolating transactions in HSQLDB.
 type Control string
 
 // The controls of HSQLDB that resemble Db2's.
 const (
-	// MVCC: writers of one row wait for each other, readers see what is committed, as on Db2 with cur_commit.
+	// MVCC: writers of one row wait for each other, readers see committed data, as on Db2 with cur_commit.
 	MVCC Control = "MVCC"
-	// Locks: whole tables are locked, for reading, too, as long as the isolation level says.
+	// Locks: whole tables are locked, also for reading, as long as the isolation level requires.
 	Locks Control = "LOCKS"
 )
 
-// Open makes a database with what Db2 has and HSQLDB has not, and returns a pool on it.
+// Open makes a database, adds the parts of Db2 that HSQLDB lacks, and returns a pool on it.
 func (b *Bridge) Open(ctx context.Context, database string, control Control) (*sql.DB, error) {
 	plain := b.pool(database, func(statement string) string { return statement })
-	defer func() { _ = plain.Close() }() // nothing to tell
+	defer func() { _ = plain.Close() }() // an error of Close changes nothing
 	statements := append([]string{"SET DATABASE TRANSACTION CONTROL " + string(control)}, strings.Split(prelude, "\n\n")[1:]...)
 	for _, statement := range statements {
 		if _, err := plain.ExecContext(ctx, statement); err != nil {
@@ -107,7 +107,7 @@ func (b *Bridge) pool(database string, rewrite func(string) string) *sql.DB {
 	})
 }
 
-// rewrite rewrites a text once, since the steps are installed into many databases.
+// rewrite rewrites each text only once, since the steps are installed into many databases.
 func (b *Bridge) rewrite(statement string) string {
 	if known, found := b.rewritten.Load(statement); found {
 		return known.(string)
@@ -117,9 +117,8 @@ func (b *Bridge) rewrite(statement string) string {
 	return rewritten
 }
 
-// Between returns a pool on a database that Open has made, which calls a procedure before each statement of a Db2 text
-// installed through it that decides on what the one before has read: what another caller could do at that moment, the
-// procedure does.
+// Between returns a pool on a database that Open has made. In a Db2 text installed through it, it adds a call of procedure before each
+// statement that decides by an earlier read. The procedure stands for another caller who acts at that moment.
 func (b *Bridge) Between(database, procedure string) *sql.DB {
 	rewritings := append(rewritings(), rewriting{
 		regexp.MustCompile(`-- S([246]):`), "CALL " + procedure + "();\n-- S$1:", "",

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// plainCharacters is how many characters a check of text takes for plain, or more.
+// plainCharacters is at least the number of characters that a check of text accepts as plain.
 const plainCharacters = 100
 
-// A rewriting is one way in which HSQLDB writes what Db2 writes otherwise. None touches control flow, a
-// predicate or an assignment.
+// A rewriting replaces one of Db2's spellings by HSQLDB's. None changes control flow, a predicate or an assignment.
 type rewriting struct {
 	db2    *regexp.Regexp
 	hsqldb string
@@ -20,7 +19,7 @@ type rewriting struct {
 // rewritings is the whole list; docs/db2.md shows it.
 func rewritings() []rewriting { return slices.Concat(spellings(), removals()) }
 
-// spellings are other ways to write the same.
+// spellings are rewritings to another spelling of the same.
 func spellings() []rewriting {
 	return []rewriting{
 		{
@@ -90,7 +89,7 @@ func spellings() []rewriting {
 	}
 }
 
-// removals take away what changes nothing that HSQLDB has.
+// removals are rewritings that remove clauses without a meaning in HSQLDB.
 func removals() []rewriting {
 	return []rewriting{
 		{
@@ -116,7 +115,7 @@ func removals() []rewriting {
 	}
 }
 
-// rewrite returns a statement for Db2 as HSQLDB understands it, empty when there is nothing left of it.
+// rewrite returns a Db2 statement as HSQLDB understands it, or "" if nothing is left of it.
 func rewrite(statement string, rewritings []rewriting) string {
 	for _, rewriting := range rewritings {
 		statement = rewriting.db2.ReplaceAllString(statement, rewriting.hsqldb)

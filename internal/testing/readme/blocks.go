@@ -12,10 +12,10 @@ var (
 	comment  = regexp.MustCompile(`(?m)^--.*\n`)
 )
 
-// The page is procedures/README.md: what it shows for a dialect, that dialect's tests run.
+// The page is procedures/README.md. The tests of each dialect run its examples for that dialect.
 
-// Under returns the parts of a page that stand below a heading, up to the next one of any depth. The page may
-// have the heading several times.
+// Under returns the parts of a page below a heading, each up to the next heading of any depth. The page may have the heading several
+// times.
 func Under(page, title string) string {
 	var parts strings.Builder
 	found := heading.FindAllStringSubmatchIndex(page, -1)
@@ -31,8 +31,7 @@ func Under(page, title string) string {
 	return parts.String()
 }
 
-// Session returns the first block of SQL that has a block of text behind it, and that text; both are empty
-// when there is none.
+// Session returns the first block of SQL that is followed by a block of text, and that text; both are empty if there is none.
 func Session(part string) (input, answer string) {
 	if match := dialogue.FindStringSubmatch(part); match != nil {
 		return match[1], match[2]
@@ -40,7 +39,7 @@ func Session(part string) (input, answer string) {
 	return "", ""
 }
 
-// Statements returns the statements of all blocks of SQL that end as given, without comments and semicolons.
+// Statements returns the statements with the given end in all blocks of SQL, without comments and semicolons.
 func Statements(part, end string) []string {
 	var found []string
 	for _, block := range code.FindAllStringSubmatch(part, -1) {

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// unavailable is the exit code of run.py where it cannot have its modules.
+// unavailable is the exit code of run.py if it cannot get its modules.
 const unavailable = 69
 
-// Python runs a module of tools/python/requirements.txt, hands it input, and returns all that it prints and its exit code. Root is the way to
-// the repository. Where the module cannot be had the test is skipped, or fails in CI.
+// Python runs a module of tools/python/requirements.txt with input, and returns its whole output and its exit code. root is the path to
+// the repository. Without the module the test is skipped, or fails in CI.
 func Python(t testing.TB, root, input, module string, arguments ...string) (output string, code int) {
 	t.Helper()
 	script := filepath.Join(root, "tools", "python", "run.py")

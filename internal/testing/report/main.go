@@ -1,5 +1,5 @@
-// Command report runs go test and tells how it goes: each package as it finishes, with a count; each failure at once;
-// at the end what ran, how long, and on which servers. Flags of go test come first, packages after two dashes:
+// Command report runs go test and reports its progress: each package as it finishes, with a count; each failure at once; at the end what
+// ran, how long, and on which servers. Flags of go test come first, packages after two dashes:
 //
 //	go run ./internal/testing/report -race -shuffle=on -- ./...
 //
@@ -7,7 +7,7 @@
 // itself. A package that fails without a failed test, because it cannot be built for example, counts as one. The exit
 // code is not 0 if anything failed.
 //
-// gotestsum was looked at first: it has neither the count of packages nor the table, and knows nothing of servers.
+// gotestsum cannot replace it: it lacks the count of packages, the table and the servers.
 package main
 
 import (
@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// backendsVariable says what the tests run on; internal/testing/testserver sets it.
+	// backendsVariable holds the servers of the tests; internal/testing/testserver sets it.
 	backendsVariable = "APPLOCK_TEST_BACKENDS"
 
-	// tallyVariable names a file that the last line is also appended to, for those who run several reports.
+	// tallyVariable names a file to append the last line to, for a run of several reports.
 	tallyVariable = "APPLOCK_TEST_TALLY"
 
-	// silence is after how long without news the report says what is running.
+	// silence is the time without news after which the report lists the running tests.
 	silence = 20 * time.Second
 
 	exitUsage = 2
@@ -53,7 +53,7 @@ func main() {
 
 var errUsage = errors.New("usage: report [FLAG OF GO TEST] -- PACKAGE [PACKAGE]")
 
-// run tests packages and writes the report to w. The error says that something failed.
+// run tests packages and writes the report to w. It returns an error if anything failed.
 func run(ctx context.Context, args []string, w io.Writer) error {
 	dashes := slices.Index(args, "--")
 	if dashes < 0 || dashes == len(args)-1 {
@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	if err := keepTally(os.Getenv(tallyVariable), r.tally()); err != nil {
 		return err
 	}
-	// Last, so that it ends what people and programs read.
+	// The tally is the last line, for people and programs.
 	fmt.Fprintln(w, r.tally())
 	if failure == nil && r.total.failed > 0 {
 		failure = errors.New("something failed")
@@ -90,7 +90,7 @@ func count(ctx context.Context, packages []string) (int, error) {
 	return len(strings.Fields(string(output))), nil
 }
 
-// goTest is the command whose output the report follows. Go ends the tests when it is interrupted.
+// goTest is the go test command that the report follows. An interrupt ends the tests.
 func goTest(ctx context.Context, flags, packages []string) *exec.Cmd {
 	test := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, flags, packages)...)
 	test.Stderr = os.Stderr

@@ -17,7 +17,7 @@ import (
 const (
 	module = "github.com/applock/applock/"
 
-	// slowest is how many tests the summary names.
+	// slowest is the number of tests that the summary names.
 	slowest = 10
 )
 
@@ -25,7 +25,7 @@ const (
 type event struct {
 	Action     string
 	Package    string
-	ImportPath string // of what cannot be built
+	ImportPath string // of a package that does not build
 	Test       string
 	Elapsed    float64 // seconds
 	Output     string
@@ -36,23 +36,23 @@ type result struct {
 	passed, failed, skipped int
 }
 
-// packageRun is a package whose tests run, or ran.
+// packageRun is a package whose tests run or have run.
 type packageRun struct {
 	result
 	name    string
 	began   time.Time
 	seconds float64
-	output  map[string][]string // of each test that runs; "" is the package itself
-	family  map[string]bool     // tests with subtests; true if one of these failed
+	output  map[string][]string // of each running test; "" is the package itself
+	family  map[string]bool     // tests with subtests; true if a subtest failed
 }
 
-// timing is how long one test took. What it waited for others is in it.
+// timing is how long one test took, waiting included.
 type timing struct {
 	name    string
 	seconds float64
 }
 
-// report is what is known of a run. It is not safe for concurrent use.
+// report is the state of a run. It is not safe for concurrent use.
 type report struct {
 	w        io.Writer
 	expected int // packages with tests
@@ -71,7 +71,7 @@ func newReport(w io.Writer, expected int) *report {
 	}
 }
 
-// follow runs go test to its end and tells what happens meanwhile.
+// follow runs go test to its end and reports its progress.
 func (r *report) follow(test *exec.Cmd) error {
 	output, err := test.StdoutPipe()
 	if err != nil {
@@ -95,14 +95,14 @@ func (r *report) follow(test *exec.Cmd) error {
 			quiet.Reset(silence)
 		}
 	}
-	// go test's exit code says no more than what was counted, unless nothing was.
+	// go test's exit code adds nothing to a count of failures; it matters only without one.
 	if err := test.Wait(); err != nil && (r.total.failed == 0 || !errors.As(err, new(*exec.ExitError))) {
 		return fmt.Errorf("go test: %w", err)
 	}
 	return nil
 }
 
-// readLines sends the lines of output, however long, and closes lines at the end.
+// readLines sends each line of output, of any length, and closes lines at the end.
 func readLines(output io.Reader, lines chan<- []byte) {
 	defer close(lines)
 	reader := bufio.NewReader(output)
@@ -117,8 +117,8 @@ func readLines(output io.Reader, lines chan<- []byte) {
 	}
 }
 
-// line takes one line of go test -json and reports whether it was news to people. A line that is no event is one that a
-// program printed past go test: it is shown.
+// line handles one line of go test -json and reports whether it was news to people. A line that is no event comes from a program that
+// wrote past go test; it is shown.
 func (r *report) line(line []byte) bool {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -173,7 +173,7 @@ func parentOf(test string) (string, bool) {
 	return test[:max(slash, 0)], slash >= 0
 }
 
-// testEnds counts a test. The output of one that failed is shown at once.
+// testEnds counts a test, and shows the output of a failed one at once.
 func (r *report) testEnds(p *packageRun, e event) bool {
 	output := p.output[e.Test]
 	delete(p.output, e.Test)
@@ -189,7 +189,7 @@ func (r *report) testEnds(p *packageRun, e event) bool {
 		if !childFailed {
 			p.failed++
 		}
-		// Of a test that only its subtests failed, there is nothing to say but that it did.
+		// If only subtests failed, the parent has no output of its own to show.
 		if words := said(output); !childFailed || len(words) > 1 {
 			fmt.Fprintf(r.w, "FAIL %s %s (%.1f s)\n%s", p.name, e.Test, e.Elapsed, strings.Join(words, ""))
 		}
@@ -205,7 +205,7 @@ func (r *report) testEnds(p *packageRun, e event) bool {
 	return false
 }
 
-// reasonOf returns what t.Skip said: "    file_test.go:12: no server".
+// reasonOf returns the message of t.Skip: "    file_test.go:12: no server".
 func reasonOf(output []string) string {
 	for _, line := range output {
 		if _, reason, ok := strings.Cut(line, ".go:"); ok {
@@ -216,7 +216,7 @@ func reasonOf(output []string) string {
 	return "no reason given"
 }
 
-// packageEnds counts a package and shows how it went. One without tests is no news.
+// packageEnds counts a package and shows its result. A package without tests is no news.
 func (r *report) packageEnds(p *packageRun, e event) bool {
 	if e.Action == "skip" {
 		delete(r.packages, e.Package)
@@ -239,19 +239,19 @@ func (r *report) packageEnds(p *packageRun, e event) bool {
 	return true
 }
 
-// showRest shows what a package and its unfinished tests have said: a panic or a time limit is told there.
+// showRest shows the output of a package and its unfinished tests, which has a panic or an exceeded time limit.
 func (r *report) showRest(p *packageRun) {
 	for _, test := range slices.Sorted(maps.Keys(p.output)) {
 		fmt.Fprint(r.w, strings.Join(said(p.output[test]), ""))
 	}
 }
 
-// said leaves out what go test says about the order of its work.
+// said removes go test's own lines about the order of its work.
 func said(output []string) []string {
 	return slices.DeleteFunc(slices.Clone(output), func(line string) bool { return strings.HasPrefix(line, "=== ") })
 }
 
-// running says what is running, after some time without other news.
+// running lists the running tests, after some time without other news.
 func (r *report) running() {
 	var names []string
 	for _, p := range r.packages {
@@ -266,7 +266,7 @@ func (r *report) running() {
 	fmt.Fprintf(r.w, "[%d/%d] ... %s\n", len(r.ended), r.expected, strings.Join(names, ", "))
 }
 
-// summary shows what ran, the slowest last, and on what.
+// summary shows what ran, the slowest tests, and the servers.
 func (r *report) summary(backends string) {
 	slices.SortFunc(r.ended, func(a, b *packageRun) int { return cmp.Compare(a.seconds, b.seconds) })
 	fmt.Fprintf(r.w, "\n%8s %7s %7s %8s  package\n", "seconds", "passed", "failed", "skipped")

@@ -13,9 +13,9 @@ import (
 	"github.com/applock/applock/migrations"
 )
 
-// LentMySQL returns the DSN of a migrated database without a row of anybody's, which the test has for itself until it
-// ends: it may be one that other tests had before, because installing takes longer than most tests. A test that changes
-// the schema, or who may use it, needs a database of its own, and fails here.
+// LentMySQL returns the DSN of a migrated database without rows, for this test alone until it ends. Earlier tests may have used the
+// database, because installing takes longer than most tests. A test that changes the schema or rights needs a new database, and fails
+// here.
 func LentMySQL(t testing.TB, product string) string {
 	t.Helper()
 	dsn := testdb.LentMySQL(t, product, "migrated_"+migrationsOfMySQL(t))
@@ -34,8 +34,8 @@ func LentMySQL(t testing.TB, product string) string {
 	return dsn
 }
 
-// empty makes new tables, and does not empty the old ones: rows that are deleted take part in locking until the server
-// has removed them. What cannot be emptied is not lent again.
+// empty makes new tables instead of deleting rows: deleted rows take part in locking until the server has removed them. If it fails, the
+// database is not lent again.
 func empty(t testing.TB, handle *sql.DB, name string) {
 	t.Helper()
 	for _, statement := range []string{
@@ -50,7 +50,7 @@ func empty(t testing.TB, handle *sql.DB, name string) {
 	}
 }
 
-// drop lets the next test have a new database.
+// drop drops a used database, so that the next test gets a new one.
 func drop(t testing.TB, handle *sql.DB, name string) {
 	t.Helper()
 	if _, err := handle.ExecContext(context.Background(), "DROP DATABASE "+name); err != nil {
@@ -58,7 +58,7 @@ func drop(t testing.TB, handle *sql.DB, name string) {
 	}
 }
 
-// migrationsOfMySQL names what the migrations say.
+// migrationsOfMySQL returns a name that stands for the content of the migrations.
 func migrationsOfMySQL(t testing.TB) string {
 	t.Helper()
 	files, err := fs.Glob(migrations.FS, "mysql/*.sql")
@@ -76,8 +76,8 @@ func migrationsOfMySQL(t testing.TB) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// shapeOfMySQL returns the name of a database, and counts what tests that take and release locks leave alone: tables,
-// columns, indexes, routines and when the last of them was changed, triggers, and rights.
+// shapeOfMySQL returns the name of a database, and counts of what tests of locks leave unchanged: tables, columns, indexes, routines with
+// their last change, triggers, and rights.
 func shapeOfMySQL(t testing.TB, handle *sql.DB) (name, shape string) {
 	t.Helper()
 	row := handle.QueryRowContext(context.Background(), `SELECT DATABASE(), CONCAT_WS(' ',

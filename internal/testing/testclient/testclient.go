@@ -1,4 +1,4 @@
-// Package testclient makes clients for tests, and ends the test where that fails.
+// Package testclient makes clients for tests, and ends the test if that fails.
 package testclient
 
 import (
@@ -64,7 +64,7 @@ func PostgresIn(t testing.TB, pool *pgxpool.Pool, schema string) *applock.Client
 	return checked(t)(postgres.New(pool, postgres.Config{Schema: schema}))
 }
 
-// MySQLIn returns a client on a pool, in another database than that of its connections.
+// MySQLIn returns a client on a pool, in another database than the one of its connections.
 func MySQLIn(t testing.TB, pool *sql.DB, schema string) *applock.Client {
 	t.Helper()
 	return checked(t)(mysql.New(pool, mysql.Config{Schema: schema}))

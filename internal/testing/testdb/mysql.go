@@ -19,32 +19,32 @@ import (
 	"github.com/applock/applock/internal/testing/testserver/mysqldsn"
 )
 
-// Numbers of errors that servers of both products answer with.
+// Numbers of errors that both products have.
 const (
 	errorNoSuchThread    = 1094
 	errorLockWaitTimeout = 1205
 	errorCannotConvert   = 3854
 )
 
-// maxIdle is how many connections a test uses at once: with the client's default of 2 it would connect over and over.
+// maxIdle is the number of connections that a test uses at once. With the client's default of 2, most uses would reconnect.
 const maxIdle = 20
 
 // MySQLProducts lists the products that speak MySQL's protocol and dialect. Each has a server of its own.
 func MySQLProducts() []string { return []string{"mariadb", "mysql"} }
 
-// MySQL returns the DSN, mysql://user:password@host:port/database, of a new, empty database on the server of a product.
-// APPLOCK_TEST_MARIADB_DSN or APPLOCK_TEST_MYSQL_DSN names that. The database has the server's character set and
-// collation, and is dropped again when the test ends, whoever is still connected to it. Without that variable the test is
-// skipped, or fails if APPLOCK_TEST_REQUIRE lists the product. The DSN holds a password: do not print it.
+// MySQL returns the DSN, mysql://user:password@host:port/database, of a new, empty database on the server of a product, which
+// APPLOCK_TEST_MARIADB_DSN or APPLOCK_TEST_MYSQL_DSN names. The database has the server's character set and collation. It is dropped when
+// the test ends, even if clients are still connected. Without that variable the test is skipped, or fails if APPLOCK_TEST_REQUIRE lists
+// the product. The DSN holds a password: do not print it.
 func MySQL(t testing.TB, product string) string {
 	t.Helper()
 	checkProduct(t, product)
 	return mysqlServer(t, product).newDatabase(t)
 }
 
-// LentMySQL is MySQL for tests that need the same things in their database: it has what the test before left there, and
-// nobody else has it until this test ends, here or in another process. Databases of one kind, a name for what is in them,
-// are lent to each other's tests. Only a private server keeps them; any other one has a new database for each test.
+// LentMySQL is MySQL for tests that need the same content in their database. The database may have content from an earlier test. Until
+// this test ends, no other test has it, in this process or another. kind names the content; tests of one kind share their databases. Only
+// a private server keeps databases; any other server makes a new one for each test.
 func LentMySQL(t testing.TB, product, kind string) string {
 	t.Helper()
 	checkProduct(t, product)
@@ -55,8 +55,8 @@ func LentMySQL(t testing.TB, product, kind string) string {
 	return s.database(t, s.borrow(t, kind))
 }
 
-// borrow takes the first database of a kind that nobody has, and makes one if there is none. The server gives it back by
-// itself when this process dies, but some time after the connection's end: the test gives it back by a statement.
+// borrow takes the first free database of a kind, and makes one if there is none. The server frees it when this process dies, but only
+// some time after the connection's end, so the test frees it by a statement.
 func (s server) borrow(t testing.TB, kind string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
@@ -115,8 +115,8 @@ func (s server) database(t testing.TB, name string) string {
 	return dsn
 }
 
-// OpenMySQL returns a pool on a DSN with the client's default settings and what change makes of them; nil changes nothing.
-// It keeps its connections, and is closed when the test ends.
+// OpenMySQL returns a pool on a DSN with the client's default settings, which change may modify; nil modifies nothing. The pool keeps its
+// connections, and is closed when the test ends.
 func OpenMySQL(t testing.TB, dsn string, change func(config *mysql.Config)) *sql.DB {
 	t.Helper()
 	config, err := mysqldriver.ParseDSN(dsn)
@@ -136,16 +136,16 @@ func OpenMySQL(t testing.TB, dsn string, change func(config *mysql.Config)) *sql
 	return handle
 }
 
-// MySQLClient returns the path of a product's command line client: the one that APPLOCK_TEST_MARIADB_CLIENT or
-// APPLOCK_TEST_MYSQL_CLIENT names, or the first mariadb or mysql in PATH. Without one the test is skipped, or fails if
-// APPLOCK_TEST_REQUIRE lists the product. The client of the other product is none: it often goes by the same name.
+// MySQLClient returns the path of a product's command line client: the one that APPLOCK_TEST_MARIADB_CLIENT or APPLOCK_TEST_MYSQL_CLIENT
+// names, or the first mariadb or mysql in PATH. Without one the test is skipped, or fails if APPLOCK_TEST_REQUIRE lists the product. The
+// other product's client, which often has the same name, does not count.
 func MySQLClient(t testing.TB, product string) string {
 	t.Helper()
 	checkProduct(t, product)
 	path := client(t, product, "CLIENT", product)
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
 	defer cancel()
-	version, err := exec.CommandContext(ctx, path, "--version").CombinedOutput() //nolint:gosec // the developer named it
+	version, err := exec.CommandContext(ctx, path, "--version").CombinedOutput() //nolint:gosec // the developer named the path
 	if err != nil {
 		t.Fatalf("%s --version: %v: %s", path, err, version)
 	}
@@ -155,8 +155,8 @@ func MySQLClient(t testing.TB, product string) string {
 	return path
 }
 
-// RunMySQLClient runs SQL with a product's command line client in the database of a DSN and returns what it prints, which
-// are the rows without the names of the columns. It fails the test if the client fails.
+// RunMySQLClient runs SQL with a product's command line client in the database of a DSN and returns its output: the rows without the
+// names of the columns. It fails the test if the client fails.
 func RunMySQLClient(t testing.TB, product, dsn, input string) string {
 	t.Helper()
 	output, complaints, err := TryMySQLClient(t, product, dsn, input)
@@ -166,8 +166,8 @@ func RunMySQLClient(t testing.TB, product, dsn, input string) string {
 	return output
 }
 
-// TryMySQLClient is RunMySQLClient for SQL that may fail. Complaints are what the client says besides, also warnings, of
-// the password in the environment for example.
+// TryMySQLClient is RunMySQLClient for SQL that may fail. complaints is the client's error output, also warnings, for example about the
+// password in the environment.
 func TryMySQLClient(t testing.TB, product, dsn, input string) (output, complaints string, err error) {
 	t.Helper()
 	command := mysqlCommand(t, MySQLClient(t, product), dsn, "--batch", "--skip-column-names")
@@ -178,9 +178,9 @@ func TryMySQLClient(t testing.TB, product, dsn, input string) (output, complaint
 	return string(stdout), stderr.String(), err
 }
 
-// DumpMySQL dumps the database of a DSN with the product's own program and returns the dump. Nobody waits for it: with
-// GTIDs mysqldump would lock all tables of the server for reading, also in a single transaction. Whoever waits for a row
-// then keeps that lock waiting, and that lock the holder of the row, until innodb_lock_wait_timeout ends the circle.
+// DumpMySQL dumps the database of a DSN with the product's own program and returns the dump. No other session waits for it, because it
+// leaves out GTIDs. With them mysqldump locks all tables of the server for reading, also in a single transaction. That lock waits for a
+// session that waits for a row, and the row's holder waits for that lock, until innodb_lock_wait_timeout.
 func DumpMySQL(t testing.TB, product, dsn string) string {
 	t.Helper()
 	options := []string{"--single-transaction"}
@@ -197,7 +197,7 @@ func DumpMySQL(t testing.TB, product, dsn string) string {
 	return string(dump)
 }
 
-// mysqlCommand is a program that works on the database of a DSN.
+// mysqlCommand is the command of a program for the database of a DSN.
 func mysqlCommand(t testing.TB, path, dsn string, options ...string) *exec.Cmd {
 	t.Helper()
 	config, err := mysqldriver.ParseDSN(dsn)
@@ -209,12 +209,12 @@ func mysqlCommand(t testing.TB, path, dsn string, options ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	options = append(options, "--protocol=tcp", "--host="+host, "--port="+port, "--user="+config.User, config.DBName)
-	command := exec.CommandContext(t.Context(), path, options...) //nolint:gosec // the developer named it
+	command := exec.CommandContext(t.Context(), path, options...) //nolint:gosec // the developer named the path
 	command.Env = append(os.Environ(), "MYSQL_PWD="+config.Passwd)
 	return command
 }
 
-// checkProduct fails for a misspelt product, whose server would just be missing otherwise.
+// checkProduct fails for a misspelt product, whose server would otherwise just be missing.
 func checkProduct(t testing.TB, product string) {
 	t.Helper()
 	if !slices.Contains(MySQLProducts(), product) {
@@ -222,9 +222,9 @@ func checkProduct(t testing.TB, product string) {
 	}
 }
 
-// server is where tests get their databases.
+// server is the server on which tests get their databases.
 type server struct {
-	variable string // that names it
+	variable string // the name of the variable with its DSN
 	config   *mysql.Config
 }
 
@@ -233,7 +233,7 @@ func mysqlServer(t testing.TB, product string) server {
 	return serverOf(t, variable(product, "DSN"), Require(t, product))
 }
 
-// serverOf is the server of a DSN, which a variable holds.
+// serverOf is the server of a DSN. name is the variable that holds the DSN.
 func serverOf(t testing.TB, name, dsn string) server {
 	t.Helper()
 	config, err := mysqldriver.ParseDSN(dsn)
@@ -243,8 +243,7 @@ func serverOf(t testing.TB, name, dsn string) server {
 	return server{variable: name, config: config}
 }
 
-// do calls f with a connection of its own. It takes no context from the test: that one has ended when the test cleans
-// up.
+// do calls f with a connection of its own. It does not use the test's context, which has ended when the test cleans up.
 func (s server) do(t testing.TB, f func(context.Context, *sql.Conn) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
@@ -256,7 +255,7 @@ func (s server) do(t testing.TB, f func(context.Context, *sql.Conn) error) {
 	}
 }
 
-// connect returns a connection, and what closes it.
+// connect returns a connection, and a function that closes it.
 func (s server) connect(ctx context.Context, t testing.TB) (*sql.Conn, func()) {
 	t.Helper()
 	connector, err := mysql.NewConnector(s.config)
@@ -269,12 +268,12 @@ func (s server) connect(ctx context.Context, t testing.TB) (*sql.Conn, func()) {
 		_ = db.Close()
 		t.Fatalf("connect to the server of %s: %v", s.variable, err)
 	}
-	// The statements have been answered, or the test has failed: an unclean goodbye adds nothing.
+	// All statements have been answered, or the test has failed. An error of closing adds nothing.
 	return conn, func() { _ = errors.Join(conn.Close(), db.Close()) }
 }
 
-// dropDatabase drops a database that others may still use. A transaction of theirs that has read a table would hold the
-// drop for ever, so the connections go first. More of them may come meanwhile: then the drop gives up and we begin anew.
+// dropDatabase drops a database that may still have users. A transaction that has read a table would block the drop for ever, so the
+// connections are killed first. If more arrive meanwhile, the drop times out and is retried.
 func dropDatabase(ctx context.Context, conn *sql.Conn, name string) error {
 	if _, err := conn.ExecContext(ctx, "SET SESSION lock_wait_timeout = 1"); err != nil {
 		return err
@@ -300,7 +299,7 @@ func killConnections(ctx context.Context, conn *sql.Conn, database string) error
 		return err
 	}
 	for _, id := range ids {
-		// It may have ended by itself.
+		// The connection may have ended by itself.
 		if _, err := conn.ExecContext(ctx, "KILL "+strconv.FormatInt(id, 10)); err != nil && !isError(err, errorNoSuchThread) {
 			return err
 		}
@@ -325,7 +324,7 @@ func connections(ctx context.Context, conn *sql.Conn, database string) ([]int64,
 	return ids, rows.Err()
 }
 
-// isError reports whether err is a server's answer with that number.
+// isError reports whether err is a server's answer with this number.
 func isError(err error, number uint16) bool {
 	var answer *mysql.MySQLError
 	return errors.As(err, &answer) && answer.Number == number

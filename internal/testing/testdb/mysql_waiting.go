@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MySQLWaiting counts the sessions of handle's database that wait for a row of another one. It does not ask
-// information_schema.innodb_trx: that is a copy which is not renewed while somebody keeps asking.
+// MySQLWaiting counts the sessions of handle's database that wait for another session's row. It does not read
+// information_schema.innodb_trx: InnoDB does not refresh that copy while it is read repeatedly.
 func MySQLWaiting(ctx context.Context, handle *sql.DB) (int, error) {
 	var version string
 	if err := handle.QueryRowContext(ctx, "SELECT version()").Scan(&version); err != nil {
@@ -26,8 +26,8 @@ func MySQLWaiting(ctx context.Context, handle *sql.DB) (int, error) {
 	return waiting, err
 }
 
-// waitingOnMariaDB reads the report of InnoDB, which has the thread of each transaction that waits. (MySQL's
-// leaves out transactions that only read.)
+// waitingOnMariaDB reads InnoDB's report, which has the thread of each waiting transaction. (MySQL's report omits transactions that only
+// read.)
 func waitingOnMariaDB(ctx context.Context, handle *sql.DB) (int, error) {
 	waitingThread := regexp.MustCompile(`(?s)^.*\nLOCK WAIT .*\nMariaDB thread id (\d+),`)
 	var kind, name, report, ours string

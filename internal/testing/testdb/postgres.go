@@ -14,14 +14,14 @@ const (
 	dialectPgBouncer = "pgbouncer"
 )
 
-// Postgres returns the DSN of a new, empty database on the server that APPLOCK_TEST_POSTGRES_DSN names. The database is
-// dropped again when the test ends, whoever is still connected to it. Without that variable the test is skipped, or
-// fails if APPLOCK_TEST_REQUIRE lists postgres. The DSN holds a password: do not print it.
+// Postgres returns the DSN of a new, empty database on the server that APPLOCK_TEST_POSTGRES_DSN names. The database is dropped when the
+// test ends, even if clients are still connected. Without that variable the test is skipped, or fails if APPLOCK_TEST_REQUIRE lists
+// postgres. The DSN holds a password: do not print it.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server := Require(t, dialectPostgres)
 	name := randomName()
-	// Nobody connects to template0, and a template that somebody is connected to cannot be copied.
+	// A template cannot be copied while a client is connected to it. template0 accepts no connections.
 	execPostgres(t, server, "CREATE DATABASE "+name+" TEMPLATE template0")
 	t.Cleanup(func() {
 		execPostgres(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
@@ -29,10 +29,10 @@ func Postgres(t testing.TB) string {
 	return withDatabase(t, dialectPostgres, server, name)
 }
 
-// PgBouncer returns the DSN of the database of dsn, made by Postgres, through the pooler that APPLOCK_TEST_PGBOUNCER_DSN
-// names. That hands a server's connection to a client for one transaction at a time: use no session state, and of pgx's
-// query modes only exec and simple protocol, which prepare nothing. Without the variable the test is skipped, or fails if
-// APPLOCK_TEST_REQUIRE lists pgbouncer.
+// PgBouncer returns the DSN of the database of dsn, made by Postgres, through the pooler that APPLOCK_TEST_PGBOUNCER_DSN names. The
+// pooler assigns a server's connection to a client for one transaction at a time: use no session state, and of pgx's query modes only
+// exec and simple protocol, which prepare nothing. Without the variable the test is skipped, or fails if APPLOCK_TEST_REQUIRE lists
+// pgbouncer.
 func PgBouncer(t testing.TB, dsn string) string {
 	t.Helper()
 	return withDatabase(t, dialectPgBouncer, Require(t, dialectPgBouncer), parsePostgres(t, dsn).Database)
@@ -45,8 +45,8 @@ func Psql(t testing.TB) string {
 	return client(t, dialectPostgres, "PSQL", "psql")
 }
 
-// execPostgres executes one statement on a connection of its own. It takes no context from the test: that one has
-// ended when the test cleans up.
+// execPostgres executes one statement on a connection of its own. It does not use the test's context, which has ended when the test
+// cleans up.
 func execPostgres(t testing.TB, dsn, sql string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
@@ -55,14 +55,14 @@ func execPostgres(t testing.TB, dsn, sql string) {
 	if err != nil {
 		t.Fatalf("connect to the server of %s: %v", variable(dialectPostgres, "DSN"), err)
 	}
-	// The statement has been answered, or the test has failed: an unclean goodbye adds nothing.
+	// The statement has been answered, or the test has failed. An error of closing adds nothing.
 	defer func() { _ = conn.Close(ctx) }()
 	if _, err := conn.Exec(ctx, sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-// parsePostgres parses a DSN. It keeps the cause of an error to itself, because the cause quotes the DSN.
+// parsePostgres parses a DSN. It hides the cause of an error, because the cause quotes the DSN.
 func parsePostgres(t testing.TB, dsn string) *pgx.ConnConfig {
 	t.Helper()
 	config, err := pgx.ParseConfig(dsn)
@@ -72,7 +72,7 @@ func parsePostgres(t testing.TB, dsn string) *pgx.ConnConfig {
 	return config
 }
 
-// withDatabase returns the DSN of a dialect's server with another database. A DSN is either a URL or a list of key=value, where the last of two
+// withDatabase returns the DSN of another database on the same server. A DSN is a URL or a list of key=value, in which the last of two
 // equal keys counts.
 func withDatabase(t testing.TB, dialect, dsn, name string) string {
 	t.Helper()
@@ -84,11 +84,11 @@ func withDatabase(t testing.TB, dialect, dsn, name string) string {
 		t.Fatalf("%s is not a URL: write postgres://user:password@host:port/database", variable(dialect, "DSN"))
 	}
 	u.Path, u.RawPath = "/"+name, ""
-	// A parameter would win over the path.
+	// A dbname parameter would override the path.
 	query := u.Query()
 	query.Del("dbname")
 	query.Del("database")
-	// libpq, and so psql, takes a plus sign for itself and not for a blank.
+	// libpq, and so psql, does not decode a plus sign as a blank.
 	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
 	return u.String()
 }

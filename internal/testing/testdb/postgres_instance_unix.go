@@ -18,15 +18,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PostgresInstance makes servers of PostgreSQL of a test's own, in a directory of its own, each reached by a socket there.
-// All have the superuser applock, and the database postgres.
+// PostgresInstance makes PostgreSQL servers for one test, in a directory of its own, with a socket each. All have the superuser applock
+// and the database postgres.
 type PostgresInstance struct {
 	directory string
 	account   *syscall.SysProcAttr
 }
 
-// NewPostgresInstance makes the directory, which goes when the test ends. Without the programs of a server beside psql the test
-// ends as in Require; so it does for root where there is no user postgres, because the server refuses to run as root.
+// NewPostgresInstance makes the directory, and removes it when the test ends. Without a server's programs next to psql the test ends as
+// in Require. The same happens for root if there is no user postgres, because the server refuses to run as root.
 func NewPostgresInstance(t testing.TB) PostgresInstance {
 	t.Helper()
 	PostgresTool(t, "initdb")
@@ -38,7 +38,7 @@ func NewPostgresInstance(t testing.TB) PostgresInstance {
 	return PostgresInstance{directory: directory, account: serverAccount(t, directory)}
 }
 
-// serverAccount is who the servers run as, to whom the directory is given.
+// serverAccount returns the account of the servers, and gives it the directory.
 func serverAccount(t testing.TB, directory string) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -62,16 +62,16 @@ func serverAccount(t testing.TB, directory string) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // as the system has them
 }
 
-// Directory is where the servers have their data and their sockets.
+// Directory is the directory of the servers' data and sockets.
 func (i PostgresInstance) Directory() string { return i.directory }
 
-// Initialise makes the data of a server.
+// Initialise creates the data of a server.
 func (i PostgresInstance) Initialise(t testing.TB, name string) {
 	t.Helper()
 	i.run(t, "initdb", "-D", name, "-U", "applock", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
 }
 
-// Copy makes the data of a standby of a server that runs.
+// Copy creates the data of a standby from a running server.
 func (i PostgresInstance) Copy(t testing.TB, primary, standby string) {
 	t.Helper()
 	i.run(t, "pg_basebackup", "-D", standby, "-d", i.dsn(primary), "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
@@ -92,7 +92,7 @@ func (i PostgresInstance) command(t testing.TB, program string, args ...string) 
 	return command
 }
 
-// Start starts a server with settings besides, until the test ends, and returns its DSN as soon as it answers.
+// Start starts a server with additional settings, until the test ends, and returns its DSN as soon as it answers.
 func (i PostgresInstance) Start(t testing.TB, name, settings string) string {
 	t.Helper()
 	sockets := filepath.Join(i.directory, name+".sockets")
@@ -114,7 +114,7 @@ func (i PostgresInstance) Start(t testing.TB, name, settings string) string {
 	}
 	t.Cleanup(func() {
 		_ = server.Process.Signal(syscall.SIGQUIT)
-		_ = server.Wait() // it was told to break off
+		_ = server.Wait() // the test stopped it
 	})
 	dsn := i.dsn(name)
 	awaitPostgres(t, dsn)

@@ -1,5 +1,5 @@
-// Package testdb gives tests what they need of a database server. Which servers there are, the environment says: one
-// variable APPLOCK_TEST_<DIALECT>_DSN each, set by hand or by internal/testing/testserver.
+// Package testdb gives tests their databases and tools. For each dialect the environment variable APPLOCK_TEST_<DIALECT>_DSN names a
+// server, set by hand or by internal/testing/testserver.
 //
 // A test whose server is missing is skipped with the reason. It fails instead if APPLOCK_TEST_REQUIRE lists the
 // dialect, so that a green run in CI never means "skipped".
@@ -20,11 +20,11 @@ import (
 // requireVariable lists, separated by commas, the dialects whose absence is a failure.
 const requireVariable = "APPLOCK_TEST_REQUIRE"
 
-// rowsVariable is how many rows a table has while plans are measured.
+// rowsVariable is the number of rows of a table in tests of plans.
 const rowsVariable = "APPLOCK_TEST_ROWS"
 
-// serverLimit bounds the statements that make or drop a database, together with their connection. Creating a database
-// copies one in PostgreSQL, which takes long when many tests do it at once.
+// serverLimit bounds the statements that make or drop a database, and their connection. PostgreSQL creates a database by copying another,
+// which takes long when many tests do it at once.
 const serverLimit = 60 * time.Second
 
 // Require returns the DSN of the server for dialect, "postgres" for example. Without one it ends the test: skipped, or
@@ -34,7 +34,7 @@ func Require(t testing.TB, dialect string) string {
 	return requireDSN(t, dialect, variable(dialect, "DSN"))
 }
 
-// requireDSN returns the DSN that a variable holds. Without one the test ends as in Require.
+// requireDSN returns the DSN in a variable. Without one the test ends as in Require.
 func requireDSN(t testing.TB, dialect, name string) string {
 	t.Helper()
 	dsn := os.Getenv(name)
@@ -44,7 +44,7 @@ func requireDSN(t testing.TB, dialect, name string) string {
 	return dsn
 }
 
-// Rows returns how many rows a table is to have while plans are measured: usual, or what APPLOCK_TEST_ROWS says.
+// Rows returns the number of rows of a table in a test of plans: usual, or the value of APPLOCK_TEST_ROWS.
 func Rows(t testing.TB, usual int) int {
 	t.Helper()
 	text := os.Getenv(rowsVariable)
@@ -75,23 +75,22 @@ func HSQLDB(t testing.TB) string {
 	return jar
 }
 
-// Redis returns the DSN, redis://:password@host:port/database, of the server that APPLOCK_TEST_REDIS_DSN names. All tests
-// share its keys: begin yours with a random prefix. Without that variable the test ends as in Require. The DSN holds a
-// password: do not print it.
+// Redis returns the DSN, redis://:password@host:port/database, of the server that APPLOCK_TEST_REDIS_DSN names. All tests share its keys,
+// so begin each key with a random prefix. Without that variable the test ends as in Require. The DSN holds a password: do not print it.
 func Redis(t testing.TB) string {
 	t.Helper()
 	return Require(t, "redis")
 }
 
-// RedisServer returns the path of Redis's server, for a server of the test's own: what APPLOCK_TEST_REDIS_SERVER names, or the one
-// in PATH. Without it the test ends as in Require.
+// RedisServer returns the path of Redis's server, for a server of the test's own: the one that APPLOCK_TEST_REDIS_SERVER names, or the
+// one in PATH. Without it the test ends as in Require.
 func RedisServer(t testing.TB) string {
 	t.Helper()
 	return client(t, "redis", "SERVER", "redis-server")
 }
 
-// Clients returns the directory in which clients/install has put what programs in other languages need and the system has
-// not: APPLOCK_TEST_CLIENTS_DIR. Without it the test ends as in Require, where these are listed as clients.
+// Clients returns the directory APPLOCK_TEST_CLIENTS_DIR, in which clients/install has put the libraries that the clients in other
+// languages need. Without it the test ends as in Require; APPLOCK_TEST_REQUIRE lists them as clients.
 func Clients(t testing.TB) string {
 	t.Helper()
 	name := variable("clients", "DIR")
@@ -102,8 +101,8 @@ func Clients(t testing.TB) string {
 	return folder
 }
 
-// client returns the path of a dialect's command line client: the one that the variable ending in what names, or the
-// program in PATH. Without one the test ends as in Require.
+// client returns the path of a dialect's command line client: the one in the variable that ends in what, or the program in PATH. Without
+// one the test ends as in Require.
 func client(t testing.TB, dialect, what, program string) string {
 	t.Helper()
 	name := variable(dialect, what)
@@ -121,10 +120,10 @@ func client(t testing.TB, dialect, what, program string) string {
 	return path
 }
 
-// randomName returns a name that no other test has, on this or another machine.
+// randomName returns a name that no other test uses, on this or another machine.
 func randomName() string {
 	bytes := make([]byte, 8)
-	// rand.Read does not fail, it ends the program first.
+	// rand.Read never returns an error: it ends the program instead.
 	_, _ = rand.Read(bytes)
 	return "applock_test_" + hex.EncodeToString(bytes)
 }

@@ -6,22 +6,22 @@ import (
 	"testing"
 )
 
-// PostgresTool returns the path of a program of PostgreSQL, such as pg_dump: the one beside psql, or the one in PATH.
-// Without it the test ends as in Require.
+// PostgresTool returns the path of a program of PostgreSQL, such as pg_dump: the one next to psql, or the one in PATH. Without it the
+// test ends as in Require.
 func PostgresTool(t testing.TB, program string) string {
 	t.Helper()
 	return beside(t, dialectPostgres, Psql(t), program)
 }
 
-// MySQLDump returns the path of the program that dumps databases of a product: mariadb-dump or mysqldump, beside the
-// product's client, or in PATH. Without it the test ends as in Require.
+// MySQLDump returns the path of a product's dump program, mariadb-dump or mysqldump: the one next to the product's client, or the one in
+// PATH. Without it the test ends as in Require.
 func MySQLDump(t testing.TB, product string) string {
 	t.Helper()
 	program := map[string]string{"mariadb": "mariadb-dump", "mysql": "mysqldump"}[product]
 	return beside(t, product, MySQLClient(t, product), program)
 }
 
-// beside returns the path of a program beside another one, which has its version, or in PATH.
+// beside returns the path of a program in the directory of another one, which has its version, or in PATH.
 func beside(t testing.TB, dialect, client, program string) string {
 	t.Helper()
 	if path, err := exec.LookPath(filepath.Join(filepath.Dir(client), program)); err == nil {

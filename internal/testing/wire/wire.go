@@ -1,4 +1,4 @@
-// Package wire is what goes wrong between a process and its server: tests lead connections through it.
+// Package wire is a proxy between a process and its server, with which tests simulate faults of the network.
 package wire
 
 import (
@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// Wire leads the connections of one process to a server, and is what goes wrong between them.
+// Wire carries the connections of one process to a server, and simulates faults between them.
 type Wire struct {
-	// Address is where it listens.
+	// Address is the address that it listens on.
 	Address string
 	server  string
-	ending  context.Context //nolint:containedctx // that of the test
+	ending  context.Context //nolint:containedctx // the test's context
 	// Requests counts what was sent to the server, in pieces as the client sent them.
 	Requests atomic.Int64
 	// Carried counts the pieces of both directions.
 	Carried atomic.Int64
 
 	mutex  sync.Mutex
-	silent chan struct{} // not nil while it carries nothing; closed when it does again
-	// left is how many pieces it carries until it falls silent, and fallen is closed then; nil while nothing is to end it.
+	silent chan struct{} // not nil while silent; closed when it carries again
+	// left is the number of pieces until the wire falls silent, which closes fallen. fallen is nil if no silence is planned.
 	left   int64
 	fallen chan struct{}
-	delay  time.Duration // of what the server answers
+	delay  time.Duration // of each piece from the server
 	ends   map[net.Conn]bool
-	// pick says which pieces are stranded; nil for none.
+	// pick selects the pieces to strand; nil for none.
 	pick Pick
-	// Stranded counts the pieces that were, and Landed those of them that the server has answered or refused.
+	// Stranded counts the stranded pieces, and Landed those of them that the server has answered or refused.
 	Stranded, Landed atomic.Int64
 }
 
-// Pick says of a piece that a client sends whether it is stranded, and for how long.
+// Pick decides whether a piece from a client is stranded, and how late it arrives then.
 type Pick func(piece []byte) (late time.Duration, isStranded bool)
 
-// Through returns a wire to the server of a DSN that is a URL, and the DSN that leads through it.
+// Through returns a wire to the server of a DSN, which must be a URL, and the DSN for connections through the wire.
 func Through(t testing.TB, dsn string) (*Wire, string) {
 	t.Helper()
 	parsed, err := url.Parse(dsn)
@@ -50,7 +50,7 @@ func Through(t testing.TB, dsn string) (*Wire, string) {
 	return w, parsed.String()
 }
 
-// New begins to listen, until the test ends.
+// New listens until the test ends.
 func New(t testing.TB, server string) *Wire {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -78,7 +78,7 @@ func New(t testing.TB, server string) *Wire {
 }
 
 func (w *Wire) connect(client net.Conn) {
-	w.await() // of a silent server not even the handshake is answered
+	w.await() // a silent server does not even answer the handshake
 	w.mutex.Lock()
 	address := w.server
 	w.mutex.Unlock()
@@ -121,7 +121,7 @@ func (w *Wire) connect(client net.Conn) {
 	w.mutex.Unlock()
 }
 
-// picks asks whether a piece is stranded.
+// picks reports whether pick strands a piece, and for how long.
 func (w *Wire) picks(piece []byte) (late time.Duration, isStranded bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -131,7 +131,7 @@ func (w *Wire) picks(piece []byte) (late time.Duration, isStranded bool) {
 	return w.pick(piece)
 }
 
-// hearer is a client. One that was cut off hears nothing, and the first answer to what arrived late ends the connection.
+// hearer is the client's end. A client that was cut off receives nothing, and the first answer to a late piece ends the connection.
 type hearer struct {
 	net.Conn
 
@@ -145,7 +145,7 @@ func (h *hearer) Write(answer []byte) (int, error) {
 	return h.Conn.Write(answer)
 }
 
-// strand cuts the client off, and has the piece arrive at the server later.
+// strand cuts the client off, and delivers the piece to the server later.
 func (w *Wire) strand(server net.Conn, client *hearer, piece []byte, late time.Duration) {
 	w.Stranded.Add(1)
 	client.isCutOff.Store(true)
@@ -160,8 +160,8 @@ func (w *Wire) strand(server net.Conn, client *hearer, piece []byte, late time.D
 	}
 }
 
-// carry carries one direction until either end closes, and closes both then, or until each has taken a piece over. A silent wire does not
-// carry the end of a connection either.
+// carry carries one direction until either end closes, and then closes both, or until each returns true for a piece. A silent wire does
+// not carry the end of a connection either.
 func (w *Wire) carry(to, from net.Conn, each func(piece []byte) bool) {
 	isOver := true
 	defer func() {
@@ -189,7 +189,7 @@ func (w *Wire) carry(to, from net.Conn, each func(piece []byte) bool) {
 	}
 }
 
-// count counts a piece that is to be carried, before which the wire may fall silent.
+// count counts a piece before it is carried. The wire may fall silent at it.
 func (w *Wire) count() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -204,7 +204,7 @@ func (w *Wire) count() {
 	}
 }
 
-// await returns when the wire carries something.
+// await returns when the wire is not silent.
 func (w *Wire) await() {
 	w.mutex.Lock()
 	silent := w.silent
@@ -214,7 +214,7 @@ func (w *Wire) await() {
 	}
 }
 
-// Silence lets nothing through, and nobody know.
+// Silence stops all traffic without an error at either end.
 func (w *Wire) Silence() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -228,7 +228,7 @@ func (w *Wire) silence() {
 	}
 }
 
-// SilenceAfter has the wire carry so many more pieces and then fall silent, as where a host is lost. It returns a channel that is closed then.
+// SilenceAfter makes the wire fall silent after a number of pieces, as if a host were lost. It returns a channel that is closed then.
 func (w *Wire) SilenceAfter(pieces int64) (fallen <-chan struct{}) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -236,7 +236,7 @@ func (w *Wire) SilenceAfter(pieces int64) (fallen <-chan struct{}) {
 	return w.fallen
 }
 
-// Speak ends a silence. What was said meanwhile arrives late.
+// Speak ends a silence. Held pieces arrive late.
 func (w *Wire) Speak() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -246,22 +246,22 @@ func (w *Wire) Speak() {
 	}
 }
 
-// Lead has new connections go to another server, as a router does after a failover.
+// Lead sends new connections to another server, as a router does after a failover.
 func (w *Wire) Lead(server string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.server = server
 }
 
-// Slow has each piece of what the server answers wait for so long.
+// Slow delays each piece from the server.
 func (w *Wire) Slow(delay time.Duration) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.delay = delay
 }
 
-// Strand has the pieces that pick names arrive at the server late, while their clients are cut off at once: they do not know what has become of
-// what they sent. nil ends it.
+// Strand delivers the pieces that pick selects late, and cuts their clients off at once, so that a client does not know the outcome of
+// its call. nil ends it.
 func (w *Wire) Strand(pick Pick) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -277,7 +277,7 @@ func (w *Wire) Reset() {
 	}
 }
 
-// cut ends a connection so that the other side hears of it as an error.
+// cut ends a connection so that the other side gets an error.
 func cut(end net.Conn) {
 	if tcp, ok := end.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

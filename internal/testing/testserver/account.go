@@ -11,14 +11,13 @@ import (
 	"syscall"
 )
 
-// account is the operating system user that a server runs as. A nil account means ourselves.
+// account is the operating system user that a server runs as. nil means the launcher's own user.
 type account struct {
 	name     string
 	uid, gid uint32
 }
 
-// serverAccount chooses the account for a server that refuses to run as root, as most of them do: the best one, if this
-// machine has it.
+// serverAccount chooses the account for a server that refuses to run as root, as most do: best, if this machine has it.
 func serverAccount(euid int, best string, lookup func(name string) (*account, error)) (*account, error) {
 	if euid != 0 {
 		return nil, nil
@@ -56,8 +55,7 @@ func (a *account) own(path string) error {
 	return os.Chown(path, int(a.uid), int(a.gid))
 }
 
-// reachableTempDir returns a directory for temporary files that the account can get to. TMPDIR is not always one: root's
-// often lies below /root.
+// reachableTempDir returns a directory for temporary files that the account can reach. TMPDIR may not do: root's often lies below /root.
 func reachableTempDir(a *account) (string, error) {
 	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
 		if a.reaches(dir) {

@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// backend is one database product and the places a server of it may come from, best first. A new product is one file
-// that builds a backend, and one entry in main.
+// backend is one database product and the sources of its servers, best first. A new product is one file that builds a backend, and one
+// entry in main.
 type backend struct {
 	name    string
 	sources []source
 
-	// promise is where those wait that stand on this backend's server; nil if none does.
+	// promise passes this backend's server to the backends that depend on it; nil if none does.
 	promise *promise
 }
 
-// source supplies a server, or returns an absentError when this machine has nothing of its kind to offer. Any other
-// error ends the search: a server that is there and does not work must be seen, not replaced.
+// source supplies a server, or returns an absentError when this machine cannot supply one. Any other error ends the search: a broken
+// server must be reported, not replaced.
 type source func(ctx context.Context) (*server, error)
 
 // server is a running server.
 type server struct {
-	version string   // as the server states it, "15.18"
-	origin  string   // where it came from, for people; never a password or a DSN
-	env     []string // what the command is told, as KEY=value
-	dsn     string   // where it is, for servers that stand on it; "" if none can
+	version string   // as the server reports it, "15.18"
+	origin  string   // its source, for people; never a password or a DSN
+	env     []string // variables for the command, as KEY=value
+	dsn     string   // for servers that depend on it; "" if none can
 
-	// stop ends the server and removes all its traces; nil for a server that somebody else started.
+	// stop ends the server and removes all its traces; nil for a server that the launcher did not start.
 	stop func() error
 }
 
@@ -46,7 +46,7 @@ func absent(format string, args ...any) error {
 	return &absentError{reason: fmt.Sprintf(format, args...)}
 }
 
-// supply asks the sources in order. It returns an absentError with every source's reason when all are absent.
+// supply tries the sources in order. When all are absent, it returns an absentError with every source's reason.
 func (b backend) supply(ctx context.Context) (*server, error) {
 	var reasons []string
 	for _, start := range b.sources {
@@ -63,7 +63,7 @@ func (b backend) supply(ctx context.Context) (*server, error) {
 		}
 		reasons = append(reasons, none.reason)
 	}
-	// An interrupted source may call itself absent.
+	// An interrupted source may return an absentError.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 const (
 	clusterUser = "applock"
 
-	// clusterAccount is the operating system user that the server runs as if we are root, which it refuses to run as.
+	// clusterAccount is the operating system user for the server if the launcher is root, because the server refuses to run as root.
 	clusterAccount = "postgres"
 )
 
@@ -46,7 +46,7 @@ func (c cluster) product() string { return "postgres" }
 
 func (c cluster) user() string { return clusterAccount }
 
-// initialise runs initdb and configures what it made.
+// initialise runs initdb and configures the result.
 func (c cluster) initialise(ctx context.Context, s *privateServer) error {
 	passwordFile, err := s.writeSecret("password", s.password+"\n")
 	if err != nil {
@@ -61,7 +61,7 @@ func (c cluster) initialise(ctx context.Context, s *privateServer) error {
 	return c.configure(s)
 }
 
-// configure appends our settings to the configuration file: unlike arguments they can be changed by ALTER SYSTEM.
+// configure appends our settings to the configuration file. ALTER SYSTEM can change these, but not arguments.
 func (c cluster) configure(s *privateServer) error {
 	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c cluster) probe(ctx context.Context, dsn string) (string, error) {
 	return probePostgres(ctx, dsn)
 }
 
-// shutdown does what pg_ctl does for fast, immediate and last-resort shutdown.
+// shutdown sends the signals of pg_ctl's fast and immediate shutdown, and at last a kill.
 func (c cluster) shutdown() []shutdownStep {
 	return []shutdownStep{
 		{syscall.SIGINT, 20 * time.Second},

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// commandGrace is how long a signalled command may take to end before it is killed.
+// commandGrace is the time in which a signalled command must end before it is killed.
 const commandGrace = 10 * time.Second
 
-// runCommand runs the command to its end, passes signals on to its process group and returns its exit code. An error
-// means that it could not be started.
+// runCommand runs the command to its end, passes signals on to its process group and returns its exit code. An error means that the
+// command could not be started.
 func (l *launcher) runCommand(argv, env []string) (int, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = env
@@ -50,8 +50,7 @@ func forwardSignals(p *process, signals <-chan os.Signal) {
 	}
 }
 
-// untilSignal runs f with a context that the first signal cancels, and returns that signal or nil. It leaves later
-// signals in the channel.
+// untilSignal runs f with a context that the first signal cancels, and returns that signal or nil. Later signals stay in the channel.
 func untilSignal(signals <-chan os.Signal, f func(context.Context)) os.Signal {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -70,7 +69,7 @@ func untilSignal(signals <-chan os.Signal, f func(context.Context)) os.Signal {
 	return <-caught
 }
 
-// exitCode is the code a shell would report.
+// exitCode is the code that a shell would report.
 func exitCode(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return exitSignalBase + int(status.Signal())

@@ -13,8 +13,8 @@ import (
 const (
 	composeFile = "docker-compose.yml"
 
-	// composeProject begins the project name of a service. A project of its own keeps our container apart from those that
-	// somebody started with the same file, and from our other services: taking it down takes down nothing else.
+	// composeProject begins the project name of a service. Each service has its own project, so that taking it down touches no container
+	// of anybody else, nor our other services.
 	composeProject = "applock-testserver-"
 
 	// composeUpLimit leaves time to fetch an image.
@@ -22,8 +22,8 @@ const (
 	composeDownLimit = time.Minute
 )
 
-// service is a service of docker-compose.yml as that publishes it. Its password is no secret: the port is open to this
-// machine only, and the password is in the file.
+// service is a published service of docker-compose.yml. Its password is no secret: the port is open to this machine only, and the
+// password is in the file.
 type service struct {
 	dsn  string
 	port int
@@ -36,7 +36,7 @@ type compose struct {
 	service string
 }
 
-// findCompose returns an absentError unless docker compose and the file are there.
+// findCompose returns an absentError without docker compose or the file.
 func findCompose(ctx context.Context, h host, service string) (compose, error) {
 	if _, err := h.lookPath("docker"); err != nil {
 		return compose{}, absent("there is no docker")
@@ -69,7 +69,7 @@ func findUpwards(h host, dir, name string) string {
 	}
 }
 
-// up starts the service and waits until it is healthy. Nothing is left when it fails.
+// up starts the service and waits until it is healthy. If it fails, it removes everything again.
 func (c compose) up(ctx context.Context) error {
 	upCtx, cancel := context.WithTimeout(ctx, composeUpLimit)
 	defer cancel()
@@ -80,7 +80,7 @@ func (c compose) up(ctx context.Context) error {
 	return errors.Join(err, c.down())
 }
 
-// down removes the service's container and its data. It takes no context: it must run when the run was interrupted.
+// down removes the service's container and its data. It takes no context, because it must also run after an interrupt.
 func (c compose) down() error {
 	ctx, cancel := context.WithTimeout(context.Background(), composeDownLimit)
 	defer cancel()

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// aptLimit bounds one call of apt-get, aptLockSeconds its wait for another one that is running.
+// aptLimit bounds one call of apt-get, and aptLockSeconds its wait for another apt-get.
 const (
 	aptLimit       = 10 * time.Minute
 	aptLockSeconds = "120"
 )
 
-// noMainCluster is read by the installation scripts of Debian's PostgreSQL packages. Their default is to create a
-// cluster and to start it at once and at every boot, which nobody asked a test run to do.
+// noMainCluster is a file that the installation scripts of Debian's PostgreSQL packages read. By default they create a cluster and start
+// it at once and at every boot, which a test run must not do.
 const noMainCluster = "/etc/postgresql-common/createcluster.d/applock-testserver.conf"
 
-// installPackage installs a package and finds the server's programs then.
+// installPackage installs a package and then finds the server's programs.
 func (p product) installPackage(ctx context.Context, name string, install func(apt, context.Context) error) (installation, error) {
 	p.host.installing.Lock()
 	defer p.host.installing.Unlock()
@@ -31,19 +31,19 @@ func (p product) installPackage(ctx context.Context, name string, install func(a
 	p.host.say("installing the Debian package %s, because no %s server is installed and %s is not set",
 		name, p.title, p.variable("DSN"))
 	if err := install(a, ctx); err != nil {
-		// Machines without a network are common: whether that matters is for --require to say.
+		// Machines without a network are common, so this is no failure unless --require lists the product.
 		return installation{}, absent("the Debian package %s cannot be installed: %v", name, err)
 	}
 	return p.find(ctx, p.host)
 }
 
-// apt installs packages from where this machine gets its packages.
+// apt installs packages from this machine's own sources.
 type apt struct {
 	host host
-	sudo []string // how to become root; empty when we are
+	sudo []string // how to become root; empty if the launcher is root
 }
 
-// findApt returns an absentError unless packages can be installed here without asking anybody.
+// findApt returns an absentError unless packages can be installed here without a password.
 func findApt(ctx context.Context, h host) (apt, error) {
 	if _, err := h.lookPath("apt-get"); err != nil {
 		return apt{}, absent("there is no apt-get to install it with")
@@ -57,8 +57,8 @@ func findApt(ctx context.Context, h host) (apt, error) {
 	return apt{host: h, sudo: []string{"sudo", "-n"}}, nil
 }
 
-// installPostgres installs in two steps, because the setting has its place in a directory of the first package and must
-// be there before the scripts of the second run.
+// installPostgres installs in two steps: the setting belongs into a directory of the first package, and the scripts of the second read
+// it.
 func (a apt) installPostgres(ctx context.Context) (err error) {
 	if err := a.get(ctx, "update"); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a apt) installPostgres(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		// The file must also go when the run was interrupted, or the machine's next cluster is missing one day.
+		// Also remove the file after an interrupt. Otherwise the machine's next installation of PostgreSQL would create no cluster.
 		if removeErr := a.asRoot(context.WithoutCancel(ctx), "rm", "-f", noMainCluster); err == nil {
 			err = removeErr
 		}
@@ -78,13 +78,13 @@ func (a apt) installPostgres(ctx context.Context) (err error) {
 	return a.install(ctx, "postgresql")
 }
 
-// installMariaDB leaves out the package with the service, which would be started at once and at every boot. The client's
-// package has mariadb-dump, with which tests back up.
+// installMariaDB omits the package with the service, which would start at once and at every boot. The client's package has mariadb-dump,
+// which the tests of backups need.
 func (a apt) installMariaDB(ctx context.Context) error {
 	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client")
 }
 
-// installGalera leaves out the service as well: MariaDB's server has all of Galera but the library.
+// installGalera omits the service as well: MariaDB's server has all of Galera but the library.
 func (a apt) installGalera(ctx context.Context) error {
 	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client", "galera-4")
 }
@@ -96,7 +96,7 @@ func (a apt) updateAndInstall(ctx context.Context, names ...string) error {
 	return a.install(ctx, names...)
 }
 
-// install adds packages. It fails if others had to go for them, like MySQL's for MariaDB's.
+// install adds packages. It fails if that would remove others, as MySQL's for MariaDB's.
 func (a apt) install(ctx context.Context, names ...string) error {
 	return a.get(ctx, append([]string{"install", "-y", "--no-install-recommends", "--no-remove"}, names...)...)
 }
@@ -107,7 +107,7 @@ func (a apt) get(ctx context.Context, args ...string) error {
 	}, args...)...)
 }
 
-// writeFile writes a small file as root, with the directories it needs.
+// writeFile writes a small file as root, and makes its directories.
 func (a apt) writeFile(ctx context.Context, path, content string) error {
 	dir, err := os.MkdirTemp("", "applock-testserver-")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// The variables of Galera that the launcher reads. The tests read those ending in DSN and PID, also of the peer.
+// The variables of Galera that the launcher reads. The tests read the ones that end in DSN and PID, also for the peer.
 const (
 	galeraDSN = "APPLOCK_TEST_GALERA_DSN"
 	galeraBin = "APPLOCK_TEST_GALERA_BIN"
@@ -31,7 +31,7 @@ const (
 	// galeraLibrary makes a MariaDB a node of a cluster.
 	galeraLibrary = "libgalera_smm.so"
 
-	// galeraState is the file that says how far a node's data has got.
+	// galeraState is the file with the position of a node's data.
 	galeraState = "grastate.dat"
 )
 
@@ -75,21 +75,20 @@ func (k mysqlKind) findGalera(ctx context.Context, h host) (installation, error)
 // galera is the engine of one node.
 type galera struct {
 	mysqld
-	port     int         // where it listens for other nodes
-	password string      // of its account
-	joins    *galeraNode // nil: it is the first
+	port     int         // for other nodes
+	password string      // of the account of the tests
+	joins    *galeraNode // the first node; nil if this is the first
 }
 
-// galeraNode is what a second node must know of the first.
+// galeraNode is the first node, as the second must know it.
 type galeraNode struct {
 	port     int
 	password string
 	cluster  string // its identity
-	position int64  // of the last change in it
+	position int64  // of its last change
 }
 
-// startGalera starts a cluster of two nodes. One would do to ask what a node refuses, but takes two to see what a node
-// does not tell the other.
+// startGalera starts a cluster of two nodes. One node shows its refusals; only two show which state a node does not share.
 func (k mysqlKind) startGalera(ctx context.Context, programs installation) (*server, error) {
 	one := &galera{mysqld: mysqld{k, programs}}
 	first, err := startPrivateServer(ctx, one, programs.origin)
@@ -105,13 +104,13 @@ func (k mysqlKind) startGalera(ctx context.Context, programs installation) (*ser
 		origin:  first.origin + ", and its peer",
 		env:     append(first.env, second.env...),
 		dsn:     first.dsn,
-		// Nodes that leave at once may wait five seconds for each other's word.
+		// Nodes that stop one after the other may wait five seconds for each other.
 		stop: func() error { return errors.Join(second.stop(), first.stop()) },
 	}, nil
 }
 
-// startPeer starts a node that joins this one. Both have empty databases, so it is told that it has got as far as the
-// first: there is nothing to transfer, for which the distributions have programs in packages that we do without.
+// startPeer starts a node that joins this one. Both have empty databases, so the second starts with the first one's position. No state is
+// transferred, which would need further packages.
 func (g *galera) startPeer(ctx context.Context, dsn string) (*server, error) {
 	node := &galeraNode{port: g.port, password: g.password}
 	config, err := mysqldriver.ParseDSN(dsn)
@@ -138,8 +137,8 @@ func (g *galera) product() string {
 	return g.mysqld.product()
 }
 
-// initialise gives both nodes the same password. Each creates the account for itself: what a server executes before it
-// listens is not replicated.
+// initialise gives both nodes the same password. Each creates the account itself, because statements before a server listens are not
+// replicated.
 func (g *galera) initialise(ctx context.Context, s *privateServer) error {
 	if g.joins != nil {
 		s.password = g.joins.password
@@ -164,21 +163,21 @@ func (g *galera) command(s *privateServer) (*exec.Cmd, error) {
 		}
 	}
 	cmd.Args = append(cmd.Args,
-		// These two are what the library demands of a server.
+		// The library requires these two.
 		"--binlog-format=ROW",
 		"--innodb-autoinc-lock-mode=2",
 		"--wsrep-on=ON",
 		"--wsrep-provider="+g.programs.library,
 		"--wsrep-cluster-address="+cluster,
 		"--wsrep-node-address="+loopback,
-		// A node that needs more than it can have must fail here as it does where those programs are missing.
+		// A node that needs a state transfer must fail, here as on machines without the programs for it.
 		"--wsrep-sst-method=none",
 		"--wsrep-provider-options="+g.groupSettings())
 	return cmd, nil
 }
 
-// groupSettings let the kernel choose the port for what a node has missed. On a busy machine a node may be late: two nodes
-// that take each other for dead both stop working.
+// groupSettings let the kernel choose the port for incremental transfers, and allow a node to be late. On a busy machine two nodes could
+// otherwise declare each other dead and both stop working.
 func (g *galera) groupSettings() string {
 	return strings.Join([]string{
 		"gmcast.listen_addr=tcp://" + net.JoinHostPort(loopback, strconv.Itoa(g.port)),
@@ -189,7 +188,7 @@ func (g *galera) groupSettings() string {
 	}, ";")
 }
 
-// writeState writes how far the data has got. A start that failed has changed that.
+// writeState writes the position of the data, which a failed start may have changed.
 func (g *galera) writeState(s *privateServer) error {
 	path := filepath.Join(s.data(), galeraState)
 	state := fmt.Sprintf("# GALERA saved state\nversion: 2.1\nuuid:    %s\nseqno:   %d\nsafe_to_bootstrap: 0\n",
@@ -204,7 +203,7 @@ func (g *galera) probe(ctx context.Context, dsn string) (string, error) {
 	return g.kind.probeGalera(ctx, dsn)
 }
 
-// probeGalera returns the version of a server that is a node of a cluster and takes part in it.
+// probeGalera returns the version of a server that takes part in a cluster.
 func (k mysqlKind) probeGalera(ctx context.Context, dsn string) (string, error) {
 	config, err := mysqldriver.ParseDSN(dsn)
 	if err != nil {
@@ -220,7 +219,7 @@ func (k mysqlKind) probeGalera(ctx context.Context, dsn string) (string, error) 
 	return k.probe(ctx, dsn)
 }
 
-// galeraStatus returns a status variable of a node, "" if the server has none of that name.
+// galeraStatus returns a status variable of a node, or "" if the server does not have it.
 func galeraStatus(ctx context.Context, config *mysql.Config, name string) (string, error) {
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
@@ -229,7 +228,7 @@ func galeraStatus(ctx context.Context, config *mysql.Config, name string) (strin
 	db := sql.OpenDB(connector)
 	defer db.Close()
 	var value string
-	// Unlike a query it is answered by a node that takes no part yet.
+	// Unlike a query, a node that takes no part yet answers SHOW.
 	err = db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE '"+name+"'").Scan(&name, &value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil

@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// toolKillDelay is how long an interrupted tool may take to end before it is killed.
+// toolKillDelay is the time in which an interrupted tool must end before it is killed.
 const toolKillDelay = 20 * time.Second
 
-// outputLines is how much of a log or a tool's output an error shows.
+// outputLines is the number of lines of a log or a tool's output in an error.
 const outputLines = 20
 
-// host is the machine as the sources see it. Tests put functions of their own in its place, so that no test installs
-// a package or starts a container.
+// host is the machine as the sources see it. Tests replace its functions, so that no test installs a package or starts a container.
 type host struct {
 	getenv   func(string) string
 	lookPath func(string) (string, error)
@@ -30,20 +29,20 @@ type host struct {
 	isFile   func(string) bool
 	isRoot   bool
 
-	// resolve returns the file that a link leads to, or the path itself. Distributions put links to some of the programs
-	// into the path: the others are where the links point.
+	// resolve returns the target of a link, or the path itself. Distributions put links to some programs into the path; the other
+	// programs are at the links' targets.
 	resolve func(path string) string
 
 	// run runs a tool to its end; its error carries the last lines of the tool's output.
 	run func(ctx context.Context, name string, args ...string) error
 
-	// output is run for a tool whose output is wanted.
+	// output is the same as run, and returns the tool's output.
 	output func(ctx context.Context, name string, args ...string) (string, error)
 
-	// installing is held by whoever changes the machine's packages: apt-get does not wait for itself everywhere.
+	// installing serializes changes of the machine's packages, because apt-get does not wait for itself everywhere.
 	installing *sync.Mutex
 
-	// say tells people what is being done.
+	// say prints progress for people.
 	say func(format string, args ...any)
 }
 
@@ -85,8 +84,8 @@ func runTool(cmd *exec.Cmd) error {
 	return err
 }
 
-// toolOutput runs a command as runTool does and returns what it said. When the context ends first, the command and its
-// children are asked to terminate.
+// toolOutput runs a command as runTool does and returns its output. When the context ends first, it terminates the command and its
+// children.
 func toolOutput(cmd *exec.Cmd) (string, error) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// hsqldb is no server but a library: the Db2 procedures are run on it in the tests' own Java process.
+// hsqldb is no server but a library: the tests run the Db2 procedures on it in their own Java process.
 type hsqldb struct {
 	host host
 }
 
 const (
-	// hsqldbJar is where Debian's package puts it.
+	// hsqldbJar is the path in Debian's package.
 	hsqldbJar = "/usr/share/java/hsqldb.jar"
-	// hsqldbVariable tells tests where it is.
+	// hsqldbVariable holds the path for the tests.
 	hsqldbVariable = "APPLOCK_TEST_HSQLDB_JAR"
 )
 

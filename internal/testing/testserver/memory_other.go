@@ -2,5 +2,5 @@
 
 package main
 
-// useMemory does nothing: only Linux has a file system in memory that all can use.
+// useMemory does nothing: only Linux has a file system in memory for every user.
 func useMemory() error { return nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// The variables of MariaDB and MySQL that the launcher reads. The tests read those ending in DSN, CLIENT and PID.
+// The variables of MariaDB and MySQL that the launcher reads. The tests read the ones that end in DSN, CLIENT and PID.
 const (
 	mariadbDSN = "APPLOCK_TEST_MARIADB_DSN"
 	mariadbBin = "APPLOCK_TEST_MARIADB_BIN"
@@ -23,7 +23,7 @@ const (
 	mysqlBin   = "APPLOCK_TEST_MYSQL_BIN"
 )
 
-// mysqlKind is what MariaDB and MySQL do differently.
+// mysqlKind is the difference between MariaDB and MySQL.
 type mysqlKind struct {
 	name      string // of the product
 	isMariaDB bool
@@ -35,8 +35,8 @@ type mysqlKind struct {
 	// setupOptions are for the program that creates the data, serverOptions for the server.
 	setupOptions, serverOptions []string
 
-	// noSync is the option of a server that need not be durable. That of MariaDB also holds for what is not InnoDB's,
-	// the log of CREATE and DROP and the table of the routines, on which it spends most of its time otherwise.
+	// noSync is the option of a server that need not be durable. MariaDB's also covers what InnoDB does not store: the log of CREATE and
+	// DROP and the table of the routines, which otherwise take most of its time.
 	noSync string
 }
 
@@ -48,7 +48,7 @@ func kindMariaDB() mysqlKind {
 		setups:    []string{"mariadb-install-db", "mysql_install_db"},
 		noSync:    "--debug-no-sync",
 		clients:   []string{"mariadb", "mysql"},
-		// The account of the socket is dropped by the first statements; it must not be joined by another one.
+		// The first statements drop the socket's account, so the setup must not create another one.
 		setupOptions: []string{
 			"--skip-test-db", "--auth-root-authentication-method=socket", "--auth-root-socket-user=root",
 			"--skip-name-resolve",
@@ -63,7 +63,7 @@ func kindMySQL() mysqlKind {
 		clients:      []string{"mysql"},
 		noSync:       "--innodb-flush-method=nosync",
 		setupOptions: []string{"--initialize-insecure", "--secure-file-priv=NULL"},
-		// Debian's default is a directory that only its service has. The X plugin would open a second port.
+		// Debian's default is a directory that only its own service can use. The X plugin would open a second port.
 		serverOptions: []string{"--secure-file-priv=NULL", "--mysqlx=OFF"},
 	}
 }
@@ -86,7 +86,7 @@ func newMySQL(h host) product {
 	p.service = service{dsn: "mysql://root:applock@127.0.0.1:33069/applock", port: 33069}
 	p.unpacking = unpacking{
 		name: "mysql-debian-unstable",
-		// Others do not have it.
+		// No other suite has it.
 		suite:    "unstable",
 		packages: []string{"mysql-server-core", "mysql-client-core"},
 		programs: []string{"usr/sbin/mysqld", "usr/bin/mysql", "usr/bin/mysqldump"},
@@ -132,7 +132,7 @@ func (k mysqlKind) find(ctx context.Context, h host) (installation, error) {
 		strings.Join(k.servers, " or "), strings.Join(serverDirs(), ", "), name)
 }
 
-// candidates are the files with a server's name. An ordinary user's path often lacks the directories for servers.
+// candidates are the files with a server's name. An ordinary user's PATH often lacks the directories for servers.
 func (k mysqlKind) candidates(h host) []string {
 	var found []string
 	for _, name := range k.servers {
@@ -146,10 +146,10 @@ func (k mysqlKind) candidates(h host) []string {
 	return found
 }
 
-// serverDirs are where distributions put servers.
+// serverDirs are the directories in which distributions put servers.
 func serverDirs() []string { return []string{"/usr/sbin", "/usr/libexec", "/usr/local/sbin"} }
 
-// isOwn asks a program whether it is of this product: a mysqld or a mysql may be of either.
+// isOwn reports whether a program is of this product: a mysqld or a mysql may be of either.
 func (k mysqlKind) isOwn(ctx context.Context, h host, path string) bool {
 	version, err := h.output(ctx, path, "--version")
 	return err == nil && isMariaDB(version) == k.isMariaDB
@@ -158,7 +158,7 @@ func (k mysqlKind) isOwn(ctx context.Context, h host, path string) bool {
 // isMariaDB recognises MariaDB's version, "10.11.19-MariaDB".
 func isMariaDB(version string) bool { return strings.Contains(version, "MariaDB") }
 
-// programsOf finds what belongs to a server: beside it, or in the directories beside its own.
+// programsOf finds the other programs of a server: in its directory, or in the directories next to that.
 func (k mysqlKind) programsOf(h host, server string) (installation, error) {
 	server = h.resolve(server)
 	dir := filepath.Dir(server)
@@ -204,7 +204,7 @@ func queryVersion(ctx context.Context, config *mysql.Config) (string, error) {
 	return version, err
 }
 
-// shortVersion leaves out what distributions append: "10.11.19-MariaDB-0+deb12u1", "9.7.4-2".
+// shortVersion removes the suffix of a distribution: "10.11.19-MariaDB-0+deb12u1", "9.7.4-2".
 func shortVersion(version string) string {
 	short, _, _ := strings.Cut(version, "-")
 	return short

@@ -18,10 +18,10 @@ const (
 	mysqldUser     = "root"
 	mysqldDatabase = "applock"
 
-	// firstStatements is the name of the file with what the server executes before it listens.
+	// firstStatements is the name of the file with the statements that the server executes before it listens.
 	firstStatements = "first.sql"
 
-	// mysqldAccount is the operating system user that the server runs as if we are root.
+	// mysqldAccount is the operating system user for the server if the launcher is root.
 	mysqldAccount = "mysql"
 )
 
@@ -39,8 +39,8 @@ func (m mysqld) product() string { return m.kind.name }
 
 func (m mysqld) user() string { return mysqldAccount }
 
-// initialise creates the data and the statements that the server executes before it listens: until then its only
-// account is one without a password.
+// initialise creates the data, and the statements that the server executes before it listens. Its only account until then has no
+// password.
 func (m mysqld) initialise(ctx context.Context, s *privateServer) error {
 	setup, args := m.programs.setup, m.kind.setupOptions
 	if setup == "" {
@@ -54,8 +54,8 @@ func (m mysqld) initialise(ctx context.Context, s *privateServer) error {
 	return s.runSetup(ctx, setup, options...)
 }
 
-// accountStatements creates the account that the tests use. Each statement has a line of its own, as the server wants it.
-// The password needs no quoting: it has letters and digits only.
+// accountStatements creates the account of the tests. The server requires one line for each statement. The password needs no quoting: it
+// has letters and digits only.
 func accountStatements(password string) string {
 	account := "'" + mysqldUser + "'@'%'"
 	return "CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY '" + password + "';\n" +
@@ -64,11 +64,10 @@ func accountStatements(password string) string {
 		"DROP USER IF EXISTS 'root'@'localhost';\n"
 }
 
-// command sets nothing that would make the server safer than it is in production. It keeps no binary log, which nobody
-// would read.
+// command sets nothing that would make the server safer than in production. The server keeps no binary log, which no test reads.
 func (m mysqld) command(s *privateServer) (*exec.Cmd, error) {
 	options := []string{
-		// It has to come first.
+		// This option must come first.
 		"--no-defaults",
 		"--basedir=" + m.baseDir(),
 		"--datadir=" + s.data(),
@@ -82,7 +81,7 @@ func (m mysqld) command(s *privateServer) (*exec.Cmd, error) {
 		"--skip-log-bin",
 		"--max-connections=300",
 		"--innodb-buffer-pool-size=256M",
-		// The collation stays the product's own: the schema must not rely on the server's.
+		// The collation stays the product's default, because the schema must not rely on the server's.
 		"--character-set-server=utf8mb4",
 	}
 	if !s.durable {
@@ -91,15 +90,15 @@ func (m mysqld) command(s *privateServer) (*exec.Cmd, error) {
 	return exec.Command(m.programs.server, append(options, m.kind.serverOptions...)...), nil
 }
 
-// baseDir is the directory that has the program in bin or sbin and the messages in share. It is said explicitly because
-// the one that the server was built with need not be where it was unpacked.
+// baseDir is the directory that contains the program in bin or sbin and the messages in share. It is set explicitly, because the built-in
+// one is wrong if the server was unpacked elsewhere.
 func (m mysqld) baseDir() string { return filepath.Dir(filepath.Dir(m.programs.server)) }
 
 func (m mysqld) dsn(s *privateServer) string {
 	config := mysql.NewConfig()
 	config.User, config.Passwd = mysqldUser, s.password
 	config.Net, config.Addr, config.DBName = "tcp", s.address(), mysqldDatabase
-	// It fails for servers that are not reached by TCP only.
+	// Format fails only for servers that are not reached by TCP.
 	dsn, _ := mysqldsn.Format(config)
 	return dsn
 }
@@ -113,5 +112,5 @@ func (m mysqld) shutdown() []shutdownStep {
 	}
 }
 
-// parentDeath needs no shutdown: the server is one process, and nobody will read its data again.
+// parentDeath needs no shutdown: the server is one process, and its data is not read again.
 func (m mysqld) parentDeath() syscall.Signal { return syscall.SIGKILL }

@@ -17,22 +17,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The variables of PgBouncer that the launcher reads. The tests read those ending in DSN and PID.
+// The variables of PgBouncer that the launcher reads. The tests read the ones that end in DSN and PID.
 const (
 	pgbouncerDSN = "APPLOCK_TEST_PGBOUNCER_DSN"
 	pgbouncerBin = "APPLOCK_TEST_PGBOUNCER_BIN"
 )
 
 const (
-	// pgbouncerAccount is the operating system user that the pooler runs as if we are root.
+	// pgbouncerAccount is the operating system user for the pooler if the launcher is root.
 	pgbouncerAccount = "postgres"
 
 	// pgbouncerConsole is the database in which PgBouncer itself answers.
 	pgbouncerConsole = "pgbouncer"
 )
 
-// pgbouncerSettings let a client come to any database of the server, as the tests' user. The user may ask the pooler for
-// its state, which is also how we learn its version.
+// pgbouncerSettings let a client connect to any database of the server, as the tests' user. That user may also read the pooler's state,
+// from which the launcher learns its version.
 const pgbouncerSettings = `[databases]
 * = host=%s port=%d
 
@@ -48,7 +48,7 @@ max_client_conn = 300
 server_tls_sslmode = %s
 `
 
-// newPgBouncer is a pooler in transaction mode before the server of base.
+// newPgBouncer is a pooler in transaction mode in front of the server of base.
 func newPgBouncer(h host, base *promise) product {
 	p := product{
 		host:  h,
@@ -86,7 +86,7 @@ type pgbouncer struct {
 	server   *pgx.ConnConfig // of the server behind it
 }
 
-// startPgBouncer starts a pooler before the server of a DSN.
+// startPgBouncer starts a pooler in front of the server of a DSN.
 func startPgBouncer(ctx context.Context, programs installation, dsn string) (*server, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p pgbouncer) product() string { return "pgbouncer" }
 
 func (p pgbouncer) user() string { return pgbouncerAccount }
 
-// initialise writes the file with the user's password, which serves both towards clients and towards the server.
+// initialise writes the file with the user's password, for connections of clients and to the server.
 func (p pgbouncer) initialise(_ context.Context, s *privateServer) error {
 	if p.server.Password != "" {
 		s.password = p.server.Password
@@ -109,13 +109,13 @@ func (p pgbouncer) initialise(_ context.Context, s *privateServer) error {
 	return err
 }
 
-// quoteUser quotes a name or a password as the file of users wants it.
+// quoteUser quotes a name or a password for the file of users.
 func quoteUser(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
 
-// command writes the configuration, because that is the only place to name the port.
+// command writes the configuration, because only there can the port be set.
 func (p pgbouncer) command(s *privateServer) (*exec.Cmd, error) {
 	path := filepath.Join(s.dir, "pgbouncer.ini")
-	// Nothing in it is secret.
+	// The file holds no secret.
 	if err := os.WriteFile(path, []byte(p.settings(s.port)), 0o644); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (p pgbouncer) probe(ctx context.Context, dsn string) (string, error) {
 	return probePgBouncer(ctx, dsn)
 }
 
-// shutdown asks twice: from 1.23 on, the first signal alone makes the pooler wait until its clients have left.
+// shutdown sends the signal twice: from 1.23 on, the first alone makes the pooler wait until its clients have left.
 func (p pgbouncer) shutdown() []shutdownStep {
 	return []shutdownStep{
 		{syscall.SIGTERM, time.Second},
@@ -156,11 +156,11 @@ func (p pgbouncer) shutdown() []shutdownStep {
 	}
 }
 
-// parentDeath needs no shutdown: the pooler is one process and keeps nothing.
+// parentDeath needs no shutdown: the pooler is one process and stores nothing.
 func (p pgbouncer) parentDeath() syscall.Signal { return syscall.SIGKILL }
 
-// probePgBouncer asks the server behind the pooler for an answer, and the pooler for its version. Its errors name host
-// and user but neither password nor DSN.
+// probePgBouncer queries the server behind the pooler, and asks the pooler for its version. Its errors name host and user but neither
+// password nor DSN.
 func probePgBouncer(ctx context.Context, dsn string) (string, error) {
 	if _, err := probePostgres(ctx, dsn); err != nil {
 		return "", err
@@ -174,7 +174,7 @@ func probePgBouncer(ctx context.Context, dsn string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("it is no PgBouncer, or the user is none of its admin_users or stats_users: %w", err)
 	}
-	// The answer is all we came for: an unclean goodbye changes nothing.
+	// The answer is complete. An error of closing changes nothing.
 	defer func() { _ = conn.Close(ctx) }()
 	settings, err := consoleRows(ctx, conn, "SHOW CONFIG")
 	if err != nil {
@@ -190,7 +190,7 @@ func probePgBouncer(ctx context.Context, dsn string) (string, error) {
 	return poolerVersion(version)
 }
 
-// poolMode is when the pooler hands a connection to somebody else, "" if its settings do not say.
+// poolMode is the pooler's mode of pooling, "" if its settings do not have it.
 func poolMode(settings [][][]byte) string {
 	for _, setting := range settings {
 		if len(setting) > 1 && string(setting[0]) == "pool_mode" {
@@ -200,7 +200,7 @@ func poolMode(settings [][][]byte) string {
 	return ""
 }
 
-// poolerVersion is "1.18.0" where the pooler answers "PgBouncer 1.18.0".
+// poolerVersion returns "1.18.0" from the answer "PgBouncer 1.18.0".
 func poolerVersion(rows [][][]byte) (string, error) {
 	if len(rows) != 1 || len(rows[0]) == 0 {
 		return "", errors.New("it is no PgBouncer: it states no version")

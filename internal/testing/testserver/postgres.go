@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The variables of PostgreSQL: the first three are read by the launcher, all but the second are meant for the tests.
+// The variables of PostgreSQL. The launcher reads the first three, the tests all but the second.
 const (
 	postgresDSN  = "APPLOCK_TEST_POSTGRES_DSN"
 	postgresBin  = "APPLOCK_TEST_POSTGRES_BIN"
@@ -33,7 +33,7 @@ func newPostgres(h host) product {
 			dsn:  "postgres://applock:applock@127.0.0.1:54329/applock?sslmode=disable",
 			port: 54329,
 		},
-		isClient: func(context.Context, host, string) bool { return true }, // there is but one psql
+		isClient: func(context.Context, host, string) bool { return true }, // there is only one psql
 		find:     findPostgres,
 		fetch: func(ctx context.Context, p product) (installation, error) {
 			return p.installPackage(ctx, "postgresql", apt.installPostgres)
@@ -105,10 +105,10 @@ func probePostgres(ctx context.Context, dsn string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The answer is all we came for: an unclean goodbye changes nothing.
+	// The answer is complete. An error of closing changes nothing.
 	defer func() { _ = conn.Close(ctx) }()
 	var version string
-	// The simple protocol also passes through poolers that know no prepared statements.
+	// The simple protocol also works through poolers without prepared statements.
 	row := conn.QueryRow(ctx, "SELECT current_setting('server_version')", pgx.QueryExecModeSimpleProtocol)
 	if err := row.Scan(&version); err != nil {
 		return "", err

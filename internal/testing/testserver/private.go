@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	// readyLimit bounds the start of a private server, readyInterval is how often it is asked meanwhile.
+	// readyLimit bounds the start of a private server, and readyInterval is the time between two probes of it.
 	readyLimit    = 60 * time.Second
 	readyInterval = 30 * time.Millisecond
 
-	// portAttempts bounds how often another port is tried. A port that is free when we look may be taken a moment
-	// later, and nothing but the failed start tells.
+	// portAttempts bounds the attempts with another port. A free port may be taken before the server listens, and only the failed start
+	// shows it.
 	portAttempts = 3
 )
 
-// engine is what a private server of one product does in its own way.
+// engine is the part of a private server that depends on the product.
 type engine interface {
 	product() string
 
-	// user is the operating system user that suits the server best, if we are root.
+	// user is the best operating system user for the server if the launcher is root.
 	user() string
 
 	// initialise creates the server's data.
 	initialise(ctx context.Context, s *privateServer) error
 
-	// command is the server's program, which listens on the server's port and, for clients, on nothing else.
+	// command is the server's program. For clients it listens only on the server's port.
 	command(s *privateServer) (*exec.Cmd, error)
 
 	dsn(s *privateServer) string
@@ -47,37 +47,37 @@ type engine interface {
 	// probe connects and returns the server's version.
 	probe(ctx context.Context, dsn string) (string, error)
 
-	// shutdown is how the server is stopped, from the best way to the last resort.
+	// shutdown is the list of ways to stop the server, from the best to the last resort.
 	shutdown() []shutdownStep
 
-	// parentDeath is the signal for a server whose launcher has died. Nobody is left to wait for a better one.
+	// parentDeath is the signal for a server whose launcher has died, when nothing can wait for a clean stop.
 	parentDeath() syscall.Signal
 }
 
-// shutdownStep is a signal and the time that the server has to obey it.
+// shutdownStep is a signal and the time in which the server must end.
 type shutdownStep struct {
 	signal syscall.Signal
 	limit  time.Duration
 }
 
-// privateServer is a server of our own. All it owns is in one temporary directory.
+// privateServer is a server that the launcher started. All its files are in one temporary directory.
 type privateServer struct {
 	engine   engine
 	dir      string
-	account  *account // nil: the server runs as ourselves
+	account  *account // nil: the launcher's own user
 	password string
 	port     int
 	process  *process
 
-	// durable says that what is committed survives a power cut, as in production. A test needs no more than that it
-	// survives the death of the server, which costs nothing; the bench measures the difference.
+	// durable makes committed data survive a power cut, as in production. Tests need it to survive only the death of the server, which
+	// costs nothing; the bench measures the difference.
 	durable bool
 }
 
 // durableVariable makes private servers durable if it is not empty.
 const durableVariable = "APPLOCK_TEST_DURABLE"
 
-// startPrivateServer creates a server and starts it. Nothing is left when it fails. The origin says whose programs run.
+// startPrivateServer creates a server and starts it. If it fails, it leaves nothing behind. origin describes the source of the programs.
 func startPrivateServer(ctx context.Context, e engine, origin string) (*server, error) {
 	s, err := newPrivateServer(e)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *privateServer) start(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("%w; the end of its log:%s", err, s.logTail())
 }
 
-// startOnFreePort starts the server and waits until it answers. The server is stopped again when it does not.
+// startOnFreePort starts the server and waits until it answers. If the server does not answer, it is stopped.
 func (s *privateServer) startOnFreePort(ctx context.Context) (string, error) {
 	var err error
 	if s.port, err = freePort(); err != nil {
@@ -191,7 +191,7 @@ func (s *privateServer) ready(ctx context.Context) (string, error) {
 	}
 }
 
-// stop stops the server and removes the directory. It reports a server that had ended by itself.
+// stop stops the server and removes the directory. It returns an error if the server had ended by itself.
 func (s *privateServer) stop() error {
 	var err error
 	if s.process.hasEnded() {
@@ -202,8 +202,8 @@ func (s *privateServer) stop() error {
 	return errors.Join(err, s.remove())
 }
 
-// stopProcess goes through the steps of the shutdown until the server has ended. A server that a test has paused must be
-// resumed first, or it hears of nothing.
+// stopProcess goes through the steps of the shutdown until the server has ended. It first resumes a server that a test has paused,
+// because that receives no signal.
 func (s *privateServer) stopProcess() {
 	s.process.signal(syscall.SIGCONT)
 	for _, step := range s.engine.shutdown() {
@@ -214,8 +214,8 @@ func (s *privateServer) stopProcess() {
 	}
 }
 
-// remove deletes the directory. Processes of a server that was killed may still be writing their last files into it,
-// so that a first attempt can find a directory "not empty".
+// remove deletes the directory. Processes of a killed server may still be writing their last files into it, so a first attempt can fail
+// with "not empty".
 func (s *privateServer) remove() error {
 	var err error
 	for range 20 {
@@ -227,9 +227,9 @@ func (s *privateServer) remove() error {
 	return fmt.Errorf("remove it by hand: %w", err)
 }
 
-// runSetup runs a program that prepares the server's data. It is killed when the launcher is: nobody wants the data then.
+// runSetup runs a program that prepares the server's data. The program is killed when the launcher is, because its data would be useless.
 func (s *privateServer) runSetup(ctx context.Context, name string, args ...string) error {
-	// As for the server itself, the thread has to live as long as the program.
+	// The thread has to live as long as the program, as with the server itself.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -238,9 +238,8 @@ func (s *privateServer) runSetup(ctx context.Context, name string, args ...strin
 	return runTool(cmd)
 }
 
-// prepare makes cmd run as the server's account, in its directory, and free of settings meant for other servers. A MariaDB
-// that starts deletes what looks like an abandoned temporary table: those of another one, if both have the same directory
-// for them.
+// prepare makes cmd run as the server's account, in its directory, and without settings for other servers. A starting MariaDB deletes
+// temporary tables that seem abandoned, so two servers must not share a directory for them.
 func (s *privateServer) prepare(cmd *exec.Cmd) {
 	cmd.Dir = s.dir
 	cmd.Env = slices.DeleteFunc(os.Environ(), isMeantForOtherServers)
@@ -251,7 +250,7 @@ func (s *privateServer) prepare(cmd *exec.Cmd) {
 	}
 }
 
-// isMeantForOtherServers recognises the environment variables that the products' programs read.
+// isMeantForOtherServers reports whether an entry is an environment variable that the products' programs read.
 func isMeantForOtherServers(entry string) bool {
 	return slices.ContainsFunc([]string{"PG", "MYSQL", "MARIADB"}, func(prefix string) bool {
 		return strings.HasPrefix(entry, prefix)

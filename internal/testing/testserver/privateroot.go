@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// cacheVariable names the directory for what is kept between runs.
+	// cacheVariable names the directory of files that are kept between runs.
 	cacheVariable = "APPLOCK_TEST_CACHE"
 
-	// wrapperDir has the scripts that run a private root's programs, completeFile is written into the root last.
+	// wrapperDir has the scripts that run a private root's programs. completeFile is written into the root last.
 	wrapperDir   = "usr/applock"
 	completeFile = "complete"
 
-	// draftInfix stands between the name of a root and what is random in the name of its draft.
+	// draftInfix stands between the name of a root and the random part in the name of its draft.
 	draftInfix = ".draft-"
 
-	// realSuffix is what a program has behind its name where a script has taken its place.
+	// realSuffix is added to a program's name where a script has taken its place.
 	realSuffix = ".real"
 
-	// experimental is the suite of Debian that has but what is newer than in unstable, and needs that one beside it.
+	// experimental is Debian's suite of packages newer than in unstable. It needs unstable for all others.
 	experimental = "experimental"
 
-	// debianKeyring has the keys of all of Debian's suites. Where it is missing, apt-get trusts what it trusts anyway.
+	// debianKeyring has the keys of all of Debian's suites. Without it apt-get uses the keys of this machine.
 	debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-	// rootLockInterval is how often another run is asked whether it has made the root meanwhile.
+	// rootLockInterval is the time between two checks whether another run has made the root.
 	rootLockInterval = 200 * time.Millisecond
 )
 
@@ -46,24 +46,24 @@ const (
 type privateRoot struct {
 	host     host
 	dir      string
-	suite    string // "" is the one that this machine has its packages from
+	suite    string // "" is the suite of this machine
 	packages []string
 	programs []string // paths in the root, of which the scripts in wrapperDir have the last part
 
-	// inPlace has each script stand where its program was, for programs that look for each other beside themselves.
+	// inPlace puts each script where its program was, for programs that look for each other in their own directory.
 	inPlace bool
 }
 
-// unpacking says what of Debian is unpacked for a product.
+// unpacking is the part of Debian that is unpacked for a product.
 type unpacking struct {
 	name     string   // of the root
-	suite    string   // "" is the one that this machine has its packages from
+	suite    string   // "" is the suite of this machine
 	packages []string // the server's first
 	programs []string // paths in the root: the server's, the client's if there is one, and what else tests run
-	user     string   // the operating system user that the server runs as if we are root
+	user     string   // the operating system user for the server if the launcher is root
 }
 
-// fetch unpacks a product, unless that has been done already.
+// fetch unpacks a product, if it is not there yet.
 func (u unpacking) fetch(ctx context.Context, p product) (installation, error) {
 	r, err := u.root(p.host)
 	if err == nil {
@@ -80,7 +80,7 @@ func (u unpacking) fetch(ctx context.Context, p product) (installation, error) {
 }
 
 func (u unpacking) root(h host) (privateRoot, error) {
-	// The server's account has to get to its programs.
+	// The server's account must be able to reach its programs.
 	account, err := serverAccount(os.Geteuid(), u.user, lookupAccount)
 	if err != nil {
 		return privateRoot{}, err
@@ -98,13 +98,13 @@ func (u unpacking) root(h host) (privateRoot, error) {
 	}, nil
 }
 
-// cacheDir makes and returns the directory for what is kept between runs; the account can get there.
+// cacheDir makes and returns the directory of files that are kept between runs. The account can reach it.
 func (h host) cacheDir(a *account) (string, error) {
 	dir := h.getenv(cacheVariable)
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil || !a.reaches(user) {
-			// That of root often lies below /root.
+			// Root's own often lies below /root.
 			user = "/var/cache"
 		}
 		dir = filepath.Join(user, "applock-test")
@@ -186,14 +186,14 @@ func (r privateRoot) build(ctx context.Context, from debianSuite) error {
 	return os.Rename(root.dir, r.dir)
 }
 
-// removeLeftovers removes what runs have left that were killed.
+// removeLeftovers removes the drafts of killed runs.
 func (r privateRoot) removeLeftovers() error {
 	drafts, err := fs.Glob(os.DirFS(filepath.Dir(r.dir)), filepath.Base(r.dir)+draftInfix+"*")
 	if err != nil {
 		return err
 	}
 	for _, draft := range drafts {
-		// An apt-get that outlived its run may still write into it: then it goes another time.
+		// An apt-get that outlived its run may still write into it. A later run removes it then.
 		_ = os.RemoveAll(filepath.Join(filepath.Dir(r.dir), draft))
 	}
 	return os.RemoveAll(r.dir)
@@ -236,7 +236,7 @@ func (r privateRoot) wrap(loader, program string) (string, error) {
 	return script, os.WriteFile(script, []byte(inPlaceScript(loader, program)), 0o755)
 }
 
-// wrapMissing writes the scripts that a root lacks which was made for fewer programs, and has them all the same.
+// wrapMissing writes missing scripts into a root that was made for fewer programs. The root has the programs all the same.
 func (r privateRoot) wrapMissing() error {
 	if r.inPlace {
 		return nil
@@ -257,8 +257,8 @@ func (r privateRoot) wrapMissing() error {
 	return nil
 }
 
-// loader returns the path, in the root, of the program that loads programs and their libraries. Each architecture has
-// another name for it, but all have it beside the C library: in lib on Debian 12, in usr/lib later.
+// loader returns the path, in the root, of the program that loads programs and their libraries. Its name depends on the architecture. It
+// is always next to the C library: in lib on Debian 12, in usr/lib later.
 func (r privateRoot) loader() (string, error) {
 	for _, dir := range []string{"usr/lib", "lib"} {
 		found, err := fs.Glob(os.DirFS(r.dir), dir+"/*/ld*.so.[0-9]")
@@ -272,8 +272,8 @@ func (r privateRoot) loader() (string, error) {
 	return "", errors.New("the packages have no loader usr/lib/*/ld*.so.*")
 }
 
-// wrapperScript runs a program with the loader and the libraries of its own root, wherever that has been moved to. It
-// becomes the program: both are the same process.
+// wrapperScript runs a program with the loader and the libraries of its own root, also after the root was moved. It replaces itself by
+// the program, so that both are the same process.
 func wrapperScript(loader, program string) string {
 	dir := strings.TrimPrefix(path.Dir(loader), "usr/")
 	return "#!/bin/sh\n" +
@@ -281,8 +281,8 @@ func wrapperScript(loader, program string) string {
 		`exec "$root/` + loader + `" --library-path "$root/usr/` + dir + `:$root/` + dir + `" "$root/` + program + `" "$@"` + "\n"
 }
 
-// inPlaceScript does the same from where the program was. The program is told the script's path as its own, and finds the others
-// beside it.
+// inPlaceScript does the same from the program's own place. The program gets the script's path as its own, and finds the other programs
+// next to it.
 func inPlaceScript(loader, program string) string {
 	dir := strings.TrimPrefix(path.Dir(loader), "usr/")
 	return "#!/bin/sh\n" +
@@ -291,7 +291,7 @@ func inPlaceScript(loader, program string) string {
 		realSuffix + `" "$@"` + "\n"
 }
 
-// lockFile waits until it has the lock of a file, which it makes. The file stays: to delete it would let two have it.
+// lockFile makes a file and waits for its lock. The file stays: deleting it could give two processes the lock.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -328,7 +328,7 @@ func (s debianSuite) sources(signedBy string) string {
 	return line
 }
 
-// preferences have of the experimental suite what is built from the source of that name, and nothing else.
+// preferences allow from the experimental suite only packages built from the named source.
 func (s debianSuite) preferences(source string) string {
 	if s.name != experimental {
 		return ""
@@ -336,8 +336,8 @@ func (s debianSuite) preferences(source string) string {
 	return "Package: src:" + source + "\nPin: release a=" + experimental + "\nPin-Priority: 990\n"
 }
 
-// ownSuite returns the suite of Debian that this machine has its packages from. It lets apt-get read its own
-// configuration, of which there are several forms; that needs no network.
+// ownSuite returns the suite of Debian in this machine's sources. apt-get reads them, because they have several formats. That needs no
+// network.
 func ownSuite(ctx context.Context, h host) (debianSuite, error) {
 	uris, err := h.output(ctx, "apt-get", "update", "--print-uris")
 	if err != nil {
@@ -355,23 +355,23 @@ func ownSuite(ctx context.Context, h host) (debianSuite, error) {
 	return debianSuite{}, errors.New("apt-get has no archive of Debian")
 }
 
-// isWhole tells a suite that has all it needs from one that adds to another, such as bookworm-updates.
+// isWhole reports whether a suite is complete, unlike bookworm-updates, which adds to another.
 func isWhole(suite string) bool { return !strings.Contains(suite, "-") }
 
-// isDebianArchive tells Debian's archive from its archive of security updates, which has no unstable suite, and from
-// those of others, by the custom that mirrors follow.
+// isDebianArchive reports whether an address is Debian's archive, by the custom of mirrors. The archive of security updates has no
+// unstable suite, and other vendors' archives are not Debian's.
 func isDebianArchive(uri string) bool {
 	name := path.Base(uri)
 	return strings.HasPrefix(name, "debian") && !strings.Contains(name, "security")
 }
 
-// aptSandbox is a directory in which apt-get works as on a machine that has nothing installed and only one archive.
+// aptSandbox is a directory in which apt-get sees a machine with nothing installed and only one archive.
 type aptSandbox struct {
 	host host
 	dir  string
 }
 
-// download fetches packages of a suite with all they depend on. Signatures and sums are checked by apt-get.
+// download fetches packages of a suite and all their dependencies. apt-get checks signatures and sums.
 func (s aptSandbox) download(ctx context.Context, from debianSuite, packages []string) error {
 	for _, dir := range []string{"state/lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
@@ -397,8 +397,7 @@ func (s aptSandbox) download(ctx context.Context, from debianSuite, packages []s
 	return s.get(ctx, append([]string{"install", "--download-only", "--no-install-recommends", "-y"}, packages...)...)
 }
 
-// get runs apt-get with the machine's settings for proxies and certificates, but not with those for sources, releases
-// and preferences.
+// get runs apt-get with the machine's settings for proxies and certificates, but without its sources, releases and preferences.
 func (s aptSandbox) get(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, aptLimit)
 	defer cancel()
@@ -412,10 +411,10 @@ func (s aptSandbox) get(ctx context.Context, args ...string) error {
 		"Dir::Etc::preferences=" + filepath.Join(s.dir, "preferences"),
 		"Dir::Etc::preferencesparts=/dev/null",
 		"APT::Default-Release=",
-		// Root's apt-get would download as another user, who cannot get here.
+		// As root, apt-get would download as another user, who cannot reach this directory.
 		"APT::Sandbox::User=root",
 		"Acquire::Languages=none",
-		// A mirror may lag behind; what it has is signed all the same.
+		// A mirror may lag behind; its files are signed all the same.
 		"Acquire::Check-Valid-Until=false",
 		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
 	} {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// process is a running program that leads a process group of its own: what the terminal sends on Ctrl-C reaches the
-// launcher alone, which then decides who hears of it and in which order.
+// process is a running program that leads a process group of its own. The terminal's Ctrl-C reaches only the launcher, which decides
+// which processes get the signal and in which order.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has been waited for; cmd.ProcessState may be read from then on
+	done chan struct{} // closed after Wait, when cmd.ProcessState may be read
 }
 
-// startProcess starts cmd. Where the system can do it, the process gets the signal parentDeath when the launcher dies
-// without having stopped it.
+// startProcess starts cmd. If the system supports it, the process gets the signal parentDeath when the launcher dies without having
+// stopped it.
 func startProcess(cmd *exec.Cmd, parentDeath syscall.Signal) (*process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -39,17 +39,17 @@ func (p *process) superviseOnOneThread(started chan<- error) {
 	if err != nil {
 		return
 	}
-	// The error says no more than ProcessState does.
+	// The error has nothing that ProcessState lacks.
 	_ = p.cmd.Wait()
 	close(p.done)
 }
 
-// signal sends sig to the process alone. One that has ended already needs no signal, so there is no error to return.
+// signal sends sig to the process alone. It returns no error, because a process that has ended needs no signal.
 func (p *process) signal(sig syscall.Signal) {
 	_ = p.cmd.Process.Signal(sig)
 }
 
-// signalGroup sends sig to the process and to all its descendants that stayed in its group.
+// signalGroup sends sig to the process and to all its descendants in its group.
 func (p *process) signalGroup(sig syscall.Signal) {
 	_ = syscall.Kill(-p.cmd.Process.Pid, sig)
 }

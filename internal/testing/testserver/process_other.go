@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// setParentDeathSignal does nothing: only Linux can do it. Elsewhere a launcher killed with SIGKILL leaves its servers.
+// setParentDeathSignal does nothing: only Linux supports it. Elsewhere a launcher killed with SIGKILL leaves its servers.
 func setParentDeathSignal(*syscall.SysProcAttr, syscall.Signal) {}

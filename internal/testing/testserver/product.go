@@ -12,34 +12,33 @@ import (
 	"time"
 )
 
-// givenLimit bounds the wait for a server that should be running already.
+// givenLimit bounds the wait for a server that should already be running.
 const givenLimit = 15 * time.Second
 
-// product is one database product, and how this machine may supply it. What its sources have in common is here.
+// product is one database product, with its sources on this machine. Their common parts are here.
 type product struct {
 	host  host
 	name  string // as in the variables and in docker-compose.yml: "postgres"
 	title string // for people: "PostgreSQL"
 
-	// clients are the possible names of the command line client, best first. clientVariable is the end of the variable
-	// that tells tests its path; "" if they need none.
+	// clients are the possible names of the command line client, best first. clientVariable is the end of the variable with its path for
+	// the tests; "" if they need none.
 	clients        []string
 	clientVariable string
 
-	// serverVariable is the end of the variable that tells tests the path of the server, for servers of their own; "" if they
-	// need none.
+	// serverVariable is the end of the variable with the path of the server, for tests that start their own; "" if they need none.
 	serverVariable string
 
-	// isClient asks a program from the path whether it is this product's client.
+	// isClient reports whether a program is this product's client.
 	isClient func(ctx context.Context, h host, path string) bool
 
 	service service // without a DSN if docker-compose.yml has none
 
-	// find finds the server's programs on this machine; an absentError if there are none.
+	// find finds the server's programs on this machine. Without any it returns an absentError.
 	find func(ctx context.Context, h host) (installation, error)
 
-	// fetch gets the programs from Debian; an absentError if this machine cannot. unpacking says what it unpacks, if it
-	// installs nothing.
+	// fetch gets the programs from Debian. If this machine cannot, it returns an absentError. unpacking lists the unpacked packages, if
+	// it installs none.
 	fetch     func(ctx context.Context, p product) (installation, error)
 	unpacking unpacking
 
@@ -49,11 +48,11 @@ type product struct {
 	// startPrivate starts a private server.
 	startPrivate func(ctx context.Context, programs installation) (*server, error)
 
-	// versions are those that can be asked for, and user the operating system user that the server runs as if we are root.
+	// versions are the available versions, and user the operating system user for the server if the launcher is root.
 	versions map[string]versionSource
 	user     string
 
-	// base is the server that a private one stands on; nil for most.
+	// base is the server that a private one depends on; nil for most.
 	base *promise
 }
 
@@ -62,9 +61,9 @@ type installation struct {
 	origin string // for people: the directory, mostly
 	server string // path of the server
 	setup  string // path of the program that creates its data; "" if the server does that itself
-	client string // path of the client that came with it; "" if none did
+	client string // path of its own client; "" if it has none
 
-	// library is the path of what makes the server a node of a cluster; "" if it is to be none.
+	// library is the path of the library that makes the server a node of a cluster; "" for a single server.
 	library string
 }
 
@@ -100,7 +99,7 @@ func (p product) given(ctx context.Context) (*server, error) {
 	return &server{version: version, origin: "given by " + name, env: p.clientEnv(ctx, ""), dsn: dsn}, nil
 }
 
-// probeOnce asks a server that should be running already.
+// probeOnce probes a server that should already be running.
 func (p product) probeOnce(ctx context.Context, dsn string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
@@ -141,8 +140,8 @@ func (p product) start(ctx context.Context, programs installation) (*server, err
 	return s, nil
 }
 
-// compose starts the product's service of docker-compose.yml. One that runs already is not ours: then its port is taken,
-// and this source has nothing to offer.
+// compose starts the product's service of docker-compose.yml. If it already runs, its port is taken, and this source returns an
+// absentError.
 func (p product) compose(ctx context.Context) (*server, error) {
 	c, err := findCompose(ctx, p.host, p.name)
 	if err != nil {
@@ -161,8 +160,8 @@ func (p product) compose(ctx context.Context) (*server, error) {
 	return &server{version: version, origin: origin, env: env, dsn: p.service.dsn, stop: c.down}, nil
 }
 
-// clientEnv tells the command where the client is: as the environment says, the one that came with the server, or in the
-// path. The server's own comes before the path because that one has the server's version.
+// clientEnv gives the command the path of the client: from the environment, from the server's own programs, or from PATH. The server's
+// own comes before PATH because it has the server's version.
 func (p product) clientEnv(ctx context.Context, own string) []string {
 	name := p.variable(p.clientVariable)
 	if p.clientVariable == "" || p.host.getenv(name) != "" {
@@ -179,7 +178,7 @@ func (p product) clientEnv(ctx context.Context, own string) []string {
 	return nil
 }
 
-// firstFile returns the path of the first of names that dirs have, "" if none has one.
+// firstFile returns the path of the first of names in dirs, "" if there is none.
 func (h host) firstFile(dirs, names []string) string {
 	for _, dir := range dirs {
 		for _, name := range names {
@@ -191,8 +190,8 @@ func (h host) firstFile(dirs, names []string) string {
 	return ""
 }
 
-// findProgram finds a server that is one program: in the directory that a variable names, in the path, or where
-// distributions put servers.
+// findProgram finds a server of a single program: in the directory that a variable names, in PATH, or in the directories of
+// distributions.
 func findProgram(h host, bin, name string) (installation, error) {
 	if dir := h.getenv(bin); dir != "" {
 		server := h.firstFile([]string{dir}, []string{name})

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// promise is a server that one backend supplies and others stand on. It stays that backend's to stop.
+// promise is one backend's server for the backends that depend on it. The first backend stops it.
 type promise struct {
 	title   string        // of the product, for people
 	settled chan struct{} // closed when server and err may be read
@@ -19,7 +19,7 @@ func newPromise(title string) *promise {
 	return &promise{title: title, settled: make(chan struct{})}
 }
 
-// settle says what has become of the server, once. A nil promise is one that nobody waits for.
+// settle sets the result, once. A nil promise has no dependents.
 func (p *promise) settle(s *server, err error) {
 	if p == nil {
 		return
@@ -28,7 +28,7 @@ func (p *promise) settle(s *server, err error) {
 	close(p.settled)
 }
 
-// wait returns the server when it runs, or an absentError when there is none to be had.
+// wait returns the server when it runs, or an absentError if there will be none.
 func (p *promise) wait(ctx context.Context) (*server, error) {
 	select {
 	case <-p.settled:
@@ -41,7 +41,7 @@ func (p *promise) wait(ctx context.Context) (*server, error) {
 	return p.server, p.err
 }
 
-// needs is a source that is asked only when the server it stands on runs.
+// needs wraps a source so that it is tried only when the server of base runs.
 func needs(base *promise, s source) source {
 	return func(ctx context.Context) (*server, error) {
 		if _, err := base.wait(ctx); err != nil {

@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// The variables of Redis that the launcher reads. The tests read those ending in DSN, PID and SERVER.
+// The variables of Redis that the launcher reads. The tests read the ones that end in DSN, PID and SERVER.
 const (
 	redisDSN = "APPLOCK_TEST_REDIS_DSN"
 	redisBin = "APPLOCK_TEST_REDIS_BIN"
 )
 
 const (
-	// redisAccount is the operating system user that the server runs as if we are root.
+	// redisAccount is the operating system user for the server if the launcher is root.
 	redisAccount = "redis"
 
 	redisServer = "redis-server"
 
-	// redisAnswerLimit bounds what is read of an answer, which may come from something that is no Redis.
+	// redisAnswerLimit bounds the size of an answer, which may come from another program than Redis.
 	redisAnswerLimit = 64 << 10
 )
 
@@ -74,13 +74,13 @@ func (r redis) product() string { return "redis" }
 
 func (r redis) user() string { return redisAccount }
 
-// initialise writes the configuration. The port is not in it, because that may change from one attempt to the next.
+// initialise writes the configuration, without the port, which may differ between attempts.
 func (r redis) initialise(_ context.Context, s *privateServer) error {
 	_, err := s.writeSecret("redis.conf", redisSettings(s))
 	return err
 }
 
-// redisSettings are for a server that keeps nothing on disk.
+// redisSettings are for a server that stores nothing on disk.
 func redisSettings(s *privateServer) string {
 	return "bind " + loopback + "\n" +
 		"requirepass " + s.password + "\n" +
@@ -108,7 +108,7 @@ func (r redis) shutdown() []shutdownStep {
 	}
 }
 
-// parentDeath needs no shutdown: the server is one process and keeps nothing.
+// parentDeath needs no shutdown: the server is one process and stores nothing.
 func (r redis) parentDeath() syscall.Signal { return syscall.SIGKILL }
 
 // probeRedis asks the server for its version. Its errors name the host but neither password nor DSN.
@@ -123,7 +123,7 @@ func probeRedis(ctx context.Context, dsn string) (string, error) {
 		return "", err
 	}
 	defer conn.Close()
-	// A connection knows no context.
+	// A connection ignores contexts.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	answers := bufio.NewReader(io.LimitReader(conn, redisAnswerLimit))
 	if password, isSet := u.User.Password(); isSet {
@@ -162,7 +162,7 @@ func authentication(user, password string) []string {
 	return []string{"AUTH", user, password}
 }
 
-// askRedis sends a command in Redis's protocol and returns the answer, which must be one text.
+// askRedis sends a command in Redis's protocol and returns the answer, which must be a single text.
 func askRedis(conn net.Conn, answers *bufio.Reader, command ...string) (string, error) {
 	var request strings.Builder
 	fmt.Fprintf(&request, "*%d\r\n", len(command))
@@ -181,7 +181,7 @@ func askRedis(conn net.Conn, answers *bufio.Reader, command ...string) (string, 
 	case "+":
 		return rest, nil
 	case "-":
-		// It names the command, but not what was sent with it.
+		// The answer names the command, but not its arguments.
 		return "", errors.New("it answers: " + rest)
 	case "$":
 		return readBulk(answers, rest)
@@ -190,7 +190,7 @@ func askRedis(conn net.Conn, answers *bufio.Reader, command ...string) (string, 
 	}
 }
 
-// readBulk reads a text of which the length has been read.
+// readBulk reads a text of known length.
 func readBulk(answers *bufio.Reader, length string) (string, error) {
 	n, err := strconv.Atoi(length)
 	if err != nil || n < 0 || n > redisAnswerLimit {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// tool is a program that tests run, and no server. Its Debian package has its name.
+// tool is a program for tests that is no server. Its Debian package has the same name.
 type tool struct {
 	host host
 	name string
-	// versionFlag has it print its version.
+	// versionFlag makes it print its version.
 	versionFlag string
 }
 

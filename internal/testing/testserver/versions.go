@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// versionSource fetches the programs of one version of a server, which this machine's distribution has not.
+// versionSource fetches one version of a server that this machine's distribution lacks.
 type versionSource interface {
-	// fetch fetches them once, keeps them in place, and returns the directory of the server's program.
+	// fetch fetches the programs once, keeps them in place, and returns the directory of the server's program.
 	fetch(ctx context.Context, h host, place versionPlace) (string, error)
 }
 
-// versionPlace is where the programs of one version are kept.
+// versionPlace is the directory of one version's programs.
 type versionPlace struct{ cache, name, version string }
 
-// postgresVersions, mariadbVersions and mysqlVersions are what APPLOCK_TEST_<PRODUCT>_VERSION stands for, on Linux with
-// amd64. CONTRIBUTING.md lists those that no registry has.
+// postgresVersions, mariadbVersions and mysqlVersions are the values of APPLOCK_TEST_<PRODUCT>_VERSION, on Linux with amd64.
+// CONTRIBUTING.md lists the versions that no registry has.
 func postgresVersions() map[string]versionSource {
 	versions := map[string]versionSource{"19": debianVersion{
 		suite:    experimental,
@@ -74,9 +74,9 @@ func mysqlVersions() map[string]versionSource {
 // debianVersion is the server of another suite of Debian than this machine's.
 type debianVersion struct {
 	suite    string
-	packages []string // the first is called as its source, if the suite is the experimental one
+	packages []string // in the experimental suite the first has the name of its source
 	bin      string   // directory of the server's program
-	programs []string // paths below bin of what is run, the server's first
+	programs []string // paths of the programs below bin, the server's first
 }
 
 func (d debianVersion) fetch(ctx context.Context, h host, place versionPlace) (string, error) {
@@ -96,8 +96,8 @@ func (d debianVersion) fetch(ctx context.Context, h host, place versionPlace) (s
 	return filepath.Join(r.dir, filepath.FromSlash(d.bin)), nil
 }
 
-// versionPrograms returns the programs of the version that the environment names. It fetches them once and keeps them
-// beside the other programs.
+// versionPrograms returns the programs of the version that the environment names. It fetches them once and keeps them next to the other
+// programs.
 func (p product) versionPrograms(ctx context.Context) (installation, error) {
 	wanted, ok := p.versions[p.version()]
 	if !ok {
@@ -126,5 +126,5 @@ func (p product) versionPrograms(ctx context.Context) (installation, error) {
 	return p.find(ctx, h)
 }
 
-// version is the one that the environment wants; "" takes any.
+// version is the version that the environment asks for; "" takes any.
 func (p product) version() string { return p.host.getenv(p.variable("VERSION")) }

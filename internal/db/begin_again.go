@@ -15,9 +15,9 @@ const (
 	txPause = 5 * time.Millisecond
 )
 
-// BeginAgain runs a transaction, and again while its error is one of those that ask for it, or says that the database could not put it in
-// order with others (a deadlock, a serialization failure), or that it has waited for one of them in vain. Interpret gives an error of the
-// caller's own statements its kind. It returns the last error, and does not begin again once ctx has ended.
+// BeginAgain runs a transaction, and retries it after an error that asks for it, after a deadlock or a serialization failure, and after a
+// wait for another transaction that timed out. Interpret gives an error of the caller's own statements its kind. It returns the last
+// error, and does not retry once ctx has ended.
 func BeginAgain(
 	ctx context.Context, interpret func(ctx context.Context, err error) error, asking []error, transaction func() error,
 ) error {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Kept are a few connections beside those that a program uses: renewals do not queue behind it. They are made when they are
-// needed, and end when they have not been for a while. It is safe for concurrent use.
+// Kept keeps a few connections apart from the program's, so that renewals do not queue behind its calls. Connections are made on demand,
+// and closed after some time without use. It is safe for concurrent use.
 type Kept[C any] struct {
 	connect func(ctx context.Context) (C, error)
 	end     func(C)
@@ -24,11 +24,11 @@ type Kept[C any] struct {
 const (
 	// keptFor is how long a connection is kept that nobody uses.
 	keptFor = time.Minute
-	// connectLimit bounds the making of one, which who needs it does not wait for to the end.
+	// connectLimit bounds the making of one connection. Its caller may stop waiting earlier.
 	connectLimit = 30 * time.Second
 )
 
-// NewKept keeps so many connections at the most.
+// NewKept keeps at most most connections.
 func NewKept[C any](most int, connect func(ctx context.Context) (C, error), end func(C)) *Kept[C] {
 	kept := &Kept[C]{connect: connect, end: end, slots: make(chan struct{}, most), idle: make(chan C, most)}
 	kept.closed, kept.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
@@ -109,7 +109,7 @@ func (k *Kept[C]) Put(conn C) {
 	}
 }
 
-// Drop ends a connection that is of no use any more.
+// Drop ends a broken connection.
 func (k *Kept[C]) Drop(conn C) {
 	k.end(conn)
 	<-k.slots

@@ -14,8 +14,8 @@ const (
 	liveLimit = 5 * time.Second
 )
 
-// LiveConn returns a connection of a pool that answers: a network may have forgotten those that were idle, of which the pool knows nothing.
-// Those that answer late go back to the pool, and those that do not are closed.
+// LiveConn returns a connection of a pool that answers: a network may have dropped idle connections without the pool's knowledge.
+// Connections that answer late go back to the pool, and those that do not answer are closed.
 func LiveConn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	idle := pool.Stats().Idle
 	if idle == 0 {

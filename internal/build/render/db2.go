@@ -38,7 +38,7 @@ func db2(source string) (string, error) {
 	return text + comments.String(), nil
 }
 
-// db2Expression finds what a source writes like a function, and Db2 has no function for.
+// db2Expression finds the expressions that a source writes like functions, and for which Db2 has no function.
 var db2Expression = regexp.MustCompile(`\b(NOT_PLAIN|SECONDS_UP|SECONDS_DOWN|MICROSECONDS|EPOCH_MICROSECONDS)\(((?:[^()]|\([^()]*\))*)\)`)
 
 // db2Plain are the characters that need no further look. Left out are quotes, the script's terminator, and what not all code pages of

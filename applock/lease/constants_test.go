@@ -194,6 +194,7 @@ func TestTimesOfPolls(t *testing.T) {
 	backend := &timed{poll: silence}
 	playTimed(t, backend, func(t *testing.T, leases *Leases) {
 		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(20*time.Second))
+		synctest.Wait()
 		requireTime(t, "a silent poll", backend.took["poll"], 10*time.Second)
 	})
 	backend = &timed{poll: fails}
@@ -267,6 +268,7 @@ func TestTimesOfListeners(t *testing.T) {
 	playTimed(t, backend, func(t *testing.T, leases *Leases) {
 		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if closed < 10*time.Second || closed > 14*time.Second {
 			t.Errorf("the listener ended after %s, want some 10 s after the waiter", closed)
 		}
@@ -316,6 +318,7 @@ func TestTimesOfTheList(t *testing.T) {
 	playTimed(t, backend, func(t *testing.T, leases *Leases) {
 		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		requireTime(t, "a silent call", backend.took["retract"], 10*time.Second)
 		requireTime(t, "the pause after it", backend.gap(t, "retract", 0), 11*time.Second)
 	})
@@ -356,6 +359,7 @@ func TestNamesOfARetraction(t *testing.T) {
 		time.Sleep(time.Second)
 		cancel()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if most := slices.Max(backend.sizes); most != 100 {
 			t.Errorf("%d names by one call, want 100 at most: %v", most, backend.sizes)
 		}
@@ -471,6 +475,7 @@ func TestTimesOfLateTakes(t *testing.T) {
 			late(leases)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if backend.most != 4 {
 			t.Errorf("%d releases at the same time, want 4", backend.most)
 		}
@@ -499,6 +504,7 @@ func TestTimeOfAPass(t *testing.T) {
 		go func() { _, _ = leases.Acquire(t.Context(), nightly()) }()
 		time.Sleep(time.Millisecond)
 		_ = lease.Release(t.Context())
+		synctest.Wait()
 		requireTime(t, "a silent pass", backend.took["pass"], 2500*time.Millisecond)
 	})
 }
@@ -575,6 +581,7 @@ func TestTimesOfManyRenewals(t *testing.T) {
 		leases.hurry()
 		leases.mutex.Unlock()
 		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
 		if want := []int{500, 500, 500, 500}; !slices.Equal(backend.renewals, want) || backend.most != 2 {
 			t.Errorf("calls of %v grants after 1.5 s, %d at the same time, want %v and 2", backend.renewals, backend.most, want)
 		}

@@ -136,7 +136,7 @@ func checkDepartment(department string, none bool) (*string, error) {
 	case err != nil:
 		return nil, err
 	case none && trimmed != "":
-		return nil, &InvalidError{Argument: "NoDepartment", Reason: "contradicts a department: leave out one of them"}
+		return nil, &InvalidError{Argument: "NoDepartment", Reason: "contradicts Department: leave out one of the two"}
 	case none, trimmed != "":
 		return &trimmed, nil
 	default:

@@ -89,7 +89,7 @@ func (r AskRequest) waitSeconds() (*int64, error) {
 	case err != nil:
 		return nil, err
 	case r.Withdraw && seconds != 0:
-		return nil, &InvalidError{Argument: "Wait", Reason: "is for a request, and Withdraw takes it back"}
+		return nil, &InvalidError{Argument: "Wait", Reason: "is for a new request: leave it out with Withdraw"}
 	case r.Withdraw:
 		return new(int64), nil
 	case seconds == 0:

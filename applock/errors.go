@@ -145,7 +145,7 @@ func explain(err error) error {
 	case db.KindReadOnly:
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	case db.KindPooler:
-		return fmt.Errorf("a pooler gives the connections other sessions in between, as PgBouncer does in transaction mode: "+
+		return fmt.Errorf("a connection pooler has changed the session between two statements, as PgBouncer does in transaction mode: "+
 			"set default_query_exec_mode=exec in the DSN or the pool's configuration: %w", err)
 	case db.KindBusy:
 		return fmt.Errorf("%w: %w", ErrBusy, err)

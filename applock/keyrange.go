@@ -26,7 +26,7 @@ func checkKeys(objectType, objectID, prefix string) (keyRange, error) {
 	}
 	switch {
 	case prefix != "" && (objectType != "" || objectID != ""):
-		return keyRange{}, &InvalidError{Argument: "Prefix", Reason: "says the type already: leave out type and id"}
+		return keyRange{}, &InvalidError{Argument: "Prefix", Reason: "already names the type: leave out type and id"}
 	case prefix != "":
 		return checkPrefix(prefix)
 	case objectID != "" && objectType == "":

@@ -205,7 +205,7 @@ func TestChangesAreRefused(t *testing.T) {
 			if w := d.submit("/"+verb, form); w.Code != http.StatusForbidden {
 				t.Errorf("%s: %s has status %d", name, verb, w.Code)
 			}
-			check(t, d.see(t, "/"+verb+"?name=customer%3A42", http.StatusForbidden), "You have no right to do that.")
+			check(t, d.see(t, "/"+verb+"?name=customer%3A42", http.StatusForbidden), "You have no right to do that. If you need it, ask the person who runs this console.")
 		}
 		page := d.see(t, "/object?name=customer%3A42", http.StatusOK)
 		if strings.Contains(page, "transfer?") || !strings.Contains(page, "look only") {
@@ -274,5 +274,5 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Errorf("%d answers are kept", len(a.kept))
 	}
 	d := newDesk(t, Config{})
-	check(t, d.see(t, "/answer?id="+first, http.StatusNotFound), "This answer is not kept any more")
+	check(t, d.see(t, "/answer?id="+first, http.StatusNotFound), "This answer is no longer kept")
 }

@@ -313,7 +313,7 @@ func TestList(t *testing.T) {
 		"/locks?within=soon":                         "“Ends within” is written as",
 		"/locks?older=99999999d":                     "“Held for at least” is written as",
 		"/locks?type=a%3Ab":                          "“Type” must not contain",
-		"/locks?type=a&prefix=b":                     "“Object begins with” says the type already",
+		"/locks?type=a&prefix=b":                     "“Object begins with” already names the type",
 		"/locks?after=ab":                            "“Object”",
 		"/locks?operator=" + strings.Repeat("x", 65): "“Operator” has 65 characters",
 	} {
@@ -434,14 +434,14 @@ func TestPages(t *testing.T) {
 	d.wait(t, "customer:42", "PKING")
 	check(t, d.see(t, "/object?name=customer%3A42", http.StatusOK),
 		`<h1>customer:42</h1>`, `<a href="operator?name=ASMITH">ASMITH</a>`, "PKING", "TRANSFERRED", "JDOE is ill", `data-seconds="1`, `data-interval="2000"`)
-	check(t, d.see(t, "/object?name=customer%3A43", http.StatusOK), "Nobody holds it.", "Nobody waits for it.", "The history has nothing on it.")
+	check(t, d.see(t, "/object?name=customer%3A43", http.StatusOK), "Nobody holds it.", "Nobody waits for it.", "The history has no events of this object.")
 	check(t, d.see(t, "/operator?name=ASMITH", http.StatusOK), "Desk of ASMITH", "customer:42", "TRANSFERRED")
 	check(t, d.see(t, "/operator?name=PKING", http.StatusOK), "Holds nothing.", "Nobody else has handed over", "The history has nothing that this operator did.")
 	check(t, d.see(t, "/waiters", http.StatusOK), "1 waiting for 1 objects", "PKING", "customer:42", "ASMITH")
 	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "Nobody waits.")
 	check(t, d.see(t, "/statistics", http.StatusOK), "<svg", `>customer</text><rect x="150" y="4" width="370"`, "Waiters by type")
 	health := d.see(t, "/health", http.StatusServiceUnavailable)
-	check(t, health, "SQLite", "contract", "all applied", "late", "which the log has", `<span class="none">not checked</span>`, "this account may not look")
+	check(t, health, "SQLite", "contract", "all applied", "late", "its log has the details", `<span class="none">not checked</span>`, "this account may not look")
 	if strings.Contains(health, "secret") {
 		t.Error("an error of a check is shown as it is")
 	}

@@ -53,7 +53,7 @@ func (l *LocalSignIn) Identify(r *http.Request) (Person, error) {
 	case l.knows(r):
 		return Person{Name: l.person}, nil
 	case r.URL.Query().Has(tokenParameter):
-		return Person{}, forbidden("This address has been used, or is that of a console that has ended." + howToGetIn)
+		return Person{}, forbidden("This address was used before, or belongs to a console that has ended." + howToGetIn)
 	}
 	return Person{}, &RefusedError{Status: http.StatusUnauthorized, Reason: "This browser is not known here." + howToGetIn}
 }
@@ -133,5 +133,5 @@ func isLoopbackName(host string) bool {
 type nobody struct{}
 
 func (nobody) Identify(*http.Request) (Person, error) {
-	return Person{}, forbidden("Nobody gets in: the program that serves this console has to say how people sign in, by console.Config.SignIn.")
+	return Person{}, forbidden("Nobody gets in, because this console has no sign-in. The program that serves it must set console.Config.SignIn.")
 }

@@ -67,7 +67,7 @@ func TestSearch(t *testing.T) {
 			check(t, page, "No lock has “"+html.EscapeString(search)+"”", "To the desk of ")
 		}
 	}
-	check(t, d.see(t, "/locks?q=customer%3A99999", http.StatusOK), "Nobody holds this one", `href="object?name=customer%3a99999"`)
+	check(t, d.see(t, "/locks?q=customer%3A99999", http.StatusOK), "Nobody holds the object of this name", `href="object?name=customer%3a99999"`)
 	check(t, d.see(t, "/locks?q=op03&sort=-object", http.StatusOK), "1 to 100", `rel="next"`)
 	for _, address := range []string{"/", "/object?name=customer:00001", "/operator?name=OP01", "/health", "/nonsense", "/history"} {
 		w := d.do(request(http.MethodGet, address, ""))

@@ -31,8 +31,8 @@ func TestTargets(t *testing.T) {
 		{to: "BJONES", plan: "to BJONES (legal)"},
 		{to: "FORMER", plan: "to FORMER (CS)"},
 		{to: "PKING", plan: "to PKING (CS)"}, // who has none: the lock's
-		{to: "asmihtth", problem: "Nobody of the name asmihtth is known"},
-		{to: "asmihtth", unknown: "asmith", problem: "Nobody of the name asmihtth is known"},
+		{to: "asmihtth", problem: "No operator asmihtth is known"},
+		{to: "asmihtth", unknown: "asmith", problem: "No operator asmihtth is known"},
 		{to: "asmihtth", unknown: "asmihtth", plan: "to asmihtth (CS)"},
 		{to: "ASMITH\u200b", problem: `“To which operator” has a character that cannot be seen, which is written as an escape here: ASMITH\u200b.`},
 		{to: "ASM\nITH", problem: `ASM\nITH`},

@@ -87,7 +87,7 @@ func TestHandDeskOver(t *testing.T) {
 		}
 	}
 	_, plan = d.follow(t, d.submit("/transfer", deskForm("CWU", "ASMITH")))
-	check(t, plan, "Nothing of it is held any more: CWU.")
+	check(t, plan, "No lock is left to change: CWU.")
 	if strings.Contains(plan, "<button>Hand") {
 		t.Error("an empty desk can be handed over")
 	}
@@ -119,7 +119,7 @@ func TestSelectedLocks(t *testing.T) {
 	form.Set("reason", "month-end")
 	d.release(t, "a:1", "JDOE")
 	_, plan := d.follow(t, d.submit("/release", form))
-	check(t, plan, "<button>Release 2 locks of 2 operators</button>", "Not among them any more: 1.", "FREE")
+	check(t, plan, "<button>Release 2 locks of 2 operators</button>", "Changed since you chose them, and left out: 1.", "FREE")
 	d.release(t, "a:2", "JDOE")
 	d.get(t, "a:2", "JDOE", time.Hour)
 	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
@@ -340,7 +340,7 @@ func TestHistoryKeepsWhatFits(t *testing.T) {
 	form := confirmedForm(grant, strings.Repeat("r", 100))
 	form.Del("confirmed")
 	_, plan := d.follow(t, d.submit("/release", form))
-	check(t, plan, "The reason leaves too little room to keep it whole")
+	check(t, plan, "A whole note does not fit into the history behind this reason")
 }
 
 // breaking is a database in which something comes before each release.

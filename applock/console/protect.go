@@ -34,7 +34,7 @@ func Protect(signIn SignIn, logger *slog.Logger, next http.Handler) http.Handler
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), personKey{}, person)))
 	}), func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, forbidden("A page of another site has sent this."))
+		refuse(w, r, forbidden("Nothing has happened: a page of another site has sent this request."))
 	})
 }
 

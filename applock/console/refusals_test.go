@@ -70,7 +70,7 @@ func TestDoubledHeaders(t *testing.T) {
 		if w.Code != http.StatusForbidden {
 			t.Errorf("two of %s: status %d", header, w.Code)
 		}
-		check(t, w.Body.String(), "<h1>", "The header "+header+" came 2 times", "replace what it gets")
+		check(t, w.Body.String(), "<h1>", "The header "+header+" came 2 times", "replace this header")
 	}
 	r := request(http.MethodGet, "/", "")
 	r.Header.Set("X-User", "MLEE")

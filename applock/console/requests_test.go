@@ -104,7 +104,7 @@ func TestAskAndGive(t *testing.T) {
 	lacks(t, d.by("MLEE", "/operator?name=JDOE", nil).Body.String(), `action="respond"`)
 
 	status, told := d.follows(t, "JDOE", "/respond", answerForm(t, theirs, "GIVE", "it is yours"))
-	check(t, told, "GIVEN", "BROWN has it now, and keeps it by taking it up within a minute.")
+	check(t, told, "GIVEN", "BROWN has the lock now. It ends within a minute unless that operator takes it up.")
 	if lock := d.holder(t, "customer:42"); status != http.StatusOK || lock.Owner.Operator != "BROWN" || lock.Fence <= grant.Fence {
 		t.Fatalf("status %d, and the lock is %+v", status, lock)
 	}
@@ -342,7 +342,7 @@ func TestPresenceIsShown(t *testing.T) {
 			t.Errorf("%s tells more, or of the holder, or of a type without presence", address)
 		}
 	}
-	check(t, d.by("MLEE", "/object?name=customer%3A42", nil).Body.String(), "Who asks, and who looks", "edits it", "looks at it", "has it open, and is elsewhere")
+	check(t, d.by("MLEE", "/object?name=customer%3A42", nil).Body.String(), "Who asks, and who looks", "edits it", "looks at it", "has it open, but is idle")
 	lacks(t, d.by("MLEE", "/object?name=secret%3A1", nil).Body.String(), "Who asks, and who looks")
 }
 

@@ -107,7 +107,7 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	}
 	values := r.Header.Values(t.header)
 	if len(values) == 0 {
-		return Person{}, forbidden("The proxy has not said who asks: the header " + t.header + " is missing. Ask who runs the proxy to set it.")
+		return Person{}, forbidden("The proxy has not named the person: the header " + t.header + " is missing. Ask the person who runs the proxy to set it.")
 	}
 	if err := t.once(r); err != nil {
 		return Person{}, err
@@ -130,7 +130,7 @@ func (t trustedHeader) once(r *http.Request) error {
 	for _, header := range []string{t.header, t.roles} {
 		if times := len(r.Header[header]); times > 1 {
 			return forbidden(fmt.Sprintf("The header %s came %d times, so the console cannot tell which one is the proxy's. "+
-				"Ask who runs the proxy to have it replace what it gets by its own.", header, times))
+				"Ask the person who runs the proxy to replace this header in each request.", header, times))
 		}
 	}
 	return nil
@@ -157,7 +157,7 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	b := &basic{sums: map[string][sha256.Size]byte{}, limiter: newLimiter()}
 	for name, password := range passwords {
 		if checked, err := checkedPerson(name); err != nil || checked != name || strings.Contains(name, ":") || password == "" {
-			return nil, &applock.InvalidError{Argument: "passwords", Reason: "has an empty password, or a name that cannot be one"}
+			return nil, &applock.InvalidError{Argument: "passwords", Reason: "has an empty password, or a name that is empty, too long or not printable"}
 		}
 		b.sums[name] = sha256.Sum256([]byte(password))
 	}
@@ -177,7 +177,7 @@ func (b *basic) Identify(r *http.Request) (Person, error) {
 	}
 	refused := &RefusedError{
 		Status: http.StatusUnauthorized, Challenge: `Basic realm="applock", charset="UTF-8"`,
-		Reason: "Type your name and password. If you have none, ask who runs this console.",
+		Reason: "Type your name and password. If you have none, ask the person who runs this console.",
 	}
 	name, password, given := r.BasicAuth()
 	if !given { // a browser tries without a password first

@@ -196,7 +196,7 @@ func (l *Leases) reenter(ctx context.Context, wanted claim) (*handle, error) {
 	case held.cause != nil:
 		return nil, nil
 	case isOther:
-		reason := fmt.Sprintf("is not %s, whose lease ctx carries: leave the owner empty to re-enter it, or acquire with another context", holder)
+		reason := fmt.Sprintf("is not %s, the owner of the lease in ctx: leave the owner empty to re-enter that lease, or acquire with another context", holder)
 		return nil, &applock.InvalidError{Argument: "Owner", Reason: reason}
 	}
 	return held.lease(context.WithoutCancel(ctx)), nil

@@ -51,7 +51,7 @@ func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, 
 		return err
 	}
 	if len(answers) == 0 {
-		return fmt.Errorf("%w: the renewal was passed over", applock.ErrBusy)
+		return fmt.Errorf("%w: the renewal was skipped", applock.ErrBusy)
 	}
 	if answers[0].Lost != nil {
 		h.lose(answers[0].Lost)

@@ -163,7 +163,7 @@ func (h *hold) runOutLocked() {
 	cause := fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
 	switch early := h.deadline.Before(h.ends.Add(-maxMargin)); {
 	case early && h.ttl == 0:
-		cause = errors.New("the lease ran out before its max_hold, as the policy of its type wants: give it a ttl")
+		cause = errors.New("the lease ran out before its max_hold, because the policy of its type cuts longer locks: give it a ttl, so that it is renewed")
 	case early:
 		cause = fmt.Errorf("the lease ran out: it was not renewed within its ttl of %s", h.ttl)
 	}

@@ -205,7 +205,7 @@ func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	}
 	since := h.failing.since
 	h.mutex.Unlock()
-	h.leases.logger.LogAttrs(ctx, slog.LevelWarn, "cannot ask for the awaited objects, trying again", slog.Any("error", err))
+	h.leases.logger.LogAttrs(ctx, slog.LevelWarn, "cannot check whether awaited objects are free, trying again", slog.Any("error", err))
 	if time.Since(since) >= outagePatience {
 		h.nudgeAll(since)
 	}

@@ -56,7 +56,7 @@ func (l *lateTakes) add(grant applock.Grant, term time.Duration) {
 		last += pause
 	}
 	if len(l.takes) == mostLateTakes {
-		l.leases.logger.Warn("too many calls without an answer: what this one may have taken stays locked until it expires",
+		l.leases.logger.Warn("too many calls without an answer: this object may stay locked until its lock expires",
 			slog.String("object", l.takes[0].grant.Object.String()))
 		l.takes = l.takes[1:]
 	}

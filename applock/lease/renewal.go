@@ -102,7 +102,7 @@ func (l *Leases) prepare(h *hold) {
 		ctx, cancel := context.WithTimeout(l.stopped, preparedFor)
 		defer cancel()
 		if err := backend.prepareToRenew(ctx); err != nil && l.stopped.Err() == nil {
-			l.logger.LogAttrs(ctx, slog.LevelWarn, "there is no connection for renewals: where the program needs all others, leases are lost",
+			l.logger.LogAttrs(ctx, slog.LevelWarn, "there is no spare connection for renewals: while the program uses all others, leases can be lost",
 				slog.Any("error", err))
 		}
 	})

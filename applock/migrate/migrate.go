@@ -460,7 +460,7 @@ func dialects() []dialect {
 			guards: &guards{names: mysql.Names, up: mysql.Guard, down: mysql.Unguard},
 			rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW," +
 				" CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database",
-			granter: "who grants needs GRANT OPTION, as administrators have, and the account that migrates need not",
+			granter: "the account that grants needs GRANT OPTION, as administrators have; the account that migrates does not",
 		},
 		{
 			name: "db2", defaultSchema: db.DefaultSchema,
@@ -496,7 +496,7 @@ func (d dialect) scriptFor(platform string) (scriptFor, error) {
 	if script, known := d.platforms[platform]; known {
 		return script, nil
 	}
-	reason := fmt.Sprintf("%q is not for %s, which is the same on all", platform, d.name)
+	reason := fmt.Sprintf("must be empty for %[2]s, which has one script for all platforms, and not %[1]q", platform, d.name)
 	if len(d.platforms) > 0 {
 		reason = fmt.Sprintf("%q must be one of %s", platform, strings.Join(slices.Sorted(maps.Keys(d.platforms)), ", "))
 	}

@@ -31,9 +31,9 @@ func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, lock
 	defer func() { _ = handle.Close() }() // returns the connection; the pool stays open
 	pool, ok := handle.Pool.(*pgxpool.Pool)
 	if !ok {
-		reason := "is not one of PostgreSQL"
+		reason := "is not a client of PostgreSQL"
 		if handle.Dialect == "postgres" {
-			reason = "has a *sql.DB and not a pool of pgx: it has InSQLTx"
+			reason = "has a *sql.DB and not a pool of pgx: use its InSQLTx"
 		}
 		return fmt.Errorf("transaction: %w", &applock.InvalidError{Argument: "client", Reason: reason})
 	}

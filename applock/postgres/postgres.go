@@ -75,7 +75,7 @@ func WithTx(client *applock.Client, tx pgx.Tx) *applock.Client {
 	return clients.Within(client, func(driver db.Driver) (db.Driver, error) {
 		ours, ok := driver.(*postgres.Driver)
 		if !ok {
-			return nil, &applock.InvalidError{Argument: "tx", Reason: "is one of PostgreSQL, and the client is not"}
+			return nil, &applock.InvalidError{Argument: "tx", Reason: "is a transaction of PostgreSQL, and the client is not of PostgreSQL"}
 		}
 		if tx == nil {
 			return nil, &applock.InvalidError{Argument: "tx", Reason: "is nil"}

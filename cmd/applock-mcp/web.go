@@ -58,7 +58,7 @@ func (f webFlags) namedRoles() (roles.Roles, error) {
 	case err != nil:
 		return roles.Roles{}, err
 	case len(named.Names) == 0 && (f.rolesHeader != "" || f.rolesClaim != ""):
-		return roles.Roles{}, &applock.InvalidError{Argument: "--role", Reason: "is missing: nobody knows what the roles may do"}
+		return roles.Roles{}, &applock.InvalidError{Argument: "--role", Reason: "is missing: write --role NAME=FILE for each role, with its DSN in the file"}
 	case f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "":
 		return roles.Roles{}, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
 	}

@@ -106,7 +106,7 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 func (a *app) list(ctx context.Context, flags listFlags) error {
 	if flags.object != "" {
 		if flags.request.ObjectType != "" {
-			return refused("--object", "says the type already: leave out --type")
+			return refused("--object", "already names the type: leave out --type")
 		}
 		object, err := applock.ParseObject(flags.object)
 		switch {

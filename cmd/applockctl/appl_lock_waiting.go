@@ -32,7 +32,7 @@ func (w listedWaiter) fields() []field {
 
 func (a *app) listWaiters(ctx context.Context, flags listFlags) error {
 	if flags.within != 0 {
-		return refused("--expires-within", "is for locks, not for those who wait")
+		return refused("--expires-within", "is for locks: leave it out with --waiting")
 	}
 	request := applock.WaitersRequest{
 		ObjectType:   flags.request.ObjectType,

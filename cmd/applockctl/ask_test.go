@@ -90,7 +90,7 @@ func TestAskUsage(t *testing.T) {
 	u := sqliteUser(t)
 	for command, want := range map[string]string{
 		"ask customer:42": "operator",
-		"ask customer:42 --operator jdoe --wait 5m --withdraw":                  "--wait is for a request",
+		"ask customer:42 --operator jdoe --wait 5m --withdraw":                  "--wait is for a new request",
 		"ask customer:42 --operator jdoe --client ":                             "--client must not be empty",
 		"ask customer:42 --operator jdoe --message " + strings.Repeat("x", 256): "--message has 256 characters",
 		"answer customer:42 --operator jdoe --fence 1 --asker brown":            "give",

@@ -123,7 +123,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	}
 	if _, local := signIn.(*console.LocalSignIn); local && a.quiet {
 		return &applock.InvalidError{
-			Argument: "--quiet", Reason: "is for consoles with a sign-in: without one the address that is printed is the way in",
+			Argument: "--quiet", Reason: "hides the address that lets the first browser in: leave out --quiet, or set up a sign-in",
 		}
 	}
 	named, err := flags.namedRoles()
@@ -204,7 +204,7 @@ func (f consoleFlags) namedRoles() (roles.Roles, error) {
 	case err != nil:
 		return roles.Roles{}, err
 	case len(named.Names) == 0 && (f.rolesHeader != "" || f.rolesClaim != ""):
-		return roles.Roles{}, &applock.InvalidError{Argument: "--role", Reason: "is missing: nobody knows what the roles may do"}
+		return roles.Roles{}, &applock.InvalidError{Argument: "--role", Reason: "is missing: write --role NAME=FILE for each role, with its DSN in the file"}
 	case f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "":
 		return roles.Roles{}, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
 	case len(f.scopes) > 0 && f.issuer == "":
@@ -246,7 +246,7 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 		status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
 		switch {
 		case errors.Is(err, applock.ErrPrivilege):
-			return "this account may not read which steps are applied; applockctl migrate status says it, by the account that installs",
+			return "this account may not read which steps are applied: run applockctl migrate status as the account that installs",
 				console.ErrNotChecked
 		case err != nil:
 			return "", err
@@ -283,7 +283,7 @@ func healthOf(client *applock.Client) []console.Check {
 		})},
 		{Name: "The clocks", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
 			if found.RoundTrip == 0 {
-				return "the file has this host's", nil
+				return "the file uses this host's clock", nil
 			}
 			return clockWords(found.Ahead, found.RoundTrip), nil
 		})},
@@ -293,7 +293,7 @@ func healthOf(client *applock.Client) []console.Check {
 }
 
 // notTold is a page's text where the product cannot answer a check.
-const notTold = "this product does not tell"
+const notTold = "applock cannot check this on this database"
 
 // around returns a check which says one thing about the server's surroundings.
 func around(client *applock.Client, say func(migrate.SurroundingsResult) (string, error)) func(context.Context) (string, error) {
@@ -317,7 +317,7 @@ func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 		case errors.Is(err, errors.ErrUnsupported):
 			return notTold, console.ErrNotChecked
 		case errors.Is(err, applock.ErrPrivilege):
-			return "this account may not read the table appl_lock; applockctl verify says it, by the account that purges", console.ErrNotChecked
+			return "this account may not read the table appl_lock: run applockctl verify as the account that purges", console.ErrNotChecked
 		case err != nil:
 			return "", err
 		}

@@ -178,8 +178,8 @@ func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
 		owner.must(t, "grant", "--to", name, "--as", "supervisor")
 		console := serveConsole(t, userOf(withUser(t, dsn, name, "secret")))
 		status, text := console.fetch(t, "health", func(*http.Request) {})
-		if status != http.StatusOK || strings.Count(text, ">not checked<") != 3 || !strings.Contains(text, "migrate status says it") ||
-			!strings.Contains(text, "verify says it") {
+		if status != http.StatusOK || strings.Count(text, ">not checked<") != 3 || !strings.Contains(text, "run applockctl migrate status as the account that installs") ||
+			!strings.Contains(text, "run applockctl verify as the account that purges") {
 			t.Errorf("status %d: %s", status, text)
 		}
 		console.stop()
@@ -207,7 +207,7 @@ func TestConsoleLetsInByItsAddress(t *testing.T) {
 	if _, next, found := strings.Cut(stderr, "the address for the next browser is "+s.address+"?token="); !found || strings.Contains(next, token) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	sqliteUser(t).run(t, "console", "--quiet").check(t, exitUsage, "--quiet is for consoles with a sign-in")
+	sqliteUser(t).run(t, "console", "--quiet").check(t, exitUsage, "--quiet hides the address that lets the first browser in")
 }
 
 // Goal: a sign-in is what its flags say. Method: requests with names and passwords.

@@ -141,7 +141,7 @@ func TestSchema(t *testing.T) {
 		u.must(t, "--schema", crm, "get", "customer:42", "--operator", "asmith")
 		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
 		u.must(t, "--schema", crm, "migrate", "goto", "0", "--force")
-		elsewhere := ", but in schema applock: say so by --schema; or create it with: "
+		elsewhere := ", but in schema applock: add --schema with that name, or install it here with: "
 		if s.isMySQL() {
 			elsewhere = "; create it with: "
 		}

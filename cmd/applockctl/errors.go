@@ -244,7 +244,7 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 	}
 	// The hint at another schema is optional, so an error of the search is dropped.
 	if schemas, _ := migrate.Schemas(ctx, s.Client, migrate.SchemasRequest{}); len(schemas) > 0 {
-		return fmt.Errorf("%s: applock is not installed in %s, but in schema %s: say so by --schema; or create it with: %s",
+		return fmt.Errorf("%s: applock is not installed in %s, but in schema %s: add --schema with that name, or install it here with: %s",
 			operation, where, strings.Join(schemas, ", "), install)
 	}
 	return fmt.Errorf("%s: applock is not installed in %s; create it with: %s", operation, where, install)

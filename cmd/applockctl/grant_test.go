@@ -139,7 +139,7 @@ func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
 			t.Errorf("migrate repair says %s", got.stderr)
 		}
 		refused := migrator.run(t, "grant", "--to", name, "--as", "auditor")
-		refused.check(t, exitError, "a privilege is missing", "; who grants needs GRANT OPTION, as administrators have, and the account that migrates need not\n")
+		refused.check(t, exitError, "a privilege is missing", "; the account that grants needs GRANT OPTION, as administrators have; the account that migrates does not\n")
 		if strings.Contains(refused.stderr, "applockctl grant") {
 			t.Errorf("whoever may not grant is told to grant: %s", refused.stderr)
 		}

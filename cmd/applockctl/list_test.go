@@ -71,18 +71,18 @@ func TestListSelects(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--object customer:a --type customer":   "list: --object says the type already",
-		"--object customer:a --prefix customer": "list: --prefix says the type already",
+		"--object customer:a --type customer":   "list: --object already names the type",
+		"--object customer:a --prefix customer": "list: --prefix already names the type",
 		"--object :a":                           "list: --object must have a type",
 		"--object customer:":                    "list: --object must have a type and an id",
 		"--object customer":                     `list: OBJECT "customer" is not TYPE:ID`,
-		"--no-department --department d":        "list: --no-department contradicts a department: leave out one of them",
+		"--no-department --department d":        "list: --no-department contradicts Department: leave out one of the two",
 		"--sort since":                          `"--sort" flag: write one of object, left, age, waiters`,
 		"--sort left --prefix customer:a":       "list: --sort left is for a list of locks",
 		"--sort age --object customer:a":        "list: --sort age is for a list of locks",
 		"--sort waiters --waiting":              "list: --sort waiters is for a list of locks",
 		"--limit 0":                             `"--limit" flag: write a whole number from 1`,
-		"--prefix customer:a --type order":      "list: --prefix says the type already",
+		"--prefix customer:a --type order":      "list: --prefix already names the type",
 	} {
 		u.run(t, append([]string{"list"}, strings.Fields(args)...)...).check(t, exitUsage, want)
 	}

@@ -120,7 +120,7 @@ func (a *app) patiently(operation string, s session, work func() error) error {
 	}
 	var live *migrate.LiveLocksError
 	if errors.As(err, &live) {
-		a.complain("%s: %s: %s; list them with: %s; --force goes on", program, operation, live, a.commandLine("list"))
+		a.complain("%s: %s: %s; list them with: %s; --force continues", program, operation, live, a.commandLine("list"))
 		return errNo
 	}
 	return err

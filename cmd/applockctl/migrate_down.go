@@ -100,7 +100,7 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 			}
 			answers = answersOfApplied(done.Steps, all)
 		}
-		return a.printDone(answers, "nothing to do, it is there already")
+		return a.printDone(answers, "nothing to do, the database has this version already")
 	})
 }
 

@@ -67,7 +67,7 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
 		u.must(t, "migrate", "up")
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
-		const live = "1 lock is live and would be lost; list them with: applockctl list; --force goes on"
+		const live = "1 lock is live and would be lost; list them with: applockctl list; --force continues"
 		for _, args := range []string{"migrate down", "migrate goto 0", "migrate goto 1", "migrate uninstall --yes"} {
 			u.run(t, strings.Fields(args)...).check(t, exitNo, "applockctl: "+strings.Join(strings.Fields(args)[:2], " ")+": "+live)
 		}
@@ -110,7 +110,7 @@ func TestUninstallRefusesDependents(t *testing.T) {
 	} {
 		postgresServer.exec(t, dsn, statement)
 		for _, command := range []string{"migrate uninstall --yes --force", "migrate goto 0 --force"} {
-			u.run(t, strings.Fields(command)...).check(t, exitError, "nothing was undone, because this depends on it and has to be dropped first: ", dependent)
+			u.run(t, strings.Fields(command)...).check(t, exitError, "nothing was undone: drop these objects first, which depend on applock's: ", dependent)
 		}
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
 		postgresServer.exec(t, dsn, "DROP "+strings.Replace(dependent, "on table", "table", 1))
@@ -133,7 +133,7 @@ func TestUninstallRefusesForeignKeys(t *testing.T) {
 				"ALTER TABLE "+table+" ADD CONSTRAINT of_a_type FOREIGN KEY (object_type) REFERENCES "+strings.Replace(table, "lock_notes", "appl_lock_policy", 1)+" (object_type)")
 			for _, line := range []string{"migrate uninstall --yes --force", "migrate goto 0 --force"} {
 				u.run(t, in(line)...).check(t, exitError,
-					"nothing was undone, because this depends on it and has to be dropped first: foreign key of_a_type of table "+table)
+					"nothing was undone: drop these objects first, which depend on applock's: foreign key of_a_type of table "+table)
 			}
 			u.must(t, in("get customer:42 --operator jdoe")...)
 			s.exec(t, dsn, "DROP TABLE "+table)

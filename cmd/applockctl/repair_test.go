@@ -132,7 +132,7 @@ func TestRepairKeepsGrants(t *testing.T) {
 		operator, migrator := migratedBy(t, s, dsn, "s3cret")
 		operator.must(t, "get", "customer:42", "--operator", "jdoe")
 		s.exec(t, dsn, "DROP USER "+migrator)
-		const gone = "the account by whose rights the procedures and views run does not exist any more; " +
+		const gone = "the account whose rights the procedures and views run with does not exist any more; " +
 			"the database administrator mends that with: applockctl migrate repair --owner NAME: Error "
 		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "get customer:43: "+gone+"1449")
 		operator.run(t, "list").check(t, exitError, "list: "+gone+"1045")
@@ -267,7 +267,7 @@ func TestRepairWithoutOwnerByAPlainAccount(t *testing.T) {
 		name := s.newUser(t, dsn, "0wner")
 		s.exec(t, copied, "GRANT "+rightsOfAMigrator+" ON "+databaseOf(t, copied)+".* TO "+name)
 		plain := userOf(withUser(t, copied, name, "0wner"))
-		plain.run(t, "migrate", "status").check(t, exitNo, "cannot be read: the account "+migrator+"@%, whose rights it has, seems to be gone",
+		plain.run(t, "migrate", "status").check(t, exitNo, "cannot be read: the account "+migrator+"@%, whose rights it has, seems not to exist any more",
 			"mend it with: applockctl migrate repair\n")
 		plain.must(t, "migrate", "repair")
 		userOf(copied).must(t, "migrate", "status")

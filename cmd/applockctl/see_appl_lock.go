@@ -102,7 +102,7 @@ func (s *presenceState) Set(text string) error {
 		*s = presenceState(state)
 		return nil
 	}
-	return errors.New("want viewing, editing or idle")
+	return errors.New("write viewing, editing or idle")
 }
 
 func (s *presenceState) String() string { return strings.ToLower(string(*s)) }

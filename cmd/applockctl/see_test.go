@@ -55,14 +55,14 @@ func TestSeeNamesTheMistake(t *testing.T) {
 	t.Parallel()
 	u := fileUser(t)
 	for command, want := range map[string]string{
-		"see customer:42 --operator JDOE --state reading":            "want viewing, editing or idle",
+		"see customer:42 --operator JDOE --state reading":            "write viewing, editing or idle",
 		"see customer:42 --operator JDOE --ttl 61s":                  "--ttl is 1m1s, at most 1m0s are allowed",
 		"see customer:42 --operator JDOE --client=":                  "--client must not be empty",
 		"see customer:42 --operator JDOE --state idle --leave":       "[leave state]",
 		"see customer --operator JDOE":                               "customer",
 		"policy set customer --yield-after 59s --by MLEE":            "--yield-after is 59s, less than 1m0s",
 		"viewers --object customer:42 --type customer":               "[object type]",
-		"policy set customer --yield-after 1m --by MLEE --history x": "want all or changes",
+		"policy set customer --yield-after 1m --by MLEE --history x": "write all or changes",
 	} {
 		if got := u.run(t, strings.Fields(command)...); got.code != exitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit code %d, %s, want %s", command, got.code, got.stderr, want)

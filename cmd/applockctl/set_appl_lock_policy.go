@@ -113,7 +113,7 @@ func (h *historyLevel) Set(text string) error {
 	case "changes":
 		*h = historyLevel(applock.HistoryChanges)
 	default:
-		return errors.New("want all or changes")
+		return errors.New("write all or changes")
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ func (v *verifier) status(ctx context.Context) error {
 	}
 	v.steps(status)
 	if status.Newer != nil {
-		v.note("schema", "not compared: only a program that knows all steps can tell")
+		v.note("schema", "not compared: the schema has steps that this program does not know; run verify with a newer program")
 		return nil
 	}
 	v.findings(status.Findings)
@@ -311,7 +311,7 @@ func (v *verifier) grants(context.Context) error {
 		v.fail("grants", text).Repair = v.app.commandLine("grant", "--to", secret.Quote(missing.To), "--as", missing.Role)
 	}
 	if len(v.missing.Missing) == 0 {
-		v.ok("grants", "each account has all of a role or nothing of it")
+		v.ok("grants", "no account has only a part of a role's rights")
 	}
 	return nil
 }
@@ -350,13 +350,13 @@ func (v *verifier) surroundings(ctx context.Context) error {
 func clockWords(ahead, roundTrip time.Duration) string {
 	within := (roundTrip / 2).Round(time.Microsecond)
 	if ahead.Abs() <= within {
-		return fmt.Sprintf("the server's is this host's, within %s", within)
+		return fmt.Sprintf("the server's clock agrees with this host's, within %s", within)
 	}
 	side := "ahead of"
 	if ahead < 0 {
 		side = "behind"
 	}
-	return fmt.Sprintf("the server's is %s %s this host's, give or take %s; no lock depends on that",
+	return fmt.Sprintf("the server's clock is %s %s this host's, give or take %s; no lock depends on that",
 		ahead.Abs().Round(time.Microsecond), side, within)
 }
 

@@ -173,7 +173,7 @@ func harmsOf(t *testing.T, p place) []harm {
 	if p.product == "" {
 		return append(harms, harm{
 			name: "the version table is lost", do: []string{"ALTER TABLE appl_lock_goose RENAME TO lost"},
-			check: "steps", text: "table appl_lock is there, and no step is noted", undo: []string{"ALTER TABLE lost RENAME TO appl_lock_goose"},
+			check: "steps", text: "table appl_lock exists, but no step is recorded", undo: []string{"ALTER TABLE lost RENAME TO appl_lock_goose"},
 		})
 	}
 	if p.product == postgresServer {
@@ -250,7 +250,7 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 		},
 		{
 			name: "the version table is lost", do: []string{"ALTER TABLE " + version + " RENAME TO lost"},
-			check: "steps", text: "table appl_lock is there, and no step is noted", undo: []string{"ALTER TABLE applock.lost RENAME TO appl_lock_goose"},
+			check: "steps", text: "table appl_lock exists, but no step is recorded", undo: []string{"ALTER TABLE applock.lost RENAME TO appl_lock_goose"},
 		},
 		{
 			name: "read only", do: []string{"ALTER DATABASE " + database + " SET default_transaction_read_only = on"},

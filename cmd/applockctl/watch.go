@@ -76,7 +76,7 @@ one for each change between two looks.`,
 func (a *app) watchTable(ctx context.Context, flags watchFlags) error {
 	if !isTerminal(a.stdout) || !isTerminal(os.Stdin) {
 		return fmt.Errorf("watch: %w", &applock.InvalidError{
-			Argument: "--output", Reason: "must be json where there is no terminal: a table that moves needs one",
+			Argument: "--output", Reason: "must be json without a terminal, which the table needs",
 		})
 	}
 	return a.call(ctx, "watch", func(ctx context.Context, s session) error {

@@ -66,7 +66,7 @@ func (a *app) watchChanges(ctx context.Context, flags watchFlags) error {
 			case known.held == nil, !passes(err):
 				return err
 			case !failing:
-				a.complain("%s: %s; looking on", program, oneLine(secret.Redact(err.Error())))
+				a.complain("%s: %s; trying again", program, oneLine(secret.Redact(err.Error())))
 				failing = true
 			}
 			if readerHasLeft(a.stdout) {

@@ -248,7 +248,7 @@ func TestWatchOutlivesAnOutage(t *testing.T) {
 		w.next(t)
 		g.set(true)
 		complaint, err := w.complaints.ReadString('\n')
-		if err != nil || !strings.HasPrefix(complaint, "applockctl: watch: list: cannot reach the database") || !strings.HasSuffix(complaint, "; looking on\n") {
+		if err != nil || !strings.HasPrefix(complaint, "applockctl: watch: list: cannot reach the database") || !strings.HasSuffix(complaint, "; trying again\n") {
 			t.Errorf("%v: %s", err, complaint)
 		}
 		direct.must(t, "release", "customer:42", "--operator", "jdoe")
@@ -283,7 +283,7 @@ func TestWatchEndsAtErrors(t *testing.T) {
 // Goal: where there is no terminal a table is refused, and nothing is asked of a database. Method: a buffer, and no server.
 func TestWatchNeedsATerminal(t *testing.T) {
 	t.Parallel()
-	userOf("mysql://jdoe@127.0.0.1:1/crm").run(t, "watch").check(t, exitUsage, "applockctl: watch: --output must be json where there is no terminal")
+	userOf("mysql://jdoe@127.0.0.1:1/crm").run(t, "watch").check(t, exitUsage, "applockctl: watch: --output must be json without a terminal")
 }
 
 // testWatchReaderLeaves: goal: a watcher whose reader is gone ends and says nothing. Method: a pipe that is closed, and

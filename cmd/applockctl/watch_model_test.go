@@ -284,7 +284,7 @@ func TestChangesAreConfirmed(t *testing.T) {
 	if got != (deed{}) || m.mode != confirming || m.wish.to != (applock.Owner{Operator: "mlee", Department: "CS"}) || m.wish.reason != "ill" || m.wish.by != "boss" {
 		t.Errorf("%+v: %+v", got, m.wish)
 	}
-	want := "Transfer customer:1 to mlee (CS). The lock of jdoe, fence 7, ends: who goes on with it is refused. In the history: by boss, \"ill\"."
+	want := "Transfer customer:1 to mlee (CS). The lock of jdoe, fence 7, ends: the holder's next renewal or release is refused. In the history: by boss, \"ill\"."
 	if !strings.Contains(strings.ReplaceAll(m.screen(), "\n", " "), want) {
 		t.Errorf("the plan is not told: %s", m.screen())
 	}
@@ -388,7 +388,7 @@ func TestMarkedLocksHaveOnePlan(t *testing.T) {
 	}
 	m, _ = m.update(looked{turn: m.turn, found: sight{locks: []applock.Lock{lockOf("4", "jdoe", 7, time.Hour), lockOf("5", "asmith", 8, time.Hour)}}})
 	m, got := m.press("t", "m", "l", "e", "e", "enter", "enter", "i", "l", "l", "enter")
-	want := `Transfer 2 locks to mlee, without a department. Each ends: who goes on with it is refused. In the history: by boss, "ill".` +
+	want := `Transfer 2 locks to mlee, without a department. Each lock ends: its holder's next renewal or release is refused. In the history: by boss, "ill".` +
 		" They are customer:1 of jdoe, fence 7; customer:4 of jdoe, fence 7."
 	if got != (deed{}) || !strings.Contains(strings.ReplaceAll(m.screen(), "\n", " "), want) {
 		t.Errorf("%+v, and the plan is:\n%s", got, m.screen())

@@ -62,7 +62,7 @@ func verbs(by string) []verb {
 	if by == "" {
 		who := question{
 			text: "Who are you?", answer: func(w *wish) *string { return &w.by }, name: operator.name,
-			hint: "The history keeps it. --by or $" + operatorVariable + " says it once and for all.",
+			hint: "The history keeps it. --by or $" + operatorVariable + " answers this once for all changes.",
 		}
 		history, reason = append(history, who), append(reason, who)
 	}
@@ -93,14 +93,14 @@ func (w wish) what() string {
 func (w wish) plan(verb, whose, follows string) string {
 	if len(w.locks) == 1 {
 		lock := w.locks[0]
-		return fmt.Sprintf("%s %s%s. The lock of %s, fence %d, ends: who goes on with it is refused%s. %s",
+		return fmt.Sprintf("%s %s%s. The lock of %s, fence %d, ends: the holder's next renewal or release is refused%s. %s",
 			verb, lock.Object, whose, lock.Owner, lock.Fence, follows, w.history())
 	}
 	locks := make([]string, len(w.locks))
 	for i, lock := range w.locks {
 		locks[i] = fmt.Sprintf("%s of %s, fence %d", lock.Object, lock.Owner, lock.Fence)
 	}
-	return fmt.Sprintf("%s %s%s. Each ends: who goes on with it is refused%s. %s They are %s.",
+	return fmt.Sprintf("%s %s%s. Each ends: the holder's next renewal or release is refused%s. %s They are %s.",
 		verb, w.what(), whose, follows, w.history(), strings.Join(locks, "; "))
 }
 
@@ -129,7 +129,7 @@ func (w wish) taker() applock.Owner {
 	return applock.Owner{Operator: w.by, Department: w.to.Department}
 }
 
-func planTake(w wish) string { return w.plan("Take", " for "+inFull(w.taker()), ", and is told why") }
+func planTake(w wish) string { return w.plan("Take", " for "+inFull(w.taker()), ", and the inbox says why") }
 
 // doTake names the grant on the screen, so that no later one is taken.
 func doTake(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {

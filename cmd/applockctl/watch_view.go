@@ -195,12 +195,12 @@ func (m model) below() []shadedLine {
 	switch m.mode {
 	case filtering:
 		return m.dialog("Any part of an object, operator, department or note, in upper or lower case. Without a text all locks are shown.",
-			"only what has this text: ", "enter finds  esc gives up  ctrl-u empties")
+			"only what has this text: ", "enter finds  esc cancels  ctrl-u clears")
 	case asking:
 		ask := m.verb.asks[m.step]
-		hint, keys := ask.hint, "enter goes on  esc gives up  ctrl-u empties  (needed)"
+		hint, keys := ask.hint, "enter goes on  esc cancels  ctrl-u clears  (needed)"
 		if ask.optional {
-			keys = "enter goes on  esc gives up  ctrl-u empties  (may be empty)"
+			keys = "enter goes on  esc cancels  ctrl-u clears  (may be empty)"
 		}
 		if names := m.offered(); len(names) > 0 {
 			hint, keys = hint+"  tab: "+strings.Join(names, "  "), "tab completes  "+keys
@@ -208,7 +208,7 @@ func (m model) below() []shadedLine {
 		return m.dialog(strings.TrimSpace(hint), m.verb.name+" "+m.wish.what()+": "+ask.text+" ", keys)
 	case confirming:
 		lines := m.wrapped(m.height-aboveRows-2, strong, m.verb.plan(m.wish))
-		return append(lines, shadedLine{text: "y  does it; any other key leaves it"})
+		return append(lines, shadedLine{text: "y  confirms; any other key cancels"})
 	default:
 		lines := m.wrapped(mostSaid, strong, m.status())
 		waiting := m.wrapped(min(mostWaiting, m.height/8), plain, m.aboutWaiting())

@@ -184,7 +184,7 @@ func unnoted(ctx context.Context, target Target, client database.DBTxConn, steps
 		}
 		if problem != problemMissing {
 			findings = append(findings, Finding{
-				Part: PartSteps, Name: "table " + table.Name, Problem: "is there, and no step is noted in " + VersionTable,
+				Part: PartSteps, Name: "table " + table.Name, Problem: "exists, but no step is recorded in " + VersionTable,
 			})
 		}
 	}
@@ -275,7 +275,7 @@ func (t Target) unreadable(ctx context.Context, client database.DBTxConn, view s
 		}
 		account = strings.TrimSpace(account + " " + owner)
 	}
-	return "cannot be read: " + account + ", whose rights it has, seems to be gone", nil
+	return "cannot be read: " + account + ", whose rights it has, seems not to exist any more", nil
 }
 
 // columnsOf returns the columns of a view in the contract.

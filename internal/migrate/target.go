@@ -358,7 +358,7 @@ func refuseDependents(ctx context.Context, target Target) error {
 }
 
 // ErrDependents means that others' objects depend on what is to be removed. Nothing has been undone.
-var ErrDependents = errors.New("nothing was undone, because this depends on it and has to be dropped first")
+var ErrDependents = errors.New("nothing was undone: drop these objects first, which depend on applock's")
 
 // LiveLocksError means that live locks would be lost.
 type LiveLocksError struct {

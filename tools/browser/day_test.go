@@ -41,7 +41,7 @@ func aDay(t *testing.T, d *desk) {
 	// While the question is open, somebody else is faster.
 	p.do(t, chromedp.SendKeys("#to", "asmith", chromedp.ByQuery), chromedp.SendKeys("#reason", "jdoe is ill", chromedp.ByQuery))
 	p.presses(t, theButton)
-	p.has(t, "Nobody of the name asmith is known")
+	p.has(t, "No operator asmith is known")
 	p.do(t, chromedp.Click("[name=unknown]", chromedp.ByQuery))
 	p.presses(t, theButton)
 	p.has(t, "jdoe loses customer:42 to asmith (sales).", "The history keeps that it was you, mlee")

@@ -48,7 +48,7 @@ func TestTokenOfTheAddress(t *testing.T) {
 		t.Errorf("the browser is at %s", got)
 	}
 	stranger.opens(t, d, "?token="+token)
-	stranger.has(t, "This address has been used")
+	stranger.has(t, "This address was used before")
 	stranger.opens(t, d, "locks?token="+<-d.tokens)
 	stranger.has(t, "customer:42")
 }

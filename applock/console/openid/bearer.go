@@ -47,7 +47,7 @@ func (b *Bearer) Identify(r *http.Request) (console.Person, error) {
 	person, _, err := b.signIn.verified(r.Context(), strings.TrimSpace(token))
 	if err != nil {
 		// The error's text may repeat parts of the token, so it is dropped.
-		none.Reason = "The token is not one of the issuer for this audience, has ended, or does not name a person."
+		none.Reason = "The bearer token is not accepted. Get a new one: it must come from the issuer, be for this audience and name a person."
 		return console.Person{}, none
 	}
 	return person, nil

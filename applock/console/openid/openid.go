@@ -206,15 +206,15 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	state := r.URL.Query().Get("state")
 	cookie, err := r.Cookie(s.pendingCookie + tabOf(state))
 	if err != nil {
-		return "", notBegun("This browser has not begun to sign in within the last ten minutes.")
+		return "", notBegun("This browser has not begun a sign-in within the last ten minutes. Sign in again.")
 	}
 	a, found := s.seal.open(cookie.Value, cookie.Name, s.now())
 	s.setCookie(w, cookie.Name, "", 0)
 	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
-		return "", notBegun("This is not the sign-in that this browser has begun.")
+		return "", notBegun("The answer belongs to another sign-in than the one that this browser has begun. Sign in again.")
 	}
 	if said := r.URL.Query().Get("error"); said != "" {
-		return "", refused("The issuer has refused to sign you in.")
+		return "", refused("The issuer has refused to sign you in. Try again, or ask the person who runs the issuer.")
 	}
 	begun, err := s.begin(oidc.ClientContext(r.Context(), s.client), r.URL.Query().Get("code"), a)
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, e
 	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
 	var refusal *oauth2.RetrieveError
 	if errors.As(err, &refusal) {
-		return nil, refused("The issuer does not know this sign-in.")
+		return nil, refused("The issuer has not accepted this sign-in. Sign in again.")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("openid: the issuer: %w", withoutAddress(err))
@@ -243,7 +243,7 @@ func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, e
 		return nil, err
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.nonce)) != 1 {
-		return nil, refused("This is not the sign-in that this browser has begun.")
+		return nil, refused("The answer belongs to another sign-in than the one that this browser has begun. Sign in again.")
 	}
 	return &session{subject: token.Subject, person: person, refresh: answer.RefreshToken, said: s.now()}, nil
 }

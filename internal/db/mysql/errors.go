@@ -34,7 +34,7 @@ func (d *Driver) interpret(err error) error {
 }
 
 // noDefiner says what is wrong where the account does not exist that a procedure or a view names as its definer.
-const noDefiner = "the account by whose rights the procedures and views run does not exist any more; " +
+const noDefiner = "the account whose rights the procedures and views run with does not exist any more; " +
 	"the database administrator mends that with: applockctl migrate repair --owner NAME"
 
 // connectError wraps an error from before there was a connection.

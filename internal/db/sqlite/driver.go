@@ -191,7 +191,7 @@ func asWriter[T any](ctx context.Context, d *Driver, operation func(context.Cont
 	return withBusyRetry(ctx, d, operation)
 }
 
-var errQueued = errors.New("other writers of this program come first")
+var errQueued = errors.New("it waited behind other writers of this program")
 
 // enter queues up as a writer, so that of all writers of this process one at a time competes for the file: ten thousand that
 // did would keep the writers of other processes from it. Who has a connection never queues up: who comes before may

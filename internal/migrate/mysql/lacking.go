@@ -59,7 +59,7 @@ func (s site) inspectLacking(ctx context.Context, client database.DBTxConn, want
 		privileges := strings.Join(lacks, ", ")
 		findings = append(findings, migrate.Finding{
 			Part: migrate.PartOwners, Name: "account " + definer,
-			Problem:   "by whose rights procedures and views run, lacks these on the database: " + privileges,
+			Problem:   "lacks privileges on the database that procedures and views need, since they run with its rights: " + privileges,
 			Statement: fmt.Sprintf("GRANT %s ON `%s`.* TO %s", privileges, strings.ReplaceAll(place, "`", "``"), account(definer)),
 		})
 	}

@@ -280,7 +280,7 @@ func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object
 func (b *backend[Name]) Listen(ctx context.Context) (lease.Listener, error) {
 	teller, ok := b.server.(Teller)
 	if !ok {
-		return nil, fmt.Errorf("%w: sessions of this server do not tell", errors.ErrUnsupported)
+		return nil, fmt.Errorf("%w: sessions of this server send no messages of releases", errors.ErrUnsupported)
 	}
 	releases, err := teller.Listen(ctx)
 	if err != nil {

@@ -149,7 +149,7 @@ func TestHistoryPages(t *testing.T) {
 			t.Errorf("%s has %d events, %d different, the first is %s; want %d", first, len(seen), len(unique), seen[0], want)
 		}
 	}
-	check(t, d.see(t, "/history?department=Nobody", http.StatusOK), "Nothing has happened")
+	check(t, d.see(t, "/history?department=Nobody", http.StatusOK), "The history has no events of this time and filter")
 	check(t, d.see(t, "/history?since=soon", http.StatusBadRequest), "“Back to” is written as")
 	d.see(t, "/history?after=x", http.StatusBadRequest)
 }

@@ -153,7 +153,7 @@ func TestAskAndNotGive(t *testing.T) {
 	for _, of := range []struct{ answer, text, theirs string }{{"LATER", "Not yet.", "told: not yet"}, {"NO", "No.", "Nobody asks for what you hold."}} {
 		form := answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), of.answer, "because of "+of.answer)
 		_, told := d.follows(t, "JDOE", "/respond", form)
-		check(t, told, "TOLD", "BROWN reads: ")
+		check(t, told, "TOLD", "BROWN finds your answer in the inbox: ")
 		check(t, d.by("BROWN", "/desk", nil).Body.String(), "<strong>"+of.text+"</strong>", "because of "+of.answer)
 		check(t, d.by("JDOE", "/desk", nil).Body.String(), of.theirs)
 	}

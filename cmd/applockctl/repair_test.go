@@ -291,7 +291,7 @@ func TestOwnerWithoutRightsIsTold(t *testing.T) {
 		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "1370")
 		statement := "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON `" + databaseOf(t, dsn) + "`.* TO '" + migrator + "'@'%'"
 		for _, args := range []string{"migrate status", "migrate repair"} {
-			userOf(dsn).run(t, strings.Fields(args)...).check(t, exitNo, "account "+migrator+"@%", "lacks these on the database: SELECT", statement)
+			userOf(dsn).run(t, strings.Fields(args)...).check(t, exitNo, "account "+migrator+"@%", "lacks privileges on the database that procedures and views need, since they run with its rights: SELECT", statement)
 		}
 		s.exec(t, dsn, statement)
 		userOf(dsn).must(t, "migrate", "status")

@@ -66,7 +66,7 @@ func TestUsageErrors(t *testing.T) {
 		{"migrate print --dialect oracle", `dialect "oracle" must be one of postgres, `},
 		{"migrate print --dialect db2 --schema A;b", `schema "A;b": must have`},
 		{"migrate print --dialect db2 --platform as400", `platform "as400" must be one of luw, zos`},
-		{"migrate print --dialect mysql --platform zos", `platform "zos" is not for mysql, which is the same on all`},
+		{"migrate print --dialect mysql --platform zos", `must be empty for mysql, which has one script for all platforms, and not "zos"`},
 		{"migrate print --dialect postgres --schema A;b", `schema "A;b": must have`},
 		{"migrate print --dsn oracle:x", "the DSN must begin with"},
 		{"list --schema x", `schema "x": this dialect has no schemas`},

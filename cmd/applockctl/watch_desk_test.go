@@ -201,7 +201,7 @@ func TestEscapeAndAKeyAtOnce(t *testing.T) {
 	ends := d.begin(t.Context())
 	p.await(t, "1 of 1 locks by object")
 	p.SendRaw([]byte("r\r"))
-	p.await(t, "y  does it")
+	p.await(t, "y  confirms")
 	p.SendRaw([]byte("\x1by"))
 	p.await(t, noSuchKey)
 	u.must(t, "inquire", "customer:42")

@@ -348,9 +348,9 @@ func TestDialogsHaveHints(t *testing.T) {
 		}
 	}
 	m, _ = m.press("/")
-	expect("Any part of an object, operator, department or note", "only what has this text: _", "enter finds  esc gives up")
+	expect("Any part of an object, operator, department or note", "only what has this text: _", "enter finds  esc cancels")
 	m, _ = m.press("tab", "esc", "t")
-	expect("different operators.  tab: Moore  asmith  mlee  mwong", "transfer customer:1: To which operator? _", "tab completes  enter goes on  esc gives up", "(needed)")
+	expect("different operators.  tab: Moore  asmith  mlee  mwong", "transfer customer:1: To which operator? _", "tab completes  enter goes on  esc cancels", "(needed)")
 	m, _ = m.press("m", "w")
 	expect("tab: mwong", "To which operator? mw_")
 	m, _ = m.press("tab", "enter")
@@ -439,7 +439,7 @@ func TestPlanFitsIntoTheWindow(t *testing.T) {
 	m, _ = m.update(windowSize{width: 80, height: 12})
 	m, _ = m.press("r", "enter")
 	m.mustFit(t)
-	if text := m.screen(); !inOrder(text, "Release 100 locks. ", "In the history: by boss", "…\n", "y  does it") {
+	if text := m.screen(); !inOrder(text, "Release 100 locks. ", "In the history: by boss", "…\n", "y  confirms") {
 		t.Errorf("the plan is:\n%s", text)
 	}
 	if cut := m.wrapped(1, plain, strings.Repeat("x", 200)); len(cut) != 1 || cut[0].text != strings.Repeat("x", 79)+"…" {

@@ -127,7 +127,7 @@ func (m *tmux) change(u user) {
 	m.enter("jdoe is ill")
 	m.see("Who are you?")
 	m.enter("boss")
-	m.see("Transfer 2 locks to mlee (service).", "y  does it")
+	m.see("Transfer 2 locks to mlee (service).", "y  confirms")
 	m.press("y")
 	m.see("of 6 locks by object | with zebra\n", "\nzebra:1  mlee ", "\nzebra:2  mlee ", "\ntransfer: 2 of 2 locks\n")
 	for _, object := range []string{"zebra:1", "zebra:2"} {
@@ -144,7 +144,7 @@ func (m *tmux) change(u user) {
 	m.enter("by mistake")
 	m.see("Who are you? boss_") // from the last time
 	m.press("Enter")
-	m.see("Release zebra:4. The lock of asmith (service)", "y  does it")
+	m.see("Release zebra:4. The lock of asmith (service)", "y  confirms")
 	m.press("y")
 	m.see("of 5 locks by object | with zebra\n", "\nzebra:4: RELEASED\n")
 	u.run(m.t, "inquire", "zebra:4").check(m.t, exitNo)

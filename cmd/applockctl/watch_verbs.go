@@ -100,7 +100,7 @@ func (w wish) plan(verb, whose, follows string) string {
 	for i, lock := range w.locks {
 		locks[i] = fmt.Sprintf("%s of %s, fence %d", lock.Object, lock.Owner, lock.Fence)
 	}
-	return fmt.Sprintf("%s %s%s. Each ends: the holder's next renewal or release is refused%s. %s They are %s.",
+	return fmt.Sprintf("%s %s%s. Each lock ends: its holder's next renewal or release is refused%s. %s They are %s.",
 		verb, w.what(), whose, follows, w.history(), strings.Join(locks, "; "))
 }
 

@@ -200,7 +200,7 @@ func TestAskingIsForPeople(t *testing.T) {
 			{brown, "object-asked", "object?name=customer%3A42", "Who asks, and who looks"},
 			{brown, "ask", "ask?name=customer%3A42", "Give up after"},
 			{brown, "ask-free", "ask?name=customer%3A1", "nobody to ask"},
-			{brown, "told", told, "reads: not yet"},
+			{brown, "told", told, "finds your answer in the inbox: not yet"},
 			{brown, "own-desk-asks", "desk", "told: not yet"},
 		} {
 			of.p.opens(t, d, of.address)

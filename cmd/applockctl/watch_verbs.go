@@ -129,7 +129,9 @@ func (w wish) taker() applock.Owner {
 	return applock.Owner{Operator: w.by, Department: w.to.Department}
 }
 
-func planTake(w wish) string { return w.plan("Take", " for "+inFull(w.taker()), ", and the inbox says why") }
+func planTake(w wish) string {
+	return w.plan("Take", " for "+inFull(w.taker()), ", and the inbox says why")
+}
 
 // doTake names the grant on the screen, so that no later one is taken.
 func doTake(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {

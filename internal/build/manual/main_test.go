@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -68,7 +69,11 @@ func TestWritesOnePage(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "one-thing")
 	const script = "#!/bin/sh\ncase \"$*\" in --version|--help) echo 'Does one thing.' ;; __complete*) echo :4 ;; *) exit 2 ;; esac\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+	// A program that another test starts meanwhile would inherit the open file, and a file that is open for writing cannot be executed: go.dev/issue/22315.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(script), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := run(t.Context(), []string{path, folder, "Locks for agents"}); err != nil {

@@ -54,13 +54,12 @@ func (f webFlags) signsIn() bool { return f.header != "" || f.passwords != "" ||
 // namedRoles returns the roles of --role, with the members of --member.
 func (f webFlags) namedRoles() (roles.Roles, error) {
 	named, err := roles.Parse(f.roles, f.members)
-	switch {
-	case err != nil:
+	if err != nil {
 		return roles.Roles{}, err
-	case len(named.Names) == 0 && (f.rolesHeader != "" || f.rolesClaim != ""):
-		return roles.Roles{}, &applock.InvalidError{Argument: "--role", Reason: "is missing: write --role NAME=FILE for each role, with its DSN in the file"}
-	case f.rolesHeader != "" && f.header == "" || f.rolesClaim != "" && f.issuer == "":
-		return roles.Roles{}, &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
+	}
+	by := roles.SignIn{UserHeader: f.header, RolesHeader: f.rolesHeader, Issuer: f.issuer, RolesClaim: f.rolesClaim}
+	if err := named.Check(by); err != nil {
+		return roles.Roles{}, err
 	}
 	return named, nil
 }

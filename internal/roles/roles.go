@@ -40,6 +40,20 @@ func Parse(roles, members []string) (Roles, error) {
 	return parsed, nil
 }
 
+// SignIn has the flags by which a sign-in names the roles of a person, next to --member.
+type SignIn struct{ UserHeader, RolesHeader, Issuer, RolesClaim string }
+
+// Check returns applock.ErrInvalid, with the flag, where a sign-in names roles that are not there, or cannot name any.
+func (r Roles) Check(by SignIn) error {
+	switch {
+	case len(r.Names) == 0 && (by.RolesHeader != "" || by.RolesClaim != ""):
+		return &applock.InvalidError{Argument: "--role", Reason: "is missing: write --role NAME=FILE for each role, with its DSN in the file"}
+	case by.RolesHeader != "" && by.UserHeader == "" || by.RolesClaim != "" && by.Issuer == "":
+		return &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
+	}
+	return nil
+}
+
 // Of returns the roles that --member gives a person.
 func (r Roles) Of(person string) []string { return r.members[person] }
 

@@ -164,7 +164,7 @@ func addToRun(t *testing.T, change func(r *millions)) {
 		t.Fatal(err)
 	}
 	change(&r)
-	if content, err = json.MarshalIndent(r, "", "  "); err != nil {
+	if content, err = json.Marshal(r); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, append(content, '\n'), 0o644); err != nil {

@@ -221,6 +221,12 @@ soak: ## Hold leases on every backend, while processes are killed and connection
 	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_CALLS=$(SOAK_CALLS) \
 		go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=2h -run='^Test(Faults|LateTakes)' .
 
+# The time of a Go program is the kernel's, for which QEMU answers here, by a C library whose time libfaketime sets.
+.PHONY: test-clocks
+test-clocks: faketime ## Hold leases in programs whose clocks are really set, forward and back, and that slept: two minutes.
+	@command -v qemu-x86_64 >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user; }
+	$(WITH_SERVERS) go test -tags=clocks -count=1 -v -timeout=1h -run='^Test(StepsOfTheClock|JumpOfAllClocks)$$' ./internal/testing/soak
+
 # Of each product; all run at the same time. A seed repeats what a run has drawn, as far as the machine lets it.
 FAULT_MINUTES := 0.25
 FAULT_SEED :=
@@ -440,4 +446,5 @@ nightly: ## What is too long for CI: other versions, all languages, the console'
 	$(MAKE) test-schedules
 	$(MAKE) test-plans
 	$(MAKE) test-inbox
+	$(MAKE) test-clocks
 	$(MAKE) soak

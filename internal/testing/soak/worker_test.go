@@ -27,6 +27,8 @@ type orders struct {
 	Hot        int
 	LongestUse time.Duration
 	Seed       uint64
+	// Watched is true for a program that only tells what it sees of its leases.
+	Watched bool
 }
 
 // worker is one of the processes.
@@ -70,6 +72,9 @@ func work(text string) error {
 		return err
 	}
 	w.locker = locker
+	if w.Watched {
+		return errors.Join(w.watch(ctx), closeLocker())
+	}
 	w.run(ctx)
 	if err := closeLocker(); err != nil { // after a cut connection that is no wonder
 		w.write(record{Kind: "closed", Note: err.Error()})

@@ -21,7 +21,7 @@ import (
 
 const (
 	// readyLimit bounds the start of a private server, and readyInterval is the time between two probes of it.
-	readyLimit    = 60 * time.Second
+	readyLimit    = 3 * time.Minute
 	readyInterval = 30 * time.Millisecond
 
 	// portAttempts bounds the attempts with another port. A free port may be taken before the server listens, and only the failed start

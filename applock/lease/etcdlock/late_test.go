@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/testing/wire"
 )
 
@@ -47,11 +49,12 @@ func TestLateTakes(t *testing.T) {
 		}
 		const least, steps, oneIn = 20 * time.Millisecond, 10, 4
 		nth := takes.Add(1) - 1
-		return least + time.Duration(nth%steps)*(late-least)/(steps-1), nth%oneIn == 0
+		share := float64(nth/oneIn%steps) / (steps - 1)
+		return time.Duration(float64(least) * math.Pow(float64(late)/float64(least), share)), nth%oneIn == 0 // more of the short ones
 	})
-	leases := leasesOn(t, connect(t, w.Address))
 	var unknown, granted atomic.Int64
-	eachLate(calls, func(id int64) {
+	cut := func() *lease.Leases { return leasesOn(t, connect(t, w.Address)) }
+	eachLate(calls, cut, func(leases *lease.Leases, id int64) {
 		lease, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: customer(fmt.Sprint(id)), MaxHold: time.Hour})
 		switch {
 		case err == nil:
@@ -63,8 +66,9 @@ func TestLateTakes(t *testing.T) {
 	})
 	w.Strand(nil)
 	cluster.await(t, "an answer to all that arrived late", func(context.Context) bool { return w.Landed.Load() == w.Stranded.Load() })
-	others, began := leasesOn(t, connect(t, cluster.endpoints()[1])), time.Now()
-	eachLate(calls, func(id int64) {
+	began := time.Now()
+	whole := func() *lease.Leases { return leasesOn(t, connect(t, cluster.endpoints()[1])) }
+	eachLate(calls, whole, func(others *lease.Leases, id int64) {
 		request := applock.AcquireRequest{Object: customer(fmt.Sprint(id)), MaxHold: time.Hour, MaxWait: time.Minute}
 		lease, err := others.Acquire(t.Context(), request)
 		if err != nil {
@@ -82,14 +86,15 @@ func TestLateTakes(t *testing.T) {
 		calls, granted.Load(), unknown.Load(), w.Stranded.Load(), time.Since(began).Round(time.Millisecond))
 }
 
-// eachLate makes calls, some at a time.
-func eachLate(calls int, call func(id int64)) {
+// eachLate makes calls, some at a time, each of those by a connection of its own: to cut one off breaks no other call.
+func eachLate(calls int, open func() *lease.Leases, call func(leases *lease.Leases, id int64)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range lateCallers {
+	for range min(lateCallers, calls) {
+		leases := open()
 		group.Go(func() {
 			for id := next.Add(1); id <= int64(calls); id = next.Add(1) {
-				call(id)
+				call(leases, id)
 			}
 		})
 	}

@@ -91,10 +91,10 @@ func operations() []db.Operation {
 	return slices.DeleteFunc(db.Contract(), func(operation db.Operation) bool { return operation.Version })
 }
 
-// knownBy returns the operations whose routines a library names: its page, its player and its tests are not the library.
+// knownBy returns the operations whose routines a library names: its pages, its player and its tests are not the library.
 func knownBy(t *testing.T, library string) []string {
 	t.Helper()
-	aside := regexp.MustCompile(`(^|/)(README\.md|player|test)`)
+	aside := regexp.MustCompile(`\.md$|(^|/)(player|test)`)
 	text := textBelow(t, library, func(name string) bool { return !aside.MatchString(filepath.ToSlash(name)) })
 	var known []string
 	for _, operation := range operations() {

@@ -19,7 +19,7 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// javaBlocks is how many blocks of java/README.md are not run, but compared by TestJavaPagesShowTestedCode.
+// javaBlocks is how many blocks of Java's pages are not run, but compared by TestJavaPagesShowTestedCode.
 const javaBlocks = 4
 
 func javaLanguage() *language {
@@ -167,23 +167,19 @@ func TestJavaPagesShowTestedCode(t *testing.T) {
 	t.Parallel()
 	tested := textBelow(t, "java", func(name string) bool { return filepath.Ext(name) == ".java" })
 	code := indent.ReplaceAllString(tested, "")
-	for page, want := range map[string]int{"java/README.md": javaBlocks, "../docs/derby.md": 5} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for page, want := range map[string]int{pagesOf(t, "java"): javaBlocks, textOf(t, "../docs/derby.md"): 5} {
 		compared := 0
-		for _, found := range unrun.FindAllStringSubmatch(string(text), -1) {
+		for _, found := range unrun.FindAllStringSubmatch(page, -1) {
 			if found[1] != "" {
 				continue
 			}
 			compared++
 			if block := indent.ReplaceAllString(found[4], ""); !strings.Contains(code, strings.TrimSpace(block)) {
-				t.Errorf("%s: no tested file has\n%s", page, block)
+				t.Errorf("no tested file has\n%s", block)
 			}
 		}
 		if compared != want {
-			t.Errorf("%s: %d blocks are compared, want %d", page, compared, want)
+			t.Errorf("%.30q: %d blocks are compared, want %d", page, compared, want)
 		}
 	}
 }

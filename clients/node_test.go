@@ -68,20 +68,13 @@ func TestNodePackage(t *testing.T) {
 // clients/node/package compiles.
 func TestNodePageShowsTestedCode(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("node/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile("node/test_user.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	program := indent.ReplaceAllString(textOf(t, "node/test_user.ts"), "")
+	blocks := regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllStringSubmatch(pagesOf(t, "node"), -1)
 	if len(blocks) == 0 {
 		t.Error("there are none")
 	}
 	for _, found := range blocks {
-		if block := indent.ReplaceAllString(found[1], ""); !strings.Contains(indent.ReplaceAllString(string(program), ""), block) {
+		if block := indent.ReplaceAllString(found[1], ""); !strings.Contains(program, block) {
 			t.Errorf("no tested program has\n%s", block)
 		}
 	}

@@ -16,7 +16,7 @@ var block = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n```(\\w+)\n(.*?)```\
 var fence = regexp.MustCompile("(?m)^```(\\w+)$")
 
 // Goal: what a page shows runs, and prints what stands below it, with the driver and on the products that it is about.
-// Method: all blocks for a driver are one program, beside a copy of the library.
+// Method: all blocks of a language's pages for a driver are one program, which runs next to a copy of the library.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	eachDriver(t, func(driver) bool { return true }, func(t *testing.T, d driver, at place) {
@@ -40,15 +40,27 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// page returns the program of the page for a driver, and what it says that this prints.
-func (d driver) page(t *testing.T) (code, output string) {
+// pagesOf returns the pages of a language as one text: its README.md, and then the others in the order of their names.
+func pagesOf(t *testing.T, folder string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(d.language.folder, "README.md"))
+	pages, err := filepath.Glob(filepath.Join(folder, "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	first := filepath.Join(folder, "README.md")
+	others := slices.DeleteFunc(pages, func(page string) bool { return page == first })
+	var text strings.Builder
+	for _, page := range append([]string{first}, others...) {
+		text.WriteString(textOf(t, page))
+	}
+	return text.String()
+}
+
+// page returns the program of the pages for a driver, and what they say that this prints.
+func (d driver) page(t *testing.T) (code, output string) {
+	t.Helper()
 	var program, prints strings.Builder
-	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
+	for _, found := range block.FindAllStringSubmatch(pagesOf(t, d.language.folder), -1) {
 		for _, name := range strings.Split(found[1], ", ") {
 			if !slices.ContainsFunc(d.language.drivers, func(other driver) bool { return other.name == name }) {
 				t.Errorf("the page runs a block with %s, which is no driver of it", name)
@@ -60,7 +72,7 @@ func (d driver) page(t *testing.T) (code, output string) {
 		}
 	}
 	if prints.Len() == 0 {
-		t.Fatalf("the page shows nothing for %s", d.name)
+		t.Fatalf("no page shows anything for %s", d.name)
 	}
 	return d.language.opening + program.String() + d.language.closing, prints.String()
 }
@@ -69,15 +81,12 @@ func (d driver) page(t *testing.T) (code, output string) {
 func TestPagesRunAllCode(t *testing.T) {
 	t.Parallel()
 	for _, l := range languages() {
-		text, err := os.ReadFile(filepath.Join(l.folder, "README.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := pagesOf(t, l.folder)
 		marked, shown := map[string]int{}, map[string]int{}
-		for _, found := range block.FindAllStringSubmatch(string(text), -1) {
+		for _, found := range block.FindAllStringSubmatch(text, -1) {
 			marked[found[2]]++
 		}
-		for _, found := range fence.FindAllStringSubmatch(string(text), -1) {
+		for _, found := range fence.FindAllStringSubmatch(text, -1) {
 			shown[found[1]]++
 		}
 		for name, count := range marked {

@@ -23,7 +23,7 @@ import (
 	"github.com/applock/applock/internal/testing/contract"
 )
 
-// process is a player: a program that reads a call from each line of its input, and answers with lines. README.md says how.
+// process is a player: a program that reads a call from each line of its input, and answers with lines. adding.md says how.
 // It is safe for concurrent use, one call after the other.
 type process struct {
 	mutex  sync.Mutex

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,13 @@ func TestPythonPackage(t *testing.T) {
 		if !strings.Contains(string(output), name+"/"+file+"\n") {
 			t.Errorf("the sdist lacks %s", file)
 		}
+	}
+	shown, err := exec.CommandContext(t.Context(), "tar", "-xzOf", filepath.Join(out, name+".tar.gz"), name+"/PKG-INFO").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if relative := regexp.MustCompile(`\]\([^h#][^)]*\)`).FindAllString(string(shown), -1); relative != nil {
+		t.Errorf("the registry would show links that lead nowhere: %q", relative)
 	}
 }
 

@@ -14,6 +14,6 @@ Gem::Specification.new do |spec|
   spec.metadata = { "source_code_uri" => "https://github.com/applock/applock/tree/main/clients/ruby",
                     "changelog_uri" => "https://github.com/applock/applock/blob/main/CHANGELOG.md",
                     "rubygems_mfa_required" => "true" }
-  spec.files = Dir["lib/**/*.rb", "README.md", "LICENSE", base: __dir__].sort
+  spec.files = Dir["lib/**/*.rb", "*.md", "LICENSE", base: __dir__].sort
   spec.required_ruby_version = ">= 3.1"
 end

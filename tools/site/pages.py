@@ -20,7 +20,7 @@ def on_config(config):
     config.site_name = f"applock {version}"
     config.copyright = f"This site describes applock {version} ({day})."
     languages = next(entry["Languages"] for entry in config.nav if "Languages" in entry)
-    for pattern in ["clients/README.md", "clients/*/README.md", "docs/derby.md"]:
+    for pattern in ["clients/README.md", "clients/*/*.md", "docs/derby.md"]:
         languages += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
     return config
 

@@ -15,7 +15,7 @@ func limit(page string) int {
 		return 140
 	case page == "docs/reference.md":
 		return 0
-	case strings.HasPrefix(page, "docs/"):
+	case strings.HasPrefix(page, "docs/"), strings.HasPrefix(page, "clients/"):
 		return 300
 	}
 	return 0

@@ -15,7 +15,7 @@ var question = regexp.MustCompile(
 	`(?m)^\| (\S+\.md) \| ([^|]+\?[^|]*) \| \[[^\]]+\]\(\.\./\.\./([^)#]+)#([^)]*)\) \| (?:at once|second|missing) \|$`)
 
 // answering is a page that must have questions. A page in a folder of docs belongs to its test.
-var answering = regexp.MustCompile(`^(README|SECURITY|docs/[^/]+|procedures/README|bench/README|clients/README|clients/[^/]+/README)\.md$`)
+var answering = regexp.MustCompile(`^(README|SECURITY|docs/[^/]+|procedures/README|bench/README|clients/(?:[^/]+/)?[^/]+)\.md$`)
 
 // Goal: every question has its answer in the page that it is asked of. Method: read the table, and look for each heading there. A row that
 // cannot be read is an error, and so is a page without exactly five questions.

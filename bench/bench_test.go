@@ -212,6 +212,17 @@ func TestMissedCellsAreExplained(t *testing.T) {
 	}
 }
 
+// Goal: no chart cuts its title off, also with the widest fonts. Method: as many characters as DejaVu Sans Bold, at 8 pixels each, has room for.
+func TestTitlesFitTheirCharts(t *testing.T) {
+	t.Parallel()
+	const widest = 8
+	for _, each := range pictures() {
+		if got, room := len(each.title), (chartWidth-2*chartMargin)/widest; got > room {
+			t.Errorf("the title of %s has %d characters, and there is room for %d", each.file, got, room)
+		}
+	}
+}
+
 // Goal: what is compared with several is there once for each, and the page and its charts can be made from the values alone.
 // Method: write a report as JSON, and have -from make the page of it.
 func TestPageFromValues(t *testing.T) {

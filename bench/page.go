@@ -42,7 +42,7 @@ func pictures() []picture {
 		},
 		{
 			file: "hot-key.svg", alt: "Deposits into one wallet",
-			title:  "Deposits into one wallet, by 8 at a time, a second (grey is the limit: a flush for each)",
+			title:  "Deposits a second into one wallet, by 8 (grey: the limit)",
 			wanted: func(f *figure) bool { return strings.HasPrefix(f.Name, hotKeyPrefix) },
 		},
 	}

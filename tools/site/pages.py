@@ -8,7 +8,13 @@ from mkdocs.structure.files import File
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = ["*.md", "docs/*.md", "docs/*.svg", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "testdata/*/*.md", "tools/site/questions.md"]
 # The content is as wide as a line of code.
-STYLE = ".md-grid { max-width: 74rem; }\n"
+STYLE = """.md-grid { max-width: 74rem; }
+/* On a telephone a drawing keeps its size and is scrolled, so that its text can be read. */
+@media (max-width: 44.9375em) {
+  .md-typeset p:has(> img:is([src*="pictures/"], [src$="schema.svg"])) { overflow-x: auto; }
+  .md-typeset p > img:is([src*="pictures/"], [src$="schema.svg"]) { max-width: none; }
+}
+"""
 # The newest release, and its day or the word unreleased.
 RELEASE = re.compile(r"^## \[(\d[^\]]*)\] - (.+)$", re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")

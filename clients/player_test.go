@@ -327,7 +327,8 @@ func decode(field string) string {
 	return strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r").Replace(field)
 }
 
-// environment is that of a program in another language. It lives in a zone that is not UTC, as people do.
+// environment is that of a program in another language. It lives in a zone that is not UTC, as people do,
+// and that has no summer time, so that the pages show the same hours all the year.
 func environment(added ...string) []string {
-	return append(append(os.Environ(), "TZ=America/New_York"), added...)
+	return append(append(os.Environ(), "TZ=America/Panama"), added...)
 }

@@ -350,7 +350,7 @@ class ApplLocksTest {
     }
 
     /**
-     * Goal: times are UTC, whatever the program's zone, which is New York's in these tests. Method: what getTimestamp says without and with
+     * Goal: times are UTC, whatever the program's zone, which is Panama's in these tests. Method: what getTimestamp says without and with
      * Connector/J's property, and what ApplLocks says.
      */
     @Test

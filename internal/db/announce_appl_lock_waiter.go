@@ -14,7 +14,7 @@ func announceApplLockWaiter() Operation {
 	}
 }
 
-// AnnounceApplLockWaiterParams are the IN parameters of announce_appl_lock_waiter. Zero WaitSeconds is without limit.
+// AnnounceApplLockWaiterParams are the IN parameters of announce_appl_lock_waiter. Zero WaitSeconds means no limit.
 type AnnounceApplLockWaiterParams struct {
 	ObjectType   string
 	ObjectID     string

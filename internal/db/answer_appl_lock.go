@@ -28,7 +28,7 @@ func answerApplLock() Operation {
 	}
 }
 
-// AnswerApplLockParams are the IN parameters of answer_appl_lock. An empty ClientID is NULL: whichever of the asker's.
+// AnswerApplLockParams are the IN parameters of answer_appl_lock. An empty ClientID is NULL: any client of the asker.
 type AnswerApplLockParams struct {
 	ObjectType string
 	ObjectID   string
@@ -47,6 +47,6 @@ type AnswerApplLockResult struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	ExpiresTS       time.Time
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }

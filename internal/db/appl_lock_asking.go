@@ -2,7 +2,7 @@ package db
 
 import "time"
 
-// ApplLockAskingParams selects rows of the view appl_lock_asking, as ApplLockWaitingParams does of appl_lock_waiting.
+// ApplLockAskingParams selects rows of the view appl_lock_asking, with the filters of ApplLockWaitingParams.
 type ApplLockAskingParams ApplLockWaitingParams
 
 // Asker is one row of appl_lock_asking.
@@ -14,14 +14,14 @@ type Asker struct {
 	ClientID     string
 	Message      string
 	SinceTS      time.Time
-	// UntilTS is when the asker gives up, zero for never.
+	// UntilTS is when the request expires, zero for never.
 	UntilTS time.Time
 	// WaitedSeconds is how long it has asked, by the database's clock, rounded down.
 	WaitedSeconds int64
 	// Answer is LATER or NO, and empty for none.
 	Answer       string
 	AnswerReason string
-	// HolderID is who holds the object, and SecondsLeft when that lock ends; empty and 0 when it is free.
+	// HolderID is the operator that holds the object, and SecondsLeft the time until that lock ends; empty and 0 when it is free.
 	HolderID           string
 	HolderDepartmentID string
 	SecondsLeft        int64

@@ -2,15 +2,15 @@ package db
 
 import "time"
 
-// ApplLockHistoryParams selects rows of the view appl_lock_history. An empty or zero filter is any.
+// ApplLockHistoryParams selects rows of the view appl_lock_history. An empty or zero filter selects all.
 type ApplLockHistoryParams struct {
 	ObjectType string
 	ObjectID   string
-	// OperatorID selects what this operator did, lost or got.
+	// OperatorID selects the events that this operator caused, or that ended or began a lock of his.
 	OperatorID   string
 	SinceSeconds int64
-	// NewestFirst turns the order round. The first page starts after event 0, or with it before the end: after a page go on
-	// with its last event.
+	// NewestFirst reverses the order. The first page starts after event 0, or with NewestFirst at the end. Each next page starts after the
+	// last event of the page before.
 	NewestFirst  bool
 	AfterEventID int64
 	MaxRows      int64
@@ -35,7 +35,7 @@ type Event struct {
 	Reason           string
 }
 
-// EventKind is what an event is. More of them may come.
+// EventKind is the kind of an event. Later versions may add kinds.
 type EventKind string
 
 // The kinds of events.

@@ -1,11 +1,11 @@
 package db
 
-// ApplLockLiveParams selects rows of the view appl_lock_live. An empty filter is any, and so are a nil department and zero seconds.
+// ApplLockLiveParams selects rows of the view appl_lock_live. An empty filter, a nil department and zero seconds each select all.
 type ApplLockLiveParams struct {
 	ObjectType   string
 	OperatorID   string
 	DepartmentID *string
-	// OlderThanSeconds selects grants that began at least so long ago, ExpiresWithinSeconds locks that end so soon.
+	// OlderThanSeconds selects grants that began at least that long ago, ExpiresWithinSeconds locks that end within that time.
 	OlderThanSeconds     int64
 	ExpiresWithinSeconds int64
 	Order                LiveOrder
@@ -15,7 +15,7 @@ type ApplLockLiveParams struct {
 	MaxRows   int64
 }
 
-// LiveOrder is an order of live locks; the key decides between equals.
+// LiveOrder is an order of live locks. Equal rows are ordered by key.
 type LiveOrder string
 
 // The orders of live locks.
@@ -23,6 +23,6 @@ const (
 	LiveByKey       LiveOrder = ""
 	LiveEndsSoonest LiveOrder = "ends_soonest"
 	LiveOldest      LiveOrder = "oldest"
-	// LiveWaitedFor has the lock first for which an operator has waited longest, and no lock for which nobody waits.
+	// LiveWaitedFor begins with the lock that an operator has waited for longest, and leaves out locks without waiters.
 	LiveWaitedFor LiveOrder = "waited_for"
 )

@@ -1,11 +1,11 @@
 package db
 
-// ApplLockPoliciesParams selects rows of the view appl_lock_policies. An empty type is any.
+// ApplLockPoliciesParams selects rows of the view appl_lock_policies. An empty type selects all.
 type ApplLockPoliciesParams struct {
 	ObjectType string
 }
 
-// Policy is one row of appl_lock_policies. A zero number is none.
+// Policy is one row of appl_lock_policies. A zero number means that the policy does not set it.
 type Policy struct {
 	ObjectType        string
 	DefaultTTLSeconds int64
@@ -16,7 +16,7 @@ type Policy struct {
 	YieldAfterSeconds int64
 }
 
-// HistoryLevel is what the history is told of locks on objects of a type.
+// HistoryLevel is how much the history records of the locks of a type.
 type HistoryLevel string
 
 // The levels of the history.

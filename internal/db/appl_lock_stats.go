@@ -1,12 +1,12 @@
 package db
 
-// ApplLockStatsParams selects rows of the view appl_lock_stats. An empty type is any, and so is a nil department.
+// ApplLockStatsParams selects rows of the view appl_lock_stats. An empty type and a nil department select all.
 type ApplLockStatsParams struct {
 	ObjectType   string
 	DepartmentID *string
 }
 
-// Stats is what there is of one type and department. The seconds are whole ones by the database's clock, 0 for none.
+// Stats are the figures of one type and department. Times are whole seconds by the database's clock, 0 for none.
 type Stats struct {
 	ObjectType   string
 	DepartmentID string
@@ -15,9 +15,9 @@ type Stats struct {
 	Expired int64
 	// OldestSeconds is the age of the oldest live grant, rounded down.
 	OldestSeconds int64
-	// NextExpirySeconds is when the next live lock ends, from now on, rounded up.
+	// NextExpirySeconds is the time until the next live lock ends, rounded up.
 	NextExpirySeconds int64
-	// Waiters counts those who wait; LongestWaitSeconds is for how long the first of them has, rounded down.
+	// Waiters counts the waiters. LongestWaitSeconds is the longest time that one of them has waited, rounded down.
 	Waiters            int64
 	LongestWaitSeconds int64
 }

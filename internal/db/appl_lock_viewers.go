@@ -2,8 +2,8 @@ package db
 
 import "time"
 
-// ApplLockViewersParams selects rows of the view appl_lock_viewers. An empty filter is any, and so is a nil department; the first
-// page starts after the empty key.
+// ApplLockViewersParams selects rows of the view appl_lock_viewers. An empty filter and a nil department select all. The first page starts
+// after the empty key.
 type ApplLockViewersParams struct {
 	ObjectType      string
 	ObjectID        string
@@ -25,6 +25,6 @@ type Viewer struct {
 	ClientID     string
 	State        PresenceState
 	SinceTS      time.Time
-	// SecondsLeft is how long it is listed unless it calls again, by the database's clock, rounded up.
+	// SecondsLeft is how long the row stays listed without another call, by the database's clock, rounded up.
 	SecondsLeft int64
 }

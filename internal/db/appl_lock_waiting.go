@@ -2,8 +2,8 @@ package db
 
 import "time"
 
-// ApplLockWaitingParams selects rows of the view appl_lock_waiting. An empty filter is any, and so is a nil department; the first
-// page starts after the empty key.
+// ApplLockWaitingParams selects rows of the view appl_lock_waiting. An empty filter and a nil department select all. The first page starts
+// after the empty key.
 type ApplLockWaitingParams struct {
 	ObjectType      string
 	ObjectID        string
@@ -28,7 +28,7 @@ type Waiter struct {
 	UntilTS time.Time
 	// WaitedSeconds is how long it has waited, by the database's clock, rounded down.
 	WaitedSeconds int64
-	// HolderID is who holds the object, and SecondsLeft when that lock ends; empty and 0 when it is free.
+	// HolderID is the operator that holds the object, and SecondsLeft the time until that lock ends; empty and 0 when it is free.
 	HolderID           string
 	HolderDepartmentID string
 	SecondsLeft        int64

@@ -31,7 +31,7 @@ func askApplLock() Operation {
 	}
 }
 
-// AskApplLockParams are the IN parameters of ask_appl_lock. A nil WaitSeconds is without limit, and zero takes the request back.
+// AskApplLockParams are the IN parameters of ask_appl_lock. A nil WaitSeconds means no limit, and zero withdraws the request.
 type AskApplLockParams struct {
 	ObjectType   string
 	ObjectID     string
@@ -50,6 +50,6 @@ type AskApplLockResult struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTS       time.Time
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }

@@ -12,8 +12,8 @@ func assertApplLock() Operation {
 	}
 }
 
-// AssertApplLockParams are the IN parameters of assert_appl_lock, which has no OUT parameters: a grant
-// that is not live is an error of KindAssertion.
+// AssertApplLockParams are the IN parameters of assert_appl_lock, which has no OUT parameters. A grant that is not live gives an error of
+// KindAssertion.
 type AssertApplLockParams struct {
 	ObjectType string
 	ObjectID   string

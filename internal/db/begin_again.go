@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// txAttempts is how often a transaction is begun at most.
+	// txAttempts is how often a transaction is tried at most.
 	txAttempts = 10
-	// txPause is the longest pause before the second attempt; it grows with each.
+	// txPause is the longest pause before the second attempt. It grows with each attempt.
 	txPause = 5 * time.Millisecond
 )
 

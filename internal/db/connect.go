@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// ConnectWithin returns a connector whose attempts end after a limit, the talk before the first statement included; zero
-// is none.
+// ConnectWithin limits how long an attempt to connect takes, with the handshake. Zero is no limit.
 func ConnectWithin(connector driver.Connector, limit time.Duration) driver.Connector {
 	if limit == 0 {
 		return connector
@@ -15,13 +14,13 @@ func ConnectWithin(connector driver.Connector, limit time.Duration) driver.Conne
 	return limitedConnector{Connector: connector, limit: limit}
 }
 
-// limitedConnector is a connector that gives up.
+// limitedConnector is a connector with a time limit.
 type limitedConnector struct {
 	driver.Connector
 	limit time.Duration
 }
 
-// Connect connects, or gives up.
+// Connect connects within the limit.
 func (c limitedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// This file lists the operations of the contract and says what an operation is made of. Its parameters and answers are in the
-// file of its name. The tables in docs/reference.md are made from them, and each dialect's catalogue is compared with them.
+// This file lists the operations of the contract and says what an operation consists of. Its parameters and answers are in the file of its
+// name. The tables in docs/reference.md are made from them, and each dialect's catalogue is compared with them.
 
-// Direction tells which way a parameter goes.
+// Direction is IN or OUT.
 type Direction string
 
 // The directions of parameters.
@@ -26,7 +26,7 @@ const (
 	FlagType  Type = "flag"
 	Number    Type = "number"
 	Timestamp Type = "timestamp"
-	// Document is a list of records: JSON, on Db2 text of lengths and values.
+	// Document is a list of records: JSON, or on Db2 a text of lengths and values.
 	Document Type = "document"
 )
 
@@ -38,7 +38,7 @@ type Parameter struct {
 	Meaning   string
 }
 
-// Length returns how many characters an OUT parameter of type Text has at most: those of the column that it shows.
+// Length returns the most characters of an OUT parameter of type Text: the length of its column.
 func (p Parameter) Length() int {
 	const outcome, note, name = 11, 255, 64
 	switch p.Name {
@@ -50,13 +50,13 @@ func (p Parameter) Length() int {
 	return name
 }
 
-// Optional reports whether NULL means something, which Meaning says then.
+// Optional reports whether NULL is allowed; Meaning then says what it means.
 func (p Parameter) Optional() bool { return strings.Contains(p.Meaning, "NULL = ") }
 
-// Answer is one answer of an operation. A remark has no Outcome.
+// Answer is one answer of an operation. An entry without an Outcome is a remark.
 type Answer struct {
 	Outcome string
-	// Granted tells whether the caller has got what it asked for. Where the operation has a flag, that is Y then, else N.
+	// Granted reports whether the caller got what it asked for. The flag, where the operation has one, is Y then, else N.
 	Granted bool
 	Meaning string
 }
@@ -72,23 +72,23 @@ type Operation struct {
 	Name       string
 	Summary    string
 	Parameters []Parameter
-	// Answers lists what the operation answers, and remarks on it, in the order of the documentation.
+	// Answers lists the answers and the remarks on them, in the order of the documentation.
 	Answers []Answer
-	// Columns are those of the operation's result set; it has no OUT parameters then, and only one form.
+	// Columns are the columns of the result set. An operation with columns has no OUT parameters and only one form.
 	Columns []Parameter
-	// Version is true for appl_lock_version, which has no parameters and returns one value.
+	// Version marks appl_lock_version, which has no parameters and returns one value.
 	Version bool
 }
 
 // ResultSet reports whether the operation returns rows.
 func (o Operation) ResultSet() bool { return len(o.Columns) > 0 }
 
-// Outcomes returns the answers that are no remarks, in order.
+// Outcomes returns the answers without the remarks, in order.
 func (o Operation) Outcomes() []Answer {
 	return slices.DeleteFunc(slices.Clone(o.Answers), func(a Answer) bool { return a.Outcome == "" })
 }
 
-// Words returns what the database answers with: the flag, where the operation has one, and the outcome.
+// Words returns an answer's flag, where the operation has one, and its outcome.
 func (o Operation) Words(a Answer) string {
 	switch flagged := slices.ContainsFunc(o.Parameters, func(p Parameter) bool { return p.Name == "p_ok_fl" }); {
 	case !flagged:
@@ -99,10 +99,10 @@ func (o Operation) Words(a Answer) string {
 	return "N " + a.Outcome
 }
 
-// InParameters returns what a caller gives, in order.
+// InParameters returns the IN parameters, in order.
 func (o Operation) InParameters() []Parameter { return o.directed(In) }
 
-// Required returns how many of InParameters a caller must give: the ones behind them may be NULL.
+// Required returns how many of InParameters a caller must give. The rest may be NULL.
 func (o Operation) Required() int {
 	in := o.InParameters()
 	required := len(in)
@@ -112,7 +112,7 @@ func (o Operation) Required() int {
 	return required
 }
 
-// OutParameters returns what a caller gets, in order.
+// OutParameters returns the OUT parameters, in order.
 func (o Operation) OutParameters() []Parameter { return o.directed(Out) }
 
 func (o Operation) directed(direction Direction) []Parameter {
@@ -125,8 +125,7 @@ func (o Operation) directed(direction Direction) []Parameter {
 	return parameters
 }
 
-// RowParameters returns the columns of the operation's row form: its OUT parameters, or, where it has
-// none, a flag that is always Y.
+// RowParameters returns the columns of the row form: the OUT parameters, or a flag that is always Y.
 func (o Operation) RowParameters() []Parameter {
 	if columns := o.OutParameters(); len(columns) > 0 {
 		return columns
@@ -134,8 +133,7 @@ func (o Operation) RowParameters() []Parameter {
 	return []Parameter{{Name: "p_ok_fl", Direction: Out, Type: FlagType, Meaning: "always `Y`"}}
 }
 
-// RowForm returns the routine that answers with rows: where the operation has OUT parameters or none, that is one of
-// its own.
+// RowForm returns the name of the routine that answers with rows. An operation with columns is its own row form.
 func (o Operation) RowForm() string {
 	if o.ResultSet() || o.Version {
 		return o.Name
@@ -143,8 +141,8 @@ func (o Operation) RowForm() string {
 	return o.Name + "_row"
 }
 
-// RowsForm returns the routine that runs the operation for each of a list and answers with as many result sets, empty if there is
-// none. It is for MySQL and MariaDB only: on PostgreSQL a query joins the row form to a list.
+// RowsForm returns the name of the routine that runs the operation for each element of a list and answers with one result set for each,
+// empty if there is none. It is for MySQL and MariaDB. On PostgreSQL a query joins the row form to a list.
 func (o Operation) RowsForm() string {
 	if o.Name == "get_appl_lock" {
 		return o.Name + "_rows"
@@ -152,8 +150,8 @@ func (o Operation) RowsForm() string {
 	return ""
 }
 
-// PassForm returns the routine that runs the operation and a get for the next operator, empty if there is none. It is for MySQL and
-// MariaDB only: on PostgreSQL a query joins the row forms of both.
+// PassForm returns the name of the routine that runs the operation and then a get for the next operator, empty if there is none. It is for
+// MySQL and MariaDB. On PostgreSQL a query joins both row forms.
 func (o Operation) PassForm() string {
 	if o.Name == "release_appl_lock" {
 		return o.Name + "_pass"
@@ -161,7 +159,7 @@ func (o Operation) PassForm() string {
 	return ""
 }
 
-// Has reports whether a name is that of the operation or of one of its forms.
+// Has reports whether name is the operation or one of its forms.
 func (o Operation) Has(name string) bool {
 	return name != "" && slices.Contains([]string{o.Name, o.RowForm(), o.RowsForm(), o.PassForm()}, name)
 }
@@ -196,7 +194,7 @@ func Contract() []Operation {
 	}
 }
 
-// What follows are the parameters and columns that several operations have.
+// Parameters and columns that several operations have:
 
 func objectType() Parameter {
 	return Parameter{"p_object_type", In, Text, "kind of object, 1 to 64 characters, without `:`"}

@@ -1,11 +1,10 @@
-// Package db is the seam between the façade and the databases: one Driver for each dialect, the
-// parameters and results of each operation, and the kinds of errors.
+// Package db connects the façade with the databases. It has the interface Driver, the parameters and results of each operation, and the
+// kinds of errors.
 //
-// The meaning of an operation is written once, in procedures/; drivers only carry it. A driver takes
-// arguments as the façade has checked and trimmed them, makes one call, and hands the answer back.
-// Timestamps are UTC.
+// procedures/ decides what an operation means, and drivers only carry it. A driver takes arguments that the façade has checked and trimmed,
+// makes one call, and returns the answer. Timestamps are UTC.
 //
-// CONTRIBUTING.md lists what a new dialect, operation or parameter takes.
+// CONTRIBUTING.md lists the steps for a new dialect, operation or parameter.
 package db
 
 import (
@@ -14,11 +13,10 @@ import (
 	"time"
 )
 
-// ContractVersion is the version of the operations' contract that this code needs, as
-// appl_lock_version reports it.
+// ContractVersion is the version of the contract that this code needs, as appl_lock_version reports it.
 const ContractVersion = 1
 
-// Flag is the yes or no of an answer.
+// Flag is Y or N.
 type Flag string
 
 // The two flags.
@@ -27,7 +25,7 @@ const (
 	No  Flag = "N"
 )
 
-// Outcome is the word that goes with a flag. The set is closed.
+// Outcome is the word that explains a flag. The set is closed.
 type Outcome string
 
 // All outcomes of all operations.
@@ -51,7 +49,7 @@ const (
 	Own         Outcome = "OWN"
 	Told        Outcome = "TOLD"
 	Gone        Outcome = "GONE"
-	// WouldTransfer and WouldRelease are those of a dry run.
+	// WouldTransfer and WouldRelease are answers of a dry run.
 	WouldTransfer Outcome = "WOULD_TRANSFER"
 	WouldRelease  Outcome = "WOULD_RELEASE"
 )
@@ -66,23 +64,23 @@ type Lock struct {
 	AcquiredTS   time.Time
 	LockTS       time.Time
 	ExpiresTS    time.Time
-	// TTLSeconds is what the last get, renewal or transfer asked for; 0 where an operation does not tell.
+	// TTLSeconds is what the last get, renewal or transfer requested; 0 where an operation does not report it.
 	TTLSeconds int64
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up.
 	SecondsLeft int64
-	// Note is what the holder has noted, empty for nothing.
+	// Note is the holder's note, or empty.
 	Note string
 }
 
-// Driver runs the operations on one database. It is safe for concurrent use, except that a driver
-// made by WithTx is as safe as its transaction.
+// Driver runs the operations on one database. It is safe for concurrent use, except that a driver made by WithTx is as safe as its
+// transaction.
 //
-// Each method is the operation of the same name in procedures/, which documents its answers. Errors are
-// an *Error that tells the kind and wraps what the database client returned.
+// Each method is the operation of the same name in procedures/, which documents its answers. An error is an *Error with its kind, and wraps
+// the database client's error.
 type Driver interface {
 	GetApplLock(ctx context.Context, params GetApplLockParams) (GetApplLockResult, error)
-	// GetApplLocks is GetApplLock for each of params, one after the other, in one call where the dialect can. What is granted
-	// when one of them fails is left to the transaction: it is for InTx.
+	// GetApplLocks runs GetApplLock for each of params in order, in one call where the dialect can. It is for InTx: after an error the
+	// transaction must undo what was granted.
 	GetApplLocks(ctx context.Context, params []GetApplLockParams) ([]GetApplLockResult, error)
 	GetApplLockPermit(ctx context.Context, params GetApplLockPermitParams) ([]Permit, error)
 	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (ReleaseApplLockResult, error)
@@ -97,11 +95,11 @@ type Driver interface {
 	PurgeApplLockHistory(ctx context.Context, params PurgeApplLockHistoryParams) (PurgeApplLockHistoryResult, error)
 	AssertApplLock(ctx context.Context, params AssertApplLockParams) error
 	SerializeApplLock(ctx context.Context, params SerializeApplLockParams) error
-	// RenewApplLocks of no grants makes ready what renewals need: a connection of their own, where they have one.
+	// RenewApplLocks without grants prepares later renewals: it opens their own connection, where they have one.
 	RenewApplLocks(ctx context.Context, params RenewApplLocksParams) ([]RenewedGrant, error)
 	AnnounceApplLockWaiter(ctx context.Context, params AnnounceApplLockWaiterParams) error
 	RetractApplLockWaiter(ctx context.Context, params RetractApplLockWaiterParams) error
-	// RetractApplLockWaiters is RetractApplLockWaiter for each of params, in one call where the dialect can. It is for InTx, too.
+	// RetractApplLockWaiters runs RetractApplLockWaiter for each of params, in one call where the dialect can. It is for InTx, too.
 	RetractApplLockWaiters(ctx context.Context, params []RetractApplLockWaiterParams) error
 	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
 	ApplLockWaiting(ctx context.Context, params ApplLockWaitingParams) ([]Waiter, error)
@@ -118,56 +116,56 @@ type Driver interface {
 	AnswerApplLock(ctx context.Context, params AnswerApplLockParams) (AnswerApplLockResult, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
-	// Server asks which product answers, on a connection of its own. It needs nothing to be installed.
+	// Server returns the server's product and version. It uses a connection of its own and needs no schema.
 	Server(ctx context.Context) (Server, error)
 
-	// InTx runs operations in a transaction of their own, which it commits when they return nil and rolls back
-	// otherwise. Inside a caller's transaction they are part of that one, and it is left to the caller.
+	// InTx runs operations in a transaction, which it commits when they return nil and rolls back otherwise. Inside a caller's transaction it
+	// neither commits nor rolls back.
 	InTx(ctx context.Context, operations func(Driver) error) error
 
-	// Listen returns a listener for the releases of objects that somebody waits for, on a connection of its own,
-	// or ErrNoListen where the dialect has no such notices or the connection does not carry them.
+	// Listen returns a listener for releases of objects with waiters, on a connection of its own. It returns ErrNoListen where the dialect has
+	// no notices or the connection does not carry them.
 	Listen(ctx context.Context) (Listener, error)
 
 	// WithSQLTx returns a driver whose operations run in the caller's transaction.
 	WithSQLTx(tx *sql.Tx) Driver
 
-	// Handle returns the database itself, for what is not an operation. Its Close must be called.
+	// Handle returns the database for other work than operations. The caller must call its Close.
 	Handle() (Handle, error)
 
-	// Close closes what the driver itself opened, and nothing that was handed to it.
+	// Close closes what the driver itself opened. A pool that was handed to it stays open.
 	Close() error
 }
 
-// Server is the product that answers.
+// Server is a database server's product and version.
 type Server struct {
-	// Product is its name, Version its number; empty where the dialect has no one way to ask.
+	// Product and Version are empty where the dialect has no one way to ask.
 	Product string
 	Version string
 }
 
-// Listener hears of releases. A message is a hint: it may be lost, late or needless.
+// Listener receives notices of releases. A message is a hint: it may be lost, late or needless.
 type Listener interface {
-	// Next waits for a message and returns it: an object as type:id, or behind a colon the client that is to ask first for the next
-	// message's. It returns an error once the connection is of no use any more or ctx has ended.
+	// Next waits for a message and returns it. A message is an object as type:id. A message that begins with a colon is the client that is to
+	// try first for the object of the next message. Next returns an error once the connection is broken or ctx has ended.
 	Next(ctx context.Context) (message string, err error)
 	// Close ends the connection.
 	Close() error
 }
 
-// Handle is a driver's database, for what is not an operation: migrating.
+// Handle is a driver's database, for migrations.
 type Handle struct {
-	// Dialect is the name of the dialect, also that of its folders.
+	// Dialect is the name of the dialect and of its folders.
 	Dialect string
-	// DB is the pool. On PostgreSQL by pgx it is nil, and Pool is a *pgxpool.Pool, which internal/migrate/postgres makes a
-	// *sql.DB of: programs that only lock do without that package of pgx.
+	// DB is the pool. With pgx it is nil, and Pool is a *pgxpool.Pool. internal/migrate/postgres makes a *sql.DB of that, so that programs
+	// which only lock do not link that package of pgx.
 	DB   *sql.DB
 	Pool any
-	// Schema is where the table and the procedures are; empty is where a connection is.
+	// Schema is where the table and the procedures are; empty for the connection's own.
 	Schema string
-	// Interpret gives an error of DB its kind; nil stays nil.
+	// Interpret wraps an error of DB in an *Error with its kind; nil stays nil.
 	Interpret func(ctx context.Context, err error) error
-	// Create makes the file that DB is in, if it is not there; nil where there is always something to connect to.
+	// Create creates the database file if it is missing; nil for a server.
 	Create func(ctx context.Context) error
 	// Close releases DB, unless it was handed to the driver.
 	Close func() error

@@ -7,20 +7,20 @@ import (
 	"fmt"
 )
 
-// ErrNoSchemas is what is wrong with any schema where the dialect has none.
+// ErrNoSchemas is the error for any schema in a dialect without schemas.
 var ErrNoSchemas = errors.New("this dialect has no schemas")
 
-// ErrNoListen is the answer of Listen where no messages are to be had.
+// ErrNoListen is the error of Listen where there are no notices.
 var ErrNoListen = errors.New("no messages of releases here")
 
-// Kind tells what an error means to the caller, so that nobody looks at texts or at a client's types.
+// Kind is what an error means to the caller, so that no caller compares texts or a client's types.
 type Kind int
 
 // The kinds of errors.
 const (
-	// KindOther is an error that needs no word of ours.
+	// KindOther is any other error.
 	KindOther Kind = iota
-	// KindInvalid is LK001: an argument that the procedure refuses.
+	// KindInvalid is LK001: the procedure refuses an argument.
 	KindInvalid
 	// KindAssertion is LK002: the asserted grant is not live.
 	KindAssertion
@@ -40,24 +40,23 @@ const (
 	KindAuthentication
 	// KindNoDatabase means that the server has no such database.
 	KindNoDatabase
-	// KindNoAccount means that a grant or a definer names an account that the server has not.
+	// KindNoAccount means that a grant or a definer names an account that does not exist.
 	KindNoAccount
-	// KindPrivilege means that the user lacks a grant.
+	// KindPrivilege means that the user lacks a privilege.
 	KindPrivilege
-	// KindReadOnly means that the server, the session or the file takes no changes; nothing has happened.
+	// KindReadOnly means that the server, the session or the file is read-only; nothing has happened.
 	KindReadOnly
-	// KindBusy means that the wait for another transaction was cut off; nothing has happened.
+	// KindBusy means that the wait for another transaction timed out; nothing has happened.
 	KindBusy
-	// KindRetry is a deadlock or serialization failure: the transaction must be repeated.
+	// KindRetry is a deadlock or serialization failure: the caller must repeat the transaction.
 	KindRetry
-	// KindPooler means that a pooler has mixed up what its clients have prepared; nothing has happened.
+	// KindPooler means that a pooler has mixed up its clients' prepared statements; nothing has happened.
 	KindPooler
 	// KindInFlight means that the call was sent and no answer came back: it may have taken effect.
 	KindInFlight
 )
 
-// KindOfState returns the kind of the contract's own SQLSTATEs, the same in every server dialect, and KindOther
-// for any other.
+// KindOfState returns the kind of a SQLSTATE of the contract, which is the same on every server, and KindOther for any other.
 func KindOfState(state string) Kind {
 	switch state {
 	case "LK001":
@@ -70,7 +69,7 @@ func KindOfState(state string) Kind {
 	return KindOther
 }
 
-// Error is an error of a driver. Its text is the database client's.
+// Error is an error of a driver. Its text is the database client's own.
 type Error struct {
 	Kind Kind
 	Err  error
@@ -82,7 +81,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the database client's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// GrantError is an error of a statement that grants or revokes: what its text names the account may not give away, whether or not it has it.
+// GrantError is an error of a GRANT or REVOKE: the account lacks the right to grant what the text names, though it may have that privilege.
 type GrantError struct{ Err error }
 
 // Error returns the text of the wrapped error.
@@ -91,7 +90,7 @@ func (e *GrantError) Error() string { return e.Err.Error() }
 // Unwrap returns the driver's error.
 func (e *GrantError) Unwrap() error { return e.Err }
 
-// KindOf returns the kind of a driver's error, KindOther for any other error.
+// KindOf returns the kind of a driver's error, and KindOther for any other error.
 func KindOf(err error) Kind {
 	if dbErr, ok := errors.AsType[*Error](err); ok {
 		return dbErr.Kind
@@ -99,8 +98,8 @@ func KindOf(err error) Kind {
 	return KindOther
 }
 
-// NotSent returns a driver's error from before there was a connection: what would be an unknown outcome later is a
-// database that cannot be reached. Once ctx has ended the error tells why.
+// NotSent returns the error of a call that had no connection yet. An unknown outcome becomes KindUnreachable, since nothing was sent. Once
+// ctx has ended, the error says why.
 func NotSent(ctx context.Context, err error) error {
 	var dbErr *Error
 	if !errors.As(err, &dbErr) {
@@ -115,7 +114,7 @@ func NotSent(ctx context.Context, err error) error {
 	return err
 }
 
-// NotFree returns the error of a call that got no connection of a pool, as NotSent does; allInUse says whether it has waited for one in vain.
+// NotFree returns NotSent's error for a call that got no connection of a pool, or KindPool if the call timed out with all in use.
 func NotFree(ctx context.Context, err error, allInUse bool) error {
 	if ended := EndOf(ctx); ended != nil && allInUse {
 		return &Error{Kind: KindPool, Err: ended}
@@ -123,13 +122,13 @@ func NotFree(ctx context.Context, err error, allInUse bool) error {
 	return NotSent(ctx, err)
 }
 
-// AllInUse reports whether a pool has no connection left to give.
+// AllInUse reports whether all connections of a pool are in use.
 func AllInUse(pool *sql.DB) bool {
 	stats := pool.Stats()
 	return stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections
 }
 
-// withEnd returns the end of a context, with what the client says if that is more.
+// withEnd returns why a context has ended, and the client's error where that says more.
 func withEnd(err, ended error) error {
 	if errors.Is(ended, err) {
 		return ended
@@ -137,7 +136,7 @@ func withEnd(err, ended error) error {
 	return fmt.Errorf("%w: %w", ended, err)
 }
 
-// EndOf returns why ctx has ended, its error and its cause; nil before that.
+// EndOf returns why ctx has ended: its error and its cause. It returns nil before the end.
 func EndOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
@@ -146,10 +145,10 @@ func EndOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// IsClosed reports whether an error of database/sql says that the pool has been closed. Which error that is, the package
-// keeps to itself, so a closed pool is asked.
+// IsClosed reports whether a database/sql error says that the pool is closed. The package does not export that error, so IsClosed takes it
+// from a closed pool.
 func IsClosed(err error) bool {
 	pool := sql.OpenDB(nil)
-	_ = pool.Close()                   // it has nothing to close
+	_ = pool.Close()                   // nothing to close
 	return errors.Is(err, pool.Ping()) //nolint:noctx // it answers at once
 }

@@ -26,15 +26,15 @@ func getApplLock() Operation {
 	}
 }
 
-// GetApplLockParams are the IN parameters of get_appl_lock. An empty DepartmentID and a zero TTLSeconds are NULL: those
-// of the grant in a renewal, empty and seven days in a new grant. The names are those of the JSON by which several are handed over.
+// GetApplLockParams are the IN parameters of get_appl_lock. An empty DepartmentID and a zero TTLSeconds are NULL: a renewal keeps the
+// grant's own, and a new grant has no department and seven days. The JSON names are for a list of gets.
 type GetApplLockParams struct {
 	ObjectType   string `json:"object_type"`
 	ObjectID     string `json:"object_id"`
 	OperatorID   string `json:"operator_id"`
 	DepartmentID string `json:"department_id,omitempty"`
 	TTLSeconds   int64  `json:"ttl_seconds,omitempty"`
-	// NewFL refuses what would be a renewal. Several gets at once have no such flag.
+	// NewFL refuses a renewal. A list of gets has no such flag.
 	NewFL bool `json:"-"`
 }
 
@@ -46,7 +46,7 @@ type GetApplLockResult struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTS       time.Time
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up.
 	SecondsLeft int64
 	// Note is the holder's when Held, the operator's own when Renewed, else empty.
 	Note string

@@ -32,8 +32,8 @@ func getApplLockPermit() Operation {
 	}
 }
 
-// GetApplLockPermitParams are the IN parameters of get_appl_lock_permit. An empty DepartmentID and a zero TTLSeconds are
-// NULL: those of the grant in a renewal, empty and seven days in a new grant.
+// GetApplLockPermitParams are the IN parameters of get_appl_lock_permit. An empty DepartmentID and a zero TTLSeconds are NULL: a renewal
+// keeps the grant's own, and a new grant has no department and seven days.
 type GetApplLockPermitParams struct {
 	ObjectType   string
 	ObjectID     string
@@ -43,18 +43,18 @@ type GetApplLockPermitParams struct {
 	TTLSeconds   int64
 }
 
-// Permit is one row of get_appl_lock_permit: the slot that the operator has, or one of those that are held when all are.
+// Permit is one row of get_appl_lock_permit: the operator's slot, or one of the held slots when none is free.
 type Permit struct {
 	Outcome Outcome
 	// SlotID is the object id of the slot.
 	SlotID string
-	// OperatorID, DepartmentID, Fence and ExpiresTS are zero for a slot that has become free during the call.
+	// OperatorID, DepartmentID, Fence and ExpiresTS are zero for a slot that became free during the call.
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
 	ExpiresTS    time.Time
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up.
 	SecondsLeft int64
-	// Note is why the slot is held; empty if nobody has said so.
+	// Note is the holder's note, or empty.
 	Note string
 }

@@ -34,7 +34,7 @@ func inboxApplLocks() Operation {
 	}
 }
 
-// InboxApplLocksParams are the IN parameters of inbox_appl_locks. A zero AfterEventID is NULL: no event has been seen.
+// InboxApplLocksParams are the IN parameters of inbox_appl_locks. A zero AfterEventID is NULL: the operator has seen no event yet.
 type InboxApplLocksParams struct {
 	OperatorID   string
 	AfterEventID int64
@@ -52,15 +52,15 @@ type Notice struct {
 	EventTS           time.Time
 	SecondsLeft       int64
 	Reason            string
-	// SafeEventID is the AfterEventID of the next call; the same in each row.
+	// SafeEventID is the AfterEventID for the next call, the same in each row.
 	SafeEventID int64
-	// Message, ClientID and Fence are of a request, which an answer names: zero for any other notice.
+	// Message, ClientID and Fence are those of a request, and zero for any other notice. An answer to the request names them.
 	Message  string
 	ClientID string
 	Fence    int64
 }
 
-// NoticeKind is what a notice tells. More of them may come.
+// NoticeKind is the kind of a notice. Later versions may add kinds.
 type NoticeKind string
 
 // The kinds of notices.

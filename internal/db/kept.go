@@ -11,24 +11,24 @@ import (
 type Kept[C any] struct {
 	connect func(ctx context.Context) (C, error)
 	end     func(C)
-	// slots has one element for each connection that there is or is being made, idle has those that nobody uses.
+	// slots has one element for each connection that exists or is being made. idle has the unused ones.
 	slots chan struct{}
 	idle  chan C
-	mutex sync.Mutex // of those who take a slot
-	// closed ends what is being made.
+	mutex sync.Mutex // of reserve
+	// closed cancels attempts to connect.
 	closed context.Context //nolint:containedctx // as it says
 	cancel context.CancelFunc
 	tired  *time.Timer
 }
 
 const (
-	// keptFor is how long a connection is kept that nobody uses.
+	// keptFor is how long an unused connection is kept.
 	keptFor = time.Minute
 	// connectLimit bounds the making of one connection. Its caller may stop waiting earlier.
 	connectLimit = 30 * time.Second
 )
 
-// NewKept keeps at most most connections.
+// NewKept returns a Kept of at most that many connections.
 func NewKept[C any](most int, connect func(ctx context.Context) (C, error), end func(C)) *Kept[C] {
 	kept := &Kept[C]{connect: connect, end: end, slots: make(chan struct{}, most), idle: make(chan C, most)}
 	kept.closed, kept.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
@@ -37,7 +37,7 @@ func NewKept[C any](most int, connect func(ctx context.Context) (C, error), end 
 	return kept
 }
 
-// TryTake is Take that does not wait: the connection that it makes is for a later caller.
+// TryTake is Take without waiting. A connection that it begins to make is for a later caller.
 func (k *Kept[C]) TryTake(most int) (conn C, ok bool) {
 	select {
 	case conn = <-k.idle:
@@ -48,7 +48,7 @@ func (k *Kept[C]) TryTake(most int) (conn C, ok bool) {
 	}
 }
 
-// begin makes a connection if there are fewer than most.
+// begin makes a connection in the background if there are fewer than most.
 func (k *Kept[C]) begin(most int) (failed <-chan error) {
 	failure := make(chan error, 1)
 	if k.reserve(most) {
@@ -57,8 +57,8 @@ func (k *Kept[C]) begin(most int) (failed <-chan error) {
 	return failure
 }
 
-// Take returns a connection, for Put or Drop. It makes one if there are fewer than most, and otherwise waits for one to be given
-// back. When ctx ends first, the one that is being made is there for the next caller.
+// Take returns a connection, which the caller gives to Put or Drop. It makes one if there are fewer than most, and otherwise waits for one.
+// If ctx ends first, the connection being made is for the next caller.
 func (k *Kept[C]) Take(ctx context.Context, most int) (C, error) {
 	var none C
 	select {
@@ -66,7 +66,7 @@ func (k *Kept[C]) Take(ctx context.Context, most int) (C, error) {
 		return conn, nil
 	default:
 	}
-	failed := k.begin(most) // the next caller has it if this one has gone
+	failed := k.begin(most) // if ctx ends first, the connection is for the next caller
 	select {
 	case conn := <-k.idle:
 		return conn, nil
@@ -102,7 +102,7 @@ func (k *Kept[C]) make(failed chan<- error) {
 
 // Put gives a connection back.
 func (k *Kept[C]) Put(conn C) {
-	k.idle <- conn // there is room for all
+	k.idle <- conn // idle has room for all
 	k.tired.Reset(keptFor)
 	if k.closed.Err() != nil {
 		k.drain()
@@ -124,7 +124,7 @@ func (k *Kept[C]) GiveBack(conn C, isUsable bool) {
 	}
 }
 
-// drain ends those that nobody uses.
+// drain closes the unused connections.
 func (k *Kept[C]) drain() {
 	for {
 		select {
@@ -136,7 +136,7 @@ func (k *Kept[C]) drain() {
 	}
 }
 
-// Close ends all, those in use when they are given back.
+// Close closes all connections. Those in use close when they are given back.
 func (k *Kept[C]) Close() {
 	k.cancel()
 	k.tired.Stop()

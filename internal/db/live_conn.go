@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// liveWithin is after what time without an answer another connection is asked, too.
+	// liveWithin is how long one connection may stay silent before the next one is tried, too.
 	liveWithin = 100 * time.Millisecond
-	// liveLimit is how long an answer may take: a connection that is dead is closed then.
+	// liveLimit is how long an answer may take. A connection that needs longer is closed.
 	liveLimit = 5 * time.Second
 )
 
@@ -33,7 +33,7 @@ func LiveConn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 		case got := <-first:
 			return got.conn, got.err
 		case <-next.C:
-			if asked <= idle { // the last one is new
+			if asked <= idle { // the attempt after the idle ones gets a new connection
 				asked++
 				ask()
 			}
@@ -48,7 +48,7 @@ type result struct {
 	err  error
 }
 
-// askOne takes a connection, and hands it over when it has answered, unless asking has ended.
+// askOne takes a connection, pings it, and sends it to first. If asking has ended by then, the connection goes back to the pool.
 func askOne(asking context.Context, pool *sql.DB, first chan<- result) {
 	conn, err := pool.Conn(asking)
 	if err == nil && !isLive(asking, conn) {
@@ -64,7 +64,7 @@ func askOne(asking context.Context, pool *sql.DB, first chan<- result) {
 	}
 }
 
-// isLive goes on when the caller has another connection: this one may just be slow.
+// isLive ignores the end of ctx: this connection may just be slow, and stays in the pool then.
 func isLive(ctx context.Context, conn *sql.Conn) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveLimit)
 	defer cancel()

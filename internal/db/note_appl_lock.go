@@ -18,7 +18,7 @@ func noteApplLock() Operation {
 	}
 }
 
-// NoteApplLockParams are the IN parameters of note_appl_lock. A zero Fence is whichever grant.
+// NoteApplLockParams are the IN parameters of note_appl_lock. A zero Fence is any grant of the operator.
 type NoteApplLockParams struct {
 	ObjectType string
 	ObjectID   string

@@ -26,6 +26,6 @@ type PollApplLocksParams struct {
 type AwaitedObject struct {
 	ObjectType string
 	ObjectID   string
-	// FreeInUS is how many microseconds its lock has left by the database's clock: 0 is free.
+	// FreeInUS is the time until the object's lock ends, in microseconds by the database's clock: 0 is free.
 	FreeInUS int64
 }

@@ -21,17 +21,17 @@ func releaseApplLock() Operation {
 	}
 }
 
-// ReleaseApplLockParams are the IN parameters of release_appl_lock. A zero Fence is whichever grant.
+// ReleaseApplLockParams are the IN parameters of release_appl_lock. A zero Fence is any grant of the operator.
 type ReleaseApplLockParams struct {
 	ObjectType string
 	ObjectID   string
 	OperatorID string
 	Fence      int64
-	// ActorID and Reason are for the history; empty is NULL: the operator itself, and no reason.
+	// ActorID and Reason are for the history. Empty is NULL: the operator itself, and no reason.
 	ActorID string
 	Reason  string
-	// Unflushed says that the caller does without waiting for the disk, where the database can do that for one call outside a
-	// transaction. A crash of the server within the moment after it undoes the release, and nothing else.
+	// Unflushed commits without waiting for the disk, outside a transaction and where the database can. A server crash right after the call
+	// can undo the release, and nothing else.
 	Unflushed bool
 }
 
@@ -45,11 +45,11 @@ type ReleaseApplLockResult struct {
 
 // Passer is a [Driver] that can release a grant and get the object for the next operator in one call, which is one transaction.
 type Passer interface {
-	// PassApplLock gets nothing unless the answer to the release is Released. The release is flushed.
+	// PassApplLock gets nothing unless the release answers Released. It waits for the disk.
 	PassApplLock(ctx context.Context, release ReleaseApplLockParams, next GetApplLockParams) (PassApplLockResult, error)
 }
 
-// PassApplLockResult is what the release has answered, and the get.
+// PassApplLockResult is the release's outcome and the get's result.
 type PassApplLockResult struct {
 	Released Outcome
 	Next     GetApplLockResult

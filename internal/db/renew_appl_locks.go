@@ -26,15 +26,15 @@ func renewApplLocks() Operation {
 	}
 }
 
-// MaxGrants bounds how many grants one call of renew_appl_locks takes.
+// MaxGrants is the most grants in one call of renew_appl_locks.
 const MaxGrants = 10000
 
-// RenewApplLocksParams are the IN parameters of renew_appl_locks: no object twice.
+// RenewApplLocksParams are the IN parameters of renew_appl_locks. No object may appear twice.
 type RenewApplLocksParams struct {
 	Grants []RenewableGrant
 }
 
-// RenewableGrant is one grant to renew. The names are those of the JSON that the procedures take.
+// RenewableGrant is one grant to renew. The JSON names are those of the procedures.
 type RenewableGrant struct {
 	ObjectType string `json:"object_type"`
 	ObjectID   string `json:"object_id"`
@@ -43,8 +43,7 @@ type RenewableGrant struct {
 	TTLSeconds int64  `json:"ttl_seconds"`
 }
 
-// RenewedGrant is one row of renew_appl_locks. A grant without a row is being changed by another transaction:
-// ask again.
+// RenewedGrant is one row of renew_appl_locks. A grant without a row was locked by another transaction: retry it.
 type RenewedGrant struct {
 	ObjectType string
 	ObjectID   string
@@ -53,11 +52,11 @@ type RenewedGrant struct {
 	// OldOperatorID and OldDepartmentID are the holder's when Held, else empty.
 	OldOperatorID   string
 	OldDepartmentID string
-	// ExpiresTS is when the lock ends: the caller's, or the holder's when Held; zero when Free.
+	// ExpiresTS is when the caller's lock ends, or the holder's when Held; zero when Free.
 	ExpiresTS time.Time
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }
 
-// WholeSeconds is a ttl as a routine is told it: rounded up, so that a lock lasts at least as long.
+// WholeSeconds rounds a ttl up to whole seconds, so that a lock lasts at least that long.
 func WholeSeconds(ttl time.Duration) int64 { return int64((ttl + time.Second - 1) / time.Second) }

@@ -9,8 +9,7 @@ func retractApplLockWaiter() Operation {
 	}
 }
 
-// RetractApplLockWaiterParams are the IN parameters of retract_appl_lock_waiter. The names are those of the JSON by
-// which several are handed over.
+// RetractApplLockWaiterParams are the IN parameters of retract_appl_lock_waiter. The JSON names are for a list of them.
 type RetractApplLockWaiterParams struct {
 	ObjectType string `json:"object_type"`
 	ObjectID   string `json:"object_id"`

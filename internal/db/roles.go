@@ -2,20 +2,20 @@ package db
 
 import "slices"
 
-// Role is what somebody may do, who is granted a set of operations together.
+// Role is a set of operations and views that are granted together.
 type Role string
 
-// The roles. Each may ask for the version.
+// The roles. Each may call appl_lock_version.
 const (
-	// Operator locks, looks and releases.
+	// Operator locks, reads and releases.
 	Operator Role = "operator"
-	// Supervisor also hands locks over, and takes them.
+	// Supervisor can also transfer and take locks.
 	Supervisor Role = "supervisor"
-	// Auditor only looks.
+	// Auditor only reads.
 	Auditor Role = "auditor"
 	// Janitor purges, and sees how much there is to purge.
 	Janitor Role = "janitor"
-	// Administrator lays down the policies.
+	// Administrator sets the policies.
 	Administrator Role = "administrator"
 )
 
@@ -46,14 +46,14 @@ func (r Role) MaySee(view View) bool {
 	case "appl_lock_history", "appl_lock_policies":
 		return r != Janitor
 	case "appl_lock_stats":
-		return r != Operator && r != Administrator // it reads the tables from end to end
+		return r != Operator && r != Administrator // the view reads whole tables
 	default:
 		return r != Janitor && r != Administrator
 	}
 }
 
-// Anchor returns the operation or view that makes a grantee one of the role: whoever has it is meant to have the others, too. The
-// auditor's is one that operators have as well, so it tells only of those who have no other anchor.
+// Anchor returns the operation or view by which a grantee counts as one of the role, so that a grant gives him the rest of it. Operators
+// have the auditor's anchor, too, so it marks an auditor only where no other anchor is granted.
 func (r Role) Anchor() string {
 	return map[Role]string{
 		Operator:      "get_appl_lock",
@@ -86,8 +86,7 @@ func (r Role) Visible() []View {
 	return visible
 }
 
-// RoleWith returns the first role that has the right to an operation, by the name of it or of one of its forms, or to a view; empty for
-// other names.
+// RoleWith returns the first role with the right to an operation, to one of its forms, or to a view; empty for other names.
 func RoleWith(name string) Role {
 	if roles := RolesWith(name); len(roles) > 0 {
 		return roles[0]
@@ -95,7 +94,7 @@ func RoleWith(name string) Role {
 	return ""
 }
 
-// RolesWith returns all of them, in the order of the documentation.
+// RolesWith returns all roles with that right, in the order of the documentation.
 func RolesWith(name string) []Role {
 	var roles []Role
 	for _, role := range Roles() {

@@ -43,7 +43,7 @@ type SeeApplLockParams struct {
 	TTLSeconds   int64
 }
 
-// Presence is one row of see_appl_lock: somebody who has to do with the object.
+// Presence is one row of see_appl_lock: an object's holder, an asker or a viewer.
 type Presence struct {
 	Kind         PresenceKind
 	OperatorID   string
@@ -51,15 +51,15 @@ type Presence struct {
 	// ClientID and State are empty for the holder.
 	ClientID string
 	State    PresenceState
-	// SinceTS is the start of the holder's grant, or since when somebody asks or looks.
+	// SinceTS is the start of the holder's grant, or of the asking or viewing.
 	SinceTS time.Time
-	// SecondsLeft is until the lock ends, or until that one is not listed any more.
+	// SecondsLeft is the time until the lock ends, or until the asker or viewer is no longer listed.
 	SecondsLeft int64
-	// Message is what an asker has to say.
+	// Message is the asker's.
 	Message string
 }
 
-// PresenceKind tells what somebody has to do with an object. More of them may come.
+// PresenceKind is holder, asker or viewer. Later versions may add kinds.
 type PresenceKind string
 
 // The kinds of presence.
@@ -68,7 +68,7 @@ const (
 	PresenceViewer PresenceKind = "VIEWER"
 )
 
-// PresenceState is what a viewer does.
+// PresenceState is what a viewer does with the object.
 type PresenceState string
 
 // The states of a viewer.

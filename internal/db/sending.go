@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Sending is how far a call has come, for a caller that does not wait for it any longer. It is safe for concurrent use.
+// Sending is how far a call has come, for a caller that stops waiting for it. It is safe for concurrent use.
 type Sending struct {
 	mutex sync.Mutex
 	known bool
-	// connecting, if set, tells that a connection is waited for: whether all of the pool are in use.
+	// connecting is set while the call waits for a connection, and reports whether all of the pool are in use.
 	connecting func() (allInUse bool)
 }
 
@@ -22,7 +22,7 @@ func Tracked(ctx context.Context) (context.Context, *Sending) {
 	return context.WithValue(ctx, sendingKey{}, sending), sending
 }
 
-// Connects notes that a call waits for a connection, until connected.
+// Connects records that a call waits for a connection, until the caller calls connected.
 func Connects(ctx context.Context, allInUse func() bool) (connected func()) {
 	sending, ok := ctx.Value(sendingKey{}).(*Sending)
 	if !ok {
@@ -43,7 +43,7 @@ var (
 	errNoneFree     = errors.New("all were in use")
 )
 
-// Unsent returns why a call has not been sent yet, nil if it has; known is false where nobody has noted it.
+// Unsent returns why a call has not been sent yet, or nil if it has. Known is false if no driver recorded it.
 func (s *Sending) Unsent() (why error, known bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

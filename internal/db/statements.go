@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// Statements name the schema in the statements that sqlc has made, which has to write them without one: so neither a caller's pool nor a
-// caller's transaction needs a search_path of ours. Each is qualified once, when it is first needed. It is safe for concurrent use.
+// Statements adds the schema to the statements that sqlc makes without one, so that neither a caller's pool nor his transaction needs our
+// search_path. Each statement is qualified once, on first use. It is safe for concurrent use.
 type Statements struct {
 	schema    string
 	mutex     sync.RWMutex
 	qualified map[string]string
 }
 
-// NewStatements returns the statements in a schema, which CheckSchema has passed; empty is where a connection is.
+// NewStatements returns the statements for a schema that CheckSchema has passed; empty for the connection's own.
 func NewStatements(schema string) *Statements {
 	return &Statements{schema: schema, qualified: map[string]string{}}
 }
 
-// ours is the name of a view or a routine where a statement reads or calls it: all of them, and no column, have appl_lock in them there.
+// ours matches our views and routines in a statement. All their names have appl_lock in them, and no column stands behind these words.
 var ours = regexp.MustCompile(`\b(FROM|JOIN|LATERAL|CALL) (\w*appl_lock\w*)`)
 
 // Qualified returns a statement with the schema.

@@ -28,8 +28,8 @@ func takeApplLock() Operation {
 	}
 }
 
-// TakeApplLockParams are the IN parameters of take_appl_lock. A zero ExpectedFence is NULL: whichever grant; a zero TTLSeconds
-// is NULL: that of the grant that ends.
+// TakeApplLockParams are the IN parameters of take_appl_lock. A zero ExpectedFence is NULL: any grant. A zero TTLSeconds is NULL: that of
+// the grant that ends.
 type TakeApplLockParams struct {
 	ObjectType    string
 	ObjectID      string
@@ -48,6 +48,6 @@ type TakeApplLockResult struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTS       time.Time
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }

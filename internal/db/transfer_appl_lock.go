@@ -35,7 +35,7 @@ type TransferApplLockParams struct {
 	ToOperatorID   string
 	ToDepartmentID string
 	TTLSeconds     int64
-	// ActorID and Reason are for the history; empty is NULL: the former operator, and no reason.
+	// ActorID and Reason are for the history. Empty is NULL: the former operator, and no reason.
 	ActorID string
 	Reason  string
 }
@@ -49,6 +49,6 @@ type TransferApplLockResult struct {
 	OldDepartmentID string
 	Fence           int64
 	ExpiresTS       time.Time
-	// SecondsLeft is how many seconds ExpiresTS lies ahead, by the database's clock, rounded up; zero for none.
+	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// UTC returns a sql.Scanner for a timestamp without a time zone, which is UTC here, also where the caller's
-// pool takes it for another zone or does not parse it at all. NULL is the zero time.
+// UTC returns a sql.Scanner for a timestamp without a time zone. The value is UTC even if the caller's pool uses another zone or returns
+// text. NULL is the zero time.
 func UTC(dest *time.Time) sql.Scanner { return utc{dest} }
 
-// Moment is a column that UTC reads, for the rows that sqlc makes.
+// Moment is a timestamp column in a row type of sqlc.
 type Moment struct{ time.Time }
 
 // Scan implements sql.Scanner.

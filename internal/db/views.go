@@ -1,13 +1,13 @@
 package db
 
-// This file is the naming table of what is read: the views, and their columns in order.
+// This file lists the views and their columns, in order.
 
 // View is one view of the contract.
 type View struct {
 	Name    string
 	Summary string
 	Columns []Parameter
-	// Key is how many columns at the start tell a row from all others.
+	// Key is how many columns, from the first, identify a row.
 	Key int
 }
 

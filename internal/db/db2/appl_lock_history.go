@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// ApplLockHistory reads the view appl_lock_history. What an operator did, lost or got is looked for in three indexes, each for a page.
+// ApplLockHistory reads the view appl_lock_history. For an operator it reads a page by each of three indexes.
 func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
 	const view = "appl_lock_history"
 	order := "event_id"

@@ -19,7 +19,7 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingP
 	})
 }
 
-// selectPage returns the SELECT of a page of a view whose key is that of waiters, with its arguments.
+// selectPage returns the SELECT of a page, with its arguments, of a view with the key of waiters.
 func (d *Driver) selectPage(view string, params db.ApplLockWaitingParams) (query string, arguments []any) {
 	var s selection
 	s.whereText("object_type", params.ObjectType)

@@ -8,7 +8,7 @@ import (
 
 // AskApplLock calls ask_appl_lock_row.
 func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
-	var wait any // a zero is none of the absent ones
+	var wait any // nil is no limit, and zero a withdrawal
 	if params.WaitSeconds != nil {
 		wait = *params.WaitSeconds
 	}

@@ -9,9 +9,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// call calls a procedure in the transaction, or on a connection of the pool, and hands each row of its answer
-// to read. It returns when ctx ends, although the client waits on for the server: whether the call has taken
-// effect is unknown then, and nobody may look at what read has read.
+// call calls a procedure in the transaction, or on a connection of the pool, and passes each row of its answer to read. It returns when ctx
+// ends, although the client still waits for the server. Then the outcome is unknown, and the caller must not use what read has stored.
 func (d *Driver) call(ctx context.Context, procedure string, arguments []any, read func(row *sql.Rows) error) error {
 	query, bound := callText(d.qualify(procedure), arguments)
 	return d.ask(ctx, query, bound, read)
@@ -38,7 +37,7 @@ func (d *Driver) ask(ctx context.Context, query string, arguments []any, read fu
 	})
 }
 
-// ended returns an error once ctx has ended, after which nothing is sent.
+// ended returns an error if ctx has ended, so that nothing is sent.
 func ended(ctx context.Context) error {
 	if err := db.EndOf(ctx); err != nil {
 		return &db.Error{Kind: db.KindOther, Err: err}
@@ -46,8 +45,7 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// abandonable runs a call and leaves it to itself when ctx ends: the client looks at a context only when the
-// server has answered.
+// abandonable runs a call and abandons it when ctx ends: the client checks a context only after the server has answered.
 func abandonable(ctx context.Context, call func(ctx context.Context) error) error {
 	answer := make(chan error, 1)
 	go func() { answer <- call(context.WithoutCancel(ctx)) }()
@@ -64,7 +62,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Rows reads the answer to its end and closes the cursor: under autocommit the call is not committed before.
+// Rows reads the whole answer and closes the cursor: under autocommit only that commits the call.
 func Rows(ctx context.Context, client querier, query string, arguments []any, read func(row *sql.Rows) error) (err error) {
 	rows, err := client.QueryContext(ctx, query, arguments...)
 	if err != nil {
@@ -83,7 +81,7 @@ func Rows(ctx context.Context, client querier, query string, arguments []any, re
 	return rows.Err()
 }
 
-// GiveBack gives a connection back to the pool, unless err says that it is of no use any more.
+// GiveBack gives a connection back to the pool, or discards it if err says that it is broken.
 func GiveBack(conn *sql.Conn, err error) {
 	if isDead(err) {
 		Discard(conn)
@@ -96,8 +94,8 @@ func Discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// callText returns a CALL and what is bound in it. A nil argument stands in the text: the client binds NULL as
-// a string, whatever the parameter is.
+// callText returns a CALL and its bound arguments. A nil argument becomes a literal NULL: the client would bind it as a string, whatever
+// the parameter's type.
 func callText(procedure string, arguments []any) (string, []any) {
 	var places []string
 	var bound []any
@@ -112,12 +110,12 @@ func callText(procedure string, arguments []any) (string, []any) {
 	return "CALL " + procedure + "(" + strings.Join(places, ", ") + ")", bound
 }
 
-// Into reads the one row of a row form.
+// Into scans the one row of a row form.
 func Into(dest ...any) func(row *sql.Rows) error {
 	return func(row *sql.Rows) error { return row.Scan(dest...) }
 }
 
-// nullIfZero returns NULL for what the contract tells with NULL.
+// nullIfZero returns NULL for a zero value.
 func nullIfZero[T comparable](value T) any {
 	var zero T
 	if value == zero {

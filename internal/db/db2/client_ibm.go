@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// maxConnections bounds the pool that Open makes.
+	// maxConnections is the limit of the pool that Open makes.
 	maxConnections = 10
 
-	// The client notices a dead connection only by using it, so the pool keeps none for long.
+	// The client notices a dead connection only on use, so the pool keeps none for long.
 	maxIdleTime = time.Minute
 	maxLifetime = 30 * time.Minute
 
 	closeTimeout = 3 * time.Second
 )
 
-// retriesVariable is read by IBM's client whenever it has lost a connection.
+// retriesVariable is an environment variable that IBM's client reads whenever it has lost a connection.
 const retriesVariable = "DB2_MAX_CLIENT_CONNRETRIES"
 
 // openPool returns a pool on IBM's client. It does not connect yet.
@@ -61,9 +61,9 @@ func newConnector(dsn string) (*connector, error) {
 	return &connector{client: client, connectionString: text}, nil
 }
 
-// neverSendTwice has the client report a lost connection. By default it connects again and repeats the statement
-// without a word: a lock may be released twice then, and the answer is no. For servers without a configuration
-// file there is no keyword against that, only this variable, which is the whole process's; who has set it knows.
+// neverSendTwice makes the client report a lost connection. By default the client reconnects and silently repeats the statement, so that a
+// repeated release would answer no. Without a configuration file only this variable prevents that, for the whole process. A value that is
+// set already stays.
 func neverSendTwice() error {
 	if _, isSet := os.LookupEnv(retriesVariable); isSet {
 		return nil
@@ -81,17 +81,16 @@ func diagnose(err error) (Diagnosis, bool) {
 	return Diagnosis{State: first.State, Code: first.NativeError, Text: strings.TrimSpace(first.Message)}, true
 }
 
-// connector makes connections that can be waited for with a context.
+// connector makes connections and can stop waiting when a context ends.
 type connector struct {
 	client           driver.Driver
 	connectionString string
 }
 
-// Driver is go_ibm_db's.
+// Driver returns go_ibm_db's driver.
 func (c *connector) Driver() driver.Driver { return c.client }
 
-// Connect returns when ctx ends. The client's attempt goes on to its own end, which ConnectTimeout bounds; a
-// connection that comes too late is closed.
+// Connect returns when ctx ends. The client's attempt goes on until ConnectTimeout ends it; a late connection is closed.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	type outcome struct {
 		conn driver.Conn
@@ -104,7 +103,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		case opened <- outcome{conn, err}:
 		case <-ctx.Done():
 			if err == nil {
-				_ = conn.Close() // nobody is left to be told
+				_ = conn.Close() // nobody waits for the error
 			}
 		}
 	}()
@@ -128,8 +127,8 @@ func (c *connector) open() (driver.Conn, error) {
 	return &conn{Conn: inner}, nil
 }
 
-// conn is go_ibm_db's connection, but for transactions: if one cannot be ended, the connection is left without
-// autocommit, and must not go back into the pool.
+// conn is go_ibm_db's connection. If a transaction cannot be ended, the connection stays without autocommit, and must not go back to the
+// pool.
 type conn struct {
 	*ibm.Conn
 	isBroken bool
@@ -152,13 +151,13 @@ func (c *conn) Begin() (driver.Tx, error) {
 	return &transaction{tx: tx, conn: c}, nil
 }
 
-// checked notes that a transaction did not begin or end as it should.
+// checked records that a transaction did not begin or end properly.
 func (c *conn) checked(err error) error {
 	c.isBroken = c.isBroken || err != nil
 	return err
 }
 
-// Close ends the connection, or leaves it to itself: the client waits until the server has hung up.
+// Close closes the connection, or stops waiting for that: the client waits until the server hangs up.
 func (c *conn) Close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- c.disconnect() }()
@@ -170,8 +169,8 @@ func (c *conn) Close() error {
 	}
 }
 
-// disconnect is refused by the client as long as a transaction is open, as after a commit that failed, and
-// go_ibm_db rolls back only what it has begun.
+// disconnect closes the connection. The client refuses that while a transaction is open, as after a failed commit, and go_ibm_db rolls back
+// only a transaction that it has begun.
 func (c *conn) disconnect() error {
 	err := c.Conn.Close()
 	diagnosis, _ := diagnose(err)
@@ -188,7 +187,7 @@ func (c *conn) disconnect() error {
 	return c.Conn.Close()
 }
 
-// transaction tells its connection when it cannot be ended.
+// transaction marks its connection as broken when it cannot be ended.
 type transaction struct {
 	tx   driver.Tx
 	conn *conn

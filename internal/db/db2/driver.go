@@ -1,8 +1,8 @@
-// Package db2 is the driver for Db2 11.5 and later on Linux, UNIX and Windows, on
-// github.com/ibmdb/go_ibm_db, which needs cgo and IBM's client: build tag db2.
+// Package db2 is the driver for Db2 11.5 and later on Linux, UNIX and Windows, on github.com/ibmdb/go_ibm_db, which needs cgo and IBM's
+// client: build tag db2.
 //
-// Each operation calls the row form of the procedure: the client cannot tell NULL in an OUT parameter, and
-// takes its timestamps for local time. sqlc has no Db2 engine, so the calls are written by hand.
+// Each operation calls the row form of the procedure: in OUT parameters the client loses NULL, and reads timestamps as local time. sqlc
+// does not support Db2, so the calls are written by hand.
 package db2
 
 import (
@@ -18,9 +18,9 @@ import (
 // Driver runs the operations through a database/sql pool or in a caller's transaction.
 type Driver struct {
 	handle *sql.DB
-	// tx is the caller's transaction, or that of InTx, nil outside one.
+	// tx is the caller's transaction or that of InTx, and nil outside one.
 	tx *sql.Tx
-	// undone has the error with which Db2 has rolled the transaction of InTx back; nil outside one.
+	// undone holds the error with which Db2 rolled back the transaction of InTx; nil outside one.
 	undone *atomic.Pointer[db.Error]
 	schema string
 	close  func() error
@@ -28,7 +28,7 @@ type Driver struct {
 
 var _ db.Driver = (*Driver)(nil)
 
-// New returns a driver on the caller's pool, which stays the caller's to close. An empty schema is the default one.
+// New returns a driver on the caller's pool, which the caller closes. An empty schema is the default one.
 func New(handle *sql.DB, schema string) (*Driver, error) {
 	schema = cmp.Or(schema, db.DefaultSchema)
 	if err := db.CheckSchema(schema); err != nil {
@@ -37,13 +37,12 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 	return &Driver{handle: handle, schema: schema, close: func() error { return nil }}, nil
 }
 
-// Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
-// leaves that to the DSN.
+// Open returns a new pool for a DSN. It does not connect yet. ConnectTimeout limits an attempt to connect; zero leaves that to the DSN.
 func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 	return openPool(dsn, connectTimeout)
 }
 
-// Owned makes the pool the driver's, which Close closes.
+// Owned makes Close close the pool.
 func (d *Driver) Owned() *Driver {
 	owned := *d
 	owned.close = d.handle.Close
@@ -60,7 +59,7 @@ func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver {
 	return &inTx
 }
 
-// Handle is the pool.
+// Handle returns the pool.
 func (d *Driver) Handle() (db.Handle, error) {
 	return db.Handle{
 		Dialect:   "db2",

@@ -15,9 +15,9 @@ import (
 
 const (
 	defaultPort = "50000"
-	// defaultConnectTimeout is in seconds. Without one the client waits for a silent server for ever.
+	// defaultConnectTimeout is in seconds. Without one the client would wait for a silent server for ever.
 	defaultConnectTimeout = "15"
-	// maxValueLength keeps the whole far below the length that go_ibm_db can tell the client.
+	// maxValueLength keeps a connection string far below the longest that go_ibm_db can pass to the client.
 	maxValueLength = 1000
 )
 
@@ -28,10 +28,10 @@ var errNotDSN = errors.New("is not db2://USER:PASSWORD@HOST:PORT/DATABASE with k
 // https://www.ibm.com/docs/en/db2/11.5?topic=odbc-cliodbc-configuration-keywords-listing-by-category
 type option struct {
 	keyword string
-	// forTLS means that the client ignores it on a connection without TLS.
+	// forTLS marks an option that the client ignores on a connection without TLS.
 	forTLS bool
-	// check returns what the value must be, in words, empty if it is that. The client ignores what it does not know: an
-	// encryption that is misspelt would be none.
+	// check returns what the value must be, in words, or an empty text if the value is valid. The client ignores unknown values: a misspelt
+	// encryption would be none.
 	check func(value string) string
 }
 
@@ -49,8 +49,8 @@ func options() []option {
 	}
 }
 
-// connectionString returns the client's form of db2://user:password@host:port/database?options. An error is
-// what there is to say of the DSN, and never repeats it: it holds a password.
+// connectionString returns the client's form of db2://user:password@host:port/database?options. An error never repeats the DSN, which holds
+// a password.
 func connectionString(dsn string) (string, error) {
 	parsed, err := parse(dsn)
 	if err != nil {
@@ -80,8 +80,8 @@ func connectionString(dsn string) (string, error) {
 			text.WriteString(known.keyword + "=" + value + ";")
 		}
 	}
-	// It ends with a semicolon: go_ibm_db hands the NUL behind it to the client, which takes that for a part
-	// of an unfinished value. SSL would not be SSL.
+	// It ends with a semicolon. The client takes the NUL that go_ibm_db appends for a part of an unfinished value, and would not recognize
+	// SSL.
 	return text.String(), nil
 }
 
@@ -110,9 +110,8 @@ func isPort(port string) bool {
 	return err == nil && number > 0
 }
 
-// checkText refuses what has no place in a connection string. The client cuts at each semicolon, whatever
-// is around it, and strips blanks; of user and password it supports ASCII only:
-// https://www.ibm.com/docs/en/db2/11.5?topic=clients-password-rules
+// checkText refuses characters that a connection string cannot hold. The client splits at every semicolon, even in quotes, and strips
+// blanks. It supports only ASCII in user and password: https://www.ibm.com/docs/en/db2/11.5?topic=clients-password-rules
 func checkText(name, value string) error {
 	switch {
 	case value == "":
@@ -129,7 +128,7 @@ func checkText(name, value string) error {
 	return nil
 }
 
-// parsedOptions returns the options of a DSN and the defaults of those that it leaves out.
+// parsedOptions returns the options of a DSN, with defaults for absent ones.
 func parsedOptions(query string) (map[string]string, error) {
 	given, err := url.ParseQuery(query)
 	if err != nil || hasPasswordOption(given) {
@@ -152,14 +151,14 @@ func parsedOptions(query string) (map[string]string, error) {
 	return withDefaults(settings)
 }
 
-// hasPasswordOption tells of a password in the wrong place. What looks like the name of another option may be
-// a piece of it, behind an ampersand.
+// hasPasswordOption finds a password among the options. What looks like another option's name may be a piece of the password, after an
+// ampersand.
 func hasPasswordOption(given url.Values) bool {
 	secret := regexp.MustCompile(`(?i)pass|pwd|token|key$`)
 	return slices.ContainsFunc(slices.Collect(maps.Keys(given)), secret.MatchString)
 }
 
-// withDefaults has the client check the name in the server's certificate, as its newer versions do by themselves.
+// withDefaults makes the client check the name in the server's certificate, as its newer versions do by default.
 func withDefaults(settings map[string]string) (map[string]string, error) {
 	setDefault := func(keyword, value string) {
 		if _, isSet := settings[keyword]; !isSet {
@@ -179,7 +178,7 @@ func withDefaults(settings map[string]string) (map[string]string, error) {
 	return settings, nil
 }
 
-// knownOption finds an option by its name, in which capitals do not count.
+// knownOption finds an option by its name, in any case.
 func knownOption(name string) (option, error) {
 	known := options()
 	var keywords []string
@@ -190,7 +189,7 @@ func knownOption(name string) (option, error) {
 		keywords = append(keywords, candidate.keyword)
 	}
 	if !regexp.MustCompile(`^[A-Za-z0-9_]{1,40}$`).MatchString(name) {
-		return option{}, errNotDSN // whatever it is, it is not a name
+		return option{}, errNotDSN // no option has such a name
 	}
 	return option{}, fmt.Errorf("has the unknown option %s; known are %s", name, strings.Join(keywords, ", "))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// answerError is an error of Db2 whose text names SQLSTATE and SQLCODE, as its users expect them.
+// answerError is an error of Db2 whose text has SQLSTATE and SQLCODE, as Db2's users expect.
 type answerError struct {
 	Diagnosis
 	err error
@@ -20,7 +20,7 @@ func (e *answerError) Error() string { return e.Text }
 
 func (e *answerError) Unwrap() error { return e.err }
 
-// AnswerOf finds Db2's answer in an error of go_ibm_db, or of another client whose errors name both codes.
+// AnswerOf finds Db2's answer in an error of go_ibm_db, or of another client whose errors have both codes.
 func AnswerOf(err error) (Diagnosis, bool) {
 	if diagnosis, found := diagnose(err); found {
 		return diagnosis, true
@@ -46,8 +46,8 @@ func interpretError(err error) error {
 		return &db.Error{Kind: db.KindClosed, Err: err}
 	}
 	if !answered {
-		// Cut off, unreadable: sent, and no answer that counts. Here driver.ErrBadConn is no promise that nothing was
-		// sent: go_ibm_db says it for CLI0108E, whose SQLSTATE 40003 is "statement completion unknown".
+		// Cut off or unreadable: the call was sent, and no valid answer came. driver.ErrBadConn does not mean here that nothing was sent:
+		// go_ibm_db returns it for CLI0108E, whose SQLSTATE 40003 is "statement completion unknown".
 		return &db.Error{Kind: db.KindInFlight, Err: err}
 	}
 	return &db.Error{Kind: kindOf(diagnosis), Err: &answerError{Diagnosis: diagnosis, err: err}}
@@ -56,7 +56,7 @@ func interpretError(err error) error {
 // connectError wraps an error from before there was a connection.
 func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }
 
-// notFree wraps an error of a call that got no connection of the pool.
+// notFree wraps the error of a call that got no connection of the pool.
 func (d *Driver) notFree(ctx context.Context, err error) error {
 	return db.NotFree(ctx, interpretError(err), db.AllInUse(d.handle))
 }
@@ -74,9 +74,8 @@ func kindOf(diagnosis Diagnosis) db.Kind {
 	return kindOfCode(diagnosis.Code)
 }
 
-// kindOfRollback tells a wait that was cut off from a deadlock. Db2 has rolled the transaction back (-911), or
-// expects that of the caller (-913). Reasons of LUW are numbers, those of z/OS hexadecimal:
-// https://www.ibm.com/docs/en/db2/11.5?topic=messages-sql0750-sql0999, "SQL0911N".
+// kindOfRollback distinguishes a timeout from a deadlock. Db2 has rolled the transaction back (-911), or the caller must (-913). Reasons
+// are numbers on LUW and hexadecimal on z/OS: https://www.ibm.com/docs/en/db2/11.5?topic=messages-sql0750-sql0999, "SQL0911N".
 func kindOfRollback(text string) db.Kind {
 	for _, timeout := range []string{`"68"`, "00C9008E"} {
 		if strings.Contains(text, timeout) {
@@ -105,20 +104,19 @@ func kindOfCode(code int) db.Kind {
 	return db.KindOther
 }
 
-// isUndone reports whether Db2 has rolled the transaction back, or expects that of the caller.
+// isUndone reports whether Db2 has rolled the transaction back, or the caller must.
 func isUndone(err error) bool {
 	return db.KindOf(err) == db.KindBusy || db.KindOf(err) == db.KindRetry
 }
 
-// isDead reports whether the connection that gave the error is of no use any more. The client leaves such
-// ones in the pool.
+// isDead reports whether the error means a broken connection. The client leaves broken connections in the pool.
 func isDead(err error) bool {
 	diagnosis, answered := AnswerOf(err)
 	return answered && lostConnection(diagnosis) || errors.Is(err, driver.ErrBadConn)
 }
 
-// lostConnection: communication errors, one that has been rerouted, agents that were forced off, and all of
-// class 08 that has no other meaning: a refused user and an unknown database have states of it, too.
+// lostConnection recognizes communication errors, rerouted connections, forced-off agents, and class 08 without another meaning: a refused
+// user and an unknown database have states of class 08, too.
 func lostConnection(diagnosis Diagnosis) bool {
 	if kindOfCode(diagnosis.Code) != db.KindOther {
 		return false

@@ -32,7 +32,7 @@ func newFlag(isNew bool) any {
 	return nil
 }
 
-// GetApplLocks makes a call for each: a routine for many is not worth its size here.
+// GetApplLocks makes a call for each of params: a routine for a list would not be worth its size here.
 func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
 	results := make([]db.GetApplLockResult, len(params))
 	for i := range params {

@@ -9,8 +9,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// selection is a SELECT from a view. Numbers stand in the text: the client binds them as text in some places, and Db2 has to know
-// how many rows are wanted.
+// selection is a SELECT from a view. Numbers are literals: the client binds some as text, and Db2 must know the number of rows in advance.
 type selection struct {
 	conditions []string
 	arguments  []any
@@ -22,14 +21,14 @@ func (s *selection) where(condition string, arguments ...any) {
 	s.arguments = append(s.arguments, arguments...)
 }
 
-// whereText adds a filter that an empty text is none of.
+// whereText adds a filter unless the value is empty.
 func (s *selection) whereText(column, value string) {
 	if value != "" {
 		s.where(column+" = ?", value)
 	}
 }
 
-// whereTold adds a filter that only nil is none of.
+// whereTold adds a filter unless the value is nil.
 func (s *selection) whereTold(column string, value *string) {
 	if value != nil {
 		s.where(column+" = ?", *value)
@@ -44,17 +43,17 @@ func (s *selection) clause() string {
 	return " WHERE " + strings.Join(s.conditions, " AND ")
 }
 
-// inSeconds returns the moment that lies so many seconds before now, or behind it.
+// inSeconds returns the time that many seconds before or after now, by the sign.
 func inSeconds(sign string, seconds int64) string {
 	return "CURRENT TIMESTAMP - CURRENT TIMEZONE " + sign + " (" + strconv.FormatInt(seconds, 10) + ") SECOND"
 }
 
-// first returns the end of a SELECT of so many rows.
+// first returns the end of a SELECT with a limit.
 func first(order string, rows int64) string {
 	return " ORDER BY " + order + " FETCH FIRST " + strconv.FormatInt(rows, 10) + " ROWS ONLY"
 }
 
-// columnsOf returns the columns of a view, with a prefix before each.
+// columnsOf returns the columns of a view, each with a prefix.
 func columnsOf(name, prefix string) string {
 	var columns []string
 	for _, view := range db.Views() {
@@ -68,7 +67,7 @@ func columnsOf(name, prefix string) string {
 	return strings.Join(columns, ", ")
 }
 
-// rowsOf reads what a query answers.
+// rowsOf reads the rows of a query.
 func rowsOf[T any](
 	ctx context.Context, d *Driver, query string, arguments []any, scan func(row *sql.Rows, into *T) error,
 ) ([]T, error) {

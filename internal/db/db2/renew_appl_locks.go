@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxGrants and maxBytes bound what p_grants takes.
+	// maxGrants and maxBytes limit p_grants.
 	maxGrants = 1000
 	maxBytes  = 32000
 )
 
-// RenewApplLocks calls renew_appl_locks, as often as the grants need: one call takes some 300.
+// RenewApplLocks calls renew_appl_locks, more than once for more grants than fit into p_grants.
 func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
 	grants := slices.SortedFunc(slices.Values(params.Grants), compareKeys)
 	var renewed []db.RenewedGrant
@@ -34,9 +34,9 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 	return renewed, nil
 }
 
-// renew renews grants that fit into one call. Db2 ends the call at a lock that another transaction is changing, and
-// takes back what it has done: then it renews the halves, without waiting, until that lock is alone, which has no
-// answer. A caller's transaction is over, and the error is the caller's.
+// renew renews the grants of one call. At a lock that another transaction is changing, Db2 ends the call and rolls it back. Then renew
+// tries each half, down to that single lock, which gets no answer. Inside a caller's transaction the caller gets the error: Db2 has rolled
+// that transaction back.
 func (d *Driver) renew(ctx context.Context, grants []db.RenewableGrant) ([]db.RenewedGrant, error) {
 	renewed, err := d.renewAtOnce(ctx, grants)
 	switch {
@@ -79,12 +79,12 @@ func (d *Driver) renewAtOnce(ctx context.Context, grants []db.RenewableGrant) ([
 	return renewed, nil
 }
 
-// compareKeys puts grants into the order in which calls lock their rows.
+// compareKeys sorts grants into the order in which calls lock their rows.
 func compareKeys(a, b db.RenewableGrant) int {
 	return cmp.Or(cmp.Compare(a.ObjectType, b.ObjectType), cmp.Compare(a.ObjectID, b.ObjectID))
 }
 
-// fitting returns how many of the grants one call takes.
+// fitting returns how many of the grants fit into one call.
 func fitting(grants []db.RenewableGrant) int {
 	bytes := 0
 	for i, grant := range grants {
@@ -96,7 +96,7 @@ func fitting(grants []db.RenewableGrant) int {
 	return len(grants)
 }
 
-// fieldsOf returns a grant as p_grants has it: each field as the number of its characters, a colon, and these.
+// fieldsOf encodes a grant for p_grants: each field as its number of characters, a colon, and the characters.
 func fieldsOf(grant db.RenewableGrant) string {
 	var text strings.Builder
 	for _, field := range []string{

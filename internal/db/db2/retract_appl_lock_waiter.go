@@ -14,7 +14,7 @@ func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApp
 		Into(&okFL))
 }
 
-// RetractApplLockWaiters makes a call for each.
+// RetractApplLockWaiters makes a call for each of params.
 func (d *Driver) RetractApplLockWaiters(ctx context.Context, params []db.RetractApplLockWaiterParams) error {
 	for _, waiter := range params {
 		if err := d.RetractApplLockWaiter(ctx, waiter); err != nil {

@@ -38,7 +38,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if err := operations(&inTx); err != nil {
 		return err
 	}
-	if err := inTx.undone.Load(); err != nil { // and operations have gone on, in another transaction
+	if err := inTx.undone.Load(); err != nil { // Db2 rolled back, and later operations ran in another transaction
 		return err
 	}
 	if err := ended(ctx); err != nil {
@@ -48,7 +48,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	return abandonable(ctx, func(context.Context) error { return end(conn, tx.Commit) })
 }
 
-// noteUndone notes an error after which the transaction is over.
+// noteUndone records an error that ended the transaction.
 func (d *Driver) noteUndone(err error) {
 	var dbErr *db.Error
 	if d.undone != nil && isUndone(err) && errors.As(err, &dbErr) {
@@ -56,8 +56,8 @@ func (d *Driver) noteUndone(err error) {
 	}
 }
 
-// end commits or rolls back, when the last call in the transaction has been answered, and gives the connection back. If
-// that fails, go_ibm_db leaves the connection without autocommit.
+// end commits or rolls back once the transaction's last call has been answered, and gives the connection back. If that fails, it discards
+// the connection, which go_ibm_db has left without autocommit.
 func end(conn *sql.Conn, finish func() error) error {
 	err := interpretError(finish())
 	if err != nil {
@@ -67,5 +67,5 @@ func end(conn *sql.Conn, finish func() error) error {
 	return err
 }
 
-// Listen returns db.ErrNoListen: Db2 has no such messages.
+// Listen returns db.ErrNoListen: Db2 has no such notices.
 func (d *Driver) Listen(context.Context) (db.Listener, error) { return nil, db.ErrNoListen }

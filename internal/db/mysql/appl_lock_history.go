@@ -37,7 +37,7 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 	return events, nil
 }
 
-// history runs the query of an order. An operator's history is read by an index for each of three columns.
+// history runs the query of an order. For an operator it reads three indexes, one for each column.
 func history(ctx context.Context, q *queries.Queries, params db.ApplLockHistoryParams) ([]queries.Event, error) {
 	if params.NewestFirst && params.AfterEventID == 0 {
 		params.AfterEventID = math.MaxInt64

@@ -32,7 +32,7 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 	return locks, nil
 }
 
-// live runs the query of an order. They have the same filters, and only the order by key has pages.
+// live runs the query of an order. All have the same filters, and only the order by key has pages.
 func live(ctx context.Context, q *queries.Queries, params db.ApplLockLiveParams) ([]queries.Lock, error) {
 	soonest := queries.ApplLockLiveEndsSoonestParams{
 		ObjectType:           nullIfEmpty(params.ObjectType),

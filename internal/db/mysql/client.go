@@ -9,15 +9,15 @@ import (
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// call runs a CALL, whose text sqlc has made, and hands each row of its result sets to scan: sqlc takes a CALL for a statement without rows.
+// call runs a CALL and passes each row of its result sets to scan. The text is sqlc's, which takes a CALL for a statement without rows.
 func (d *Driver) call(ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error) error {
 	return d.on(ctx, d.calling(ctx, statement, args, scan))
 }
 
-// renewers is how many connections of the pool are kept for renewals at the most: half of them, so that others are left.
+// renewers is the most connections of the pool that are kept for renewals. They are never more than half.
 const renewers = 2
 
-// spare is how many connections of the pool may be kept: none if it has no limit, or no second one.
+// spare is how many connections of the pool may be kept: none if it has no limit or only one.
 func (d *Driver) spare() int {
 	if d.tx != nil {
 		return 0
@@ -25,7 +25,7 @@ func (d *Driver) spare() int {
 	return d.handle.Stats().MaxOpenConnections / 2
 }
 
-// prepareToRenew has a connection kept for renewals.
+// prepareToRenew makes a connection for renewals.
 func (d *Driver) prepareToRenew(ctx context.Context) error {
 	if d.spare() == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (d *Driver) callToRenew(ctx context.Context, statement string, args []any, 
 	return err
 }
 
-// read runs a generated query on a view, which reads its rows itself.
+// read runs a generated query on a view.
 func read[R any](ctx context.Context, d *Driver, query func(*queries.Queries) ([]R, error)) (rows []R, err error) {
 	err = d.on(ctx, func(client queries.DBTX) error {
 		rows, err = query(queries.New(inSchema{client, d.statements}))
@@ -62,7 +62,7 @@ func read[R any](ctx context.Context, d *Driver, query func(*queries.Queries) ([
 	return rows, err
 }
 
-// inSchema names the schema in the queries that sqlc has to write without one.
+// inSchema adds the schema to the queries that sqlc makes without one.
 type inSchema struct {
 	queries.DBTX
 	statements *db.Statements
@@ -72,7 +72,7 @@ func (c inSchema) QueryContext(ctx context.Context, query string, args ...any) (
 	return c.DBTX.QueryContext(ctx, c.statements.Qualified(query), args...)
 }
 
-// on works in the transaction, or on a connection of the pool: an error before there is one is known to have sent nothing.
+// on runs work in the transaction, or on a connection of the pool. If there is no connection, nothing was sent.
 func (d *Driver) on(ctx context.Context, work func(client queries.DBTX) error) error {
 	if d.tx != nil {
 		return d.interpret(work(d.tx))
@@ -91,7 +91,7 @@ func (d *Driver) connect(ctx context.Context) (*sql.Conn, error) {
 	return d.handle.Conn(ctx)
 }
 
-// onConn works on a connection of the pool, which is closed if a transaction may have been left open on it.
+// onConn runs work on a connection of the pool, and closes the connection if a transaction may still be open on it.
 func (d *Driver) onConn(conn *sql.Conn, work func(client queries.DBTX) error) error {
 	err := work(conn)
 	if leavesTransaction(err) {
@@ -100,7 +100,7 @@ func (d *Driver) onConn(conn *sql.Conn, work func(client queries.DBTX) error) er
 	return d.interpret(err)
 }
 
-// calling returns the work of a call.
+// calling returns the work of a call, for on or onConn.
 func (d *Driver) calling(
 	ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error,
 ) func(client queries.DBTX) error {
@@ -121,17 +121,17 @@ func (d *Driver) calling(
 	}
 }
 
-// into reads the one row of a row form.
+// into scans the one row of a row form.
 func into(dest ...any) func(row *sql.Rows) error {
 	return func(row *sql.Rows) error { return row.Scan(dest...) }
 }
 
-// nullIfEmpty returns NULL for an empty text, which is how a filter or an optional argument is left out.
+// nullIfEmpty returns NULL for an empty text: an absent filter or argument.
 func nullIfEmpty(text string) sql.NullString {
 	return sql.NullString{String: text, Valid: text != ""}
 }
 
-// nullIfNil returns NULL for a filter that is not given; an empty text is one.
+// nullIfNil returns NULL for an absent filter. An empty text is a filter.
 func nullIfNil(text *string) sql.NullString {
 	if text == nil {
 		return sql.NullString{}
@@ -139,10 +139,10 @@ func nullIfNil(text *string) sql.NullString {
 	return sql.NullString{String: *text, Valid: true}
 }
 
-// nullIfZero returns NULL for zero, which is how an optional number is left out.
+// nullIfZero returns NULL for zero: an absent number.
 func nullIfZero(number int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: number, Valid: number != 0}
 }
 
-// limit is a size of a page, which the façade has checked.
+// limit converts the size of a page, which the façade has checked.
 func limit(rows int64) int32 { return int32(min(rows, math.MaxInt32)) } //nolint:gosec // see min

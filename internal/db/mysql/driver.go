@@ -1,9 +1,8 @@
-// Package mysql is the driver for MySQL 8.0 and later and MariaDB 10.6 and later, on
-// github.com/go-sql-driver/mysql.
+// Package mysql is the driver for MySQL 8.0 and later and MariaDB 10.6 and later, on github.com/go-sql-driver/mysql.
 //
-// Each operation calls the row form of the procedure: one round trip, if the client interpolates parameters as Open has it do. The text of the
-// call is sqlc's, of the query of the same name in queries/mysql; what is bound in it and what is read stands here, because sqlc knows
-// neither types nor columns of a CALL. The views are read by sqlc's code.
+// Each operation calls the row form of the procedure. That is one round trip if the client interpolates parameters, as Open sets it. sqlc
+// makes the text of the call from the query of the same name in queries/mysql. It knows neither types nor columns of a CALL, so this
+// package binds the arguments and scans the rows. sqlc's code reads the views.
 package mysql
 
 import (
@@ -17,19 +16,19 @@ import (
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// maxConnections bounds the pool that Open makes.
+// maxConnections is the limit of the pool that Open makes.
 const maxConnections = 10
 
 // Driver runs the operations through a database/sql pool or in a caller's transaction.
 type Driver struct {
 	handle *sql.DB
-	// tx is the caller's transaction, or the connection of InTx's own, nil outside one.
+	// tx is the caller's transaction or the connection of InTx, and nil outside one.
 	tx queries.DBTX
-	// schema is the database that the procedures are in, empty for the one that is connected to.
+	// schema is the database of the procedures, empty for the connection's own.
 	schema     string
 	statements *db.Statements
 	close      func() error
-	// renewing are connections of the pool that are kept for renewals, nil in a transaction.
+	// renewing keeps connections of the pool for renewals; nil in a transaction.
 	renewing *db.Kept[*sql.Conn]
 }
 
@@ -38,8 +37,8 @@ var (
 	_ db.Passer = (*Driver)(nil)
 )
 
-// New returns a driver on the caller's pool, which stays the caller's to close. A schema is what MySQL calls a
-// database; an empty one is that of the connections.
+// New returns a driver on the caller's pool, which the caller closes. A schema is what MySQL calls a database; an empty one is the
+// connection's own.
 func New(handle *sql.DB, schema string) (*Driver, error) {
 	if schema != "" {
 		if err := db.CheckSchema(schema); err != nil {
@@ -52,8 +51,7 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 	return driver, nil
 }
 
-// Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
-// leaves that to the DSN.
+// Open returns a new pool for a DSN. It does not connect yet. ConnectTimeout limits an attempt to connect; zero leaves that to the DSN.
 func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 	config, err := ParseDSN(dsn)
 	if err != nil {
@@ -70,7 +68,7 @@ func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 	return handle, nil
 }
 
-// Owned makes the pool the driver's, which Close closes.
+// Owned makes Close close the pool.
 func (d *Driver) Owned() *Driver {
 	owned := *d
 	owned.close = d.handle.Close
@@ -93,7 +91,7 @@ func (d *Driver) in(tx queries.DBTX) *Driver {
 	return &Driver{handle: d.handle, tx: tx, schema: d.schema, statements: d.statements, close: func() error { return nil }}
 }
 
-// Handle is the pool.
+// Handle returns the pool.
 func (d *Driver) Handle() (db.Handle, error) {
 	return db.Handle{
 		Dialect:   "mysql",

@@ -13,14 +13,13 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Schemes are the words before the colon of a URL.
+// Schemes returns the schemes of the URLs that ParseDSN accepts.
 func Schemes() []string { return []string{"mysql", "mariadb"} }
 
 var errNotDSN = errors.New("is not mysql://USER:PASSWORD@HOST:PORT/DATABASE or USER:PASSWORD@tcp(HOST:PORT)/DATABASE " +
 	"with known options; in the first form write special characters of the password as %XX, such as @ as %40 and / as %2F")
 
-// Recognizes reports whether a DSN without a scheme is in the form of github.com/go-sql-driver/mysql, or
-// looks like it.
+// Recognizes reports whether a DSN without a scheme has, or seems to have, the form of github.com/go-sql-driver/mysql.
 func Recognizes(dsn string) bool {
 	if regexp.MustCompile(`(?:^|@)(?:tcp|unix)\(`).MatchString(dsn) {
 		return true
@@ -29,20 +28,20 @@ func Recognizes(dsn string) bool {
 	return err == nil && config.Net == "tcp" && strings.Contains(dsn, "@")
 }
 
-// ParseDSN returns the client's configuration for mysql://user:password@host:port/database?options (or mariadb://) or for
-// the client's own form, user:password@tcp(host:port)/database?options; options are the client's in both.
-// The configuration logs nothing. An error never repeats the DSN, which may hold a password.
+// ParseDSN returns the client's configuration for mysql://user:password@host:port/database?options, for the same with mariadb://, or for
+// the client's own form, user:password@tcp(host:port)/database?options. The options are the client's. The configuration logs nothing, and
+// no error repeats the DSN, which may hold a password.
 func ParseDSN(dsn string) (*mysql.Config, error) {
 	config, err := parse(dsn)
 	if err != nil || hasPasswordOption(config) {
 		return nil, errNotDSN
 	}
-	config.Logger = &mysql.NopLogger{} // what goes wrong is returned
+	config.Logger = &mysql.NopLogger{} // errors are returned, not logged
 	return config, nil
 }
 
-// hasPasswordOption tells of a password in the wrong place. To the client an option that it does not know is
-// a variable to SET, and the server repeats it in the error.
+// hasPasswordOption finds a password among the options. The client would SET an unknown option as a variable, and the server's error would
+// repeat it.
 func hasPasswordOption(config *mysql.Config) bool {
 	for option := range config.Params {
 		if strings.Contains(strings.ToLower(option), "password") {
@@ -63,8 +62,8 @@ func parse(dsn string) (*mysql.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	// User and password go around the client's parser, to which some of their characters mean something.
-	// In a URL an option may have a slash, as in loc=Europe/Berlin.
+	// User and password bypass the client's parser, which treats some of their characters as its own. In a URL an option may have a slash, as
+	// in loc=Europe/Berlin.
 	config, err := mysql.ParseDSN("tcp(" + parsed.Host + ")/?" + strings.ReplaceAll(parsed.RawQuery, "/", "%2F"))
 	if err != nil {
 		return nil, err
@@ -75,8 +74,7 @@ func parse(dsn string) (*mysql.Config, error) {
 	return config, nil
 }
 
-// ourOwn are the settings of a pool that is the driver's own: times are UTC, whatever the DSN says, and a
-// call is one round trip.
+// ourOwn sets up a pool that the driver makes itself: times are UTC, whatever the DSN says, and a call is one round trip.
 func ourOwn(config *mysql.Config) {
 	config.ParseTime = true
 	config.Loc = time.UTC

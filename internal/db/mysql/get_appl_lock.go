@@ -22,14 +22,14 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	return result, nil
 }
 
-// GetApplLocks calls get_appl_lock_rows, which answers each with a result set.
+// GetApplLocks calls get_appl_lock_rows, which answers with a result set for each of params.
 func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
 	gets, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
 	}
 	results := make([]db.GetApplLockResult, 0, len(params))
-	// As text: bytes would be of no character set, and no JSON.
+	// As a string: bytes have no character set and are not accepted as JSON.
 	err = d.call(ctx, queries.GetApplLocks, []any{string(gets)}, func(row *sql.Rows) error {
 		var result db.GetApplLockResult
 		err := scanGet(row, &result)

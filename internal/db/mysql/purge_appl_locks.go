@@ -7,7 +7,8 @@ import (
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// PurgeApplLocks calls purge_appl_locks_row in a transaction: without one the procedure commits row by row, and each commit waits for the disk.
+// PurgeApplLocks calls purge_appl_locks_row in a transaction. Without one the procedure commits each row, and each commit waits for the
+// disk.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
 	var result db.PurgeApplLocksResult
 	if d.tx == nil {

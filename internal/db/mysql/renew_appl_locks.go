@@ -9,8 +9,8 @@ import (
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// RenewApplLocks calls renew_appl_locks, outside a transaction on a connection of the pool that is kept for that, so that it does
-// not queue behind the program.
+// RenewApplLocks calls renew_appl_locks. Outside a transaction it uses a connection that is kept for renewals, so that it does not queue
+// behind the program's calls.
 func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
 	if len(params.Grants) == 0 {
 		return nil, d.prepareToRenew(ctx)
@@ -20,7 +20,7 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 		return nil, err
 	}
 	var answers []db.RenewedGrant
-	// As text: bytes would be of no character set, and no JSON.
+	// As a string: bytes have no character set and are not accepted as JSON.
 	err = d.callToRenew(ctx, queries.RenewApplLocks, []any{string(grants)}, func(row *sql.Rows) error {
 		var answer db.RenewedGrant
 		err := row.Scan(

@@ -13,7 +13,7 @@ func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApp
 	return d.call(ctx, queries.RetractApplLockWaiter, []any{params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID}, into(&okFL))
 }
 
-// RetractApplLockWaiters makes a call for each.
+// RetractApplLockWaiters makes a call for each of params.
 func (d *Driver) RetractApplLockWaiters(ctx context.Context, params []db.RetractApplLockWaiterParams) error {
 	for _, waiter := range params {
 		if err := d.RetractApplLockWaiter(ctx, waiter); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Server asks for the version, which tells the product, too.
+// Server returns the version, from which it knows the product.
 func (d *Driver) Server(ctx context.Context) (db.Server, error) {
 	conn, err := d.handle.Conn(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 	})
 }
 
-// changeLocks makes a call whose rows are changed locks.
+// changeLocks makes a call that answers with changed locks.
 func (d *Driver) changeLocks(ctx context.Context, statement string, args []any) ([]db.ChangedLock, error) {
 	var locks []db.ChangedLock
 	err := d.call(ctx, statement, args, func(row *sql.Rows) error {

@@ -9,19 +9,19 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// finishLimit bounds what follows a transaction, which no caller's context ends.
+// finishLimit limits the clean-up after a transaction, which no caller's context ends.
 const finishLimit = 5 * time.Second
 
-// endsWhenIdle has the server end a session whose client says or hears nothing for so long: it may be lost, and its transaction would keep
-// what it has taken for hours. afterwards puts back what was there before.
+// endsWhenIdle makes the server end a session whose client is silent, or reads nothing, for 5 s. A lost client would otherwise keep its row
+// locks for hours. afterwards restores the old settings.
 const (
 	endsWhenIdle = "SET @applock_read = @@SESSION.wait_timeout, @applock_write = @@SESSION.net_write_timeout, " +
 		"SESSION wait_timeout = 5, SESSION net_write_timeout = 5"
 	afterwards = "SET SESSION wait_timeout = @applock_read, SESSION net_write_timeout = @applock_write"
 )
 
-// InTx runs operations in a transaction of their own at READ COMMITTED, where none of them keeps a gap locked. It
-// is not a *sql.Tx because that one's commit heeds no context.
+// InTx runs operations in a transaction at READ COMMITTED, which keeps no gap locks. It does not use *sql.Tx, whose commit ignores the
+// context.
 func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {
 	if d.tx != nil {
 		return operations(d)
@@ -47,7 +47,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if err := operations(d.in(conn)); err != nil {
 		return err
 	}
-	if err := db.EndOf(ctx); err != nil { // so that it is certain that nothing is committed
+	if err := db.EndOf(ctx); err != nil { // then nothing is committed for certain
 		return &db.Error{Kind: db.KindOther, Err: err}
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
@@ -57,7 +57,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	return nil
 }
 
-// finish makes a connection as it was, and keeps one that does not answer out of the pool.
+// finish resets a connection, and closes one that does not answer.
 func finish(ctx context.Context, conn *sql.Conn, statements ...string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
@@ -69,12 +69,12 @@ func finish(ctx context.Context, conn *sql.Conn, statements ...string) {
 	}
 }
 
-// giveUp closes a connection instead of giving it back to the pool. The server rolls back what was open.
+// giveUp closes a connection instead of giving it back to the pool. The server rolls its open transaction back.
 func giveUp(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// Listen returns db.ErrNoListen: the servers have no messages.
+// Listen returns db.ErrNoListen: these servers have no notices.
 func (d *Driver) Listen(context.Context) (db.Listener, error) {
 	return nil, db.ErrNoListen
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
-// ApplLockHistory reads the view appl_lock_history: what concerns an operator or an object by its index, else in the order of the key.
+// ApplLockHistory reads the view appl_lock_history: by an index for an operator or an object, otherwise in key order.
 func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
 	before := cmp.Or(params.AfterEventID, math.MaxInt64)
 	switch {

@@ -7,35 +7,35 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
-// pool is where connections come from: that of pgx, or one of database/sql.
+// pool is the source of connections: a pgx or a database/sql pool.
 type pool interface {
-	// take returns a connection. An error is known to have sent nothing.
+	// take returns a connection. After an error nothing was sent.
 	take(ctx context.Context) (connection, error)
-	// takeToRenew is take for renewals, which do not queue behind the program if the pool can have it so. takeReady is the same, and
+	// takeToRenew is take for renewals. They do not queue behind the program's calls if the pool can arrange that. takeReady is the same, and
 	// fails if there is no such connection.
 	takeToRenew(ctx context.Context) (connection, error)
 	takeReady(ctx context.Context) (connection, error)
 	// begin begins a transaction at READ COMMITTED.
 	begin(ctx context.Context) (transaction, error)
-	// allInUse reports whether the pool has no connection left to give.
+	// allInUse reports whether all connections of the pool are in use.
 	allInUse() bool
 	// listen returns a listener to a channel, or db.ErrNoListen.
 	listen(ctx context.Context, channel string) (db.Listener, error)
-	// close closes the connections that are kept for renewals, closePool the pool.
+	// close closes the connections that are kept for renewals. closePool closes the pool.
 	close()
 	closePool() error
 	// in puts the pool into a handle.
 	in(handle *db.Handle)
 }
 
-// connection is one of a pool.
+// connection is a connection of a pool.
 type connection interface {
 	queries.DBTX
-	// giveBack is told how the call went.
+	// giveBack takes the error of the call, to decide whether the connection is still usable.
 	giveBack(err error)
 }
 
-// transaction is one of the driver's own.
+// transaction is a transaction that the driver has begun.
 type transaction interface {
 	queries.DBTX
 	commit(ctx context.Context) error

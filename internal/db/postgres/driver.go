@@ -24,12 +24,12 @@ import (
 // Driver runs the operations through a pool of pgx or of database/sql, or in a caller's transaction.
 type Driver struct {
 	pool pool
-	// tx is the caller's transaction, or that of InTx, nil outside one.
+	// tx is the caller's transaction or that of InTx, and nil outside one.
 	tx         queries.DBTX
 	statements *db.Statements
 	schema     string
 	owned      bool
-	// flushed is true where every release waits for the disk.
+	// flushed makes every release wait for the disk.
 	flushed bool
 }
 
@@ -38,7 +38,7 @@ var (
 	_ db.Passer = (*Driver)(nil)
 )
 
-// New returns a driver on the caller's pool, which stays the caller's to close. An empty schema is the default one.
+// New returns a driver on the caller's pool, which the caller closes. An empty schema is the default one.
 func New(pool *pgxpool.Pool, schema string) (*Driver, error) {
 	driver, err := in(schema)
 	if err != nil {
@@ -48,7 +48,7 @@ func New(pool *pgxpool.Pool, schema string) (*Driver, error) {
 	return driver, nil
 }
 
-// NewSQL is New on a pool of database/sql.
+// NewSQL is New for a database/sql pool.
 func NewSQL(pool *sql.DB, schema string) (*Driver, error) {
 	driver, err := in(schema)
 	if err != nil {
@@ -58,7 +58,7 @@ func NewSQL(pool *sql.DB, schema string) (*Driver, error) {
 	return driver, nil
 }
 
-// in returns a driver that has no pool yet.
+// in returns a driver without a pool.
 func in(schema string) (*Driver, error) {
 	schema = cmp.Or(schema, db.DefaultSchema)
 	if err := db.CheckSchema(schema); err != nil {
@@ -67,8 +67,7 @@ func in(schema string) (*Driver, error) {
 	return &Driver{schema: schema, statements: db.NewStatements(schema)}, nil
 }
 
-// Open returns a pool of its own for a DSN. It does not connect yet. An attempt to connect ends after connectTimeout; zero
-// leaves that to the DSN.
+// Open returns a new pool for a DSN. It does not connect yet. ConnectTimeout limits an attempt to connect; zero leaves that to the DSN.
 func Open(ctx context.Context, dsn string, connectTimeout time.Duration) (*pgxpool.Pool, error) {
 	if !db.IsURL(dsn) {
 		return nil, errNotDSN
@@ -83,22 +82,22 @@ func Open(ctx context.Context, dsn string, connectTimeout time.Duration) (*pgxpo
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// Flushed returns a driver whose releases wait for the disk, also where their callers do without.
+// Flushed returns a driver whose releases wait for the disk, even if the caller asks for an unflushed one.
 func (d *Driver) Flushed(flushed bool) *Driver {
 	same := *d
 	same.flushed = flushed
 	return &same
 }
 
-// Owned makes the pool the driver's, which Close closes.
+// Owned makes Close close the pool.
 func (d *Driver) Owned() *Driver {
 	owned := *d
 	owned.owned = true
 	return &owned
 }
 
-// parseError passes on what pgx says, unless that could repeat a piece of the password. Where there is no @, what stands
-// in the place of the port may be one.
+// parseError passes on the message of pgx, unless that could repeat a piece of the password. In a DSN without @, the text in the place of
+// the port may be one.
 func parseError(dsn string, err error) error {
 	parsed, urlErr := url.Parse(dsn)
 	if urlErr != nil || parsed.User == nil && strings.Contains(parsed.Host, ":") {
@@ -147,7 +146,7 @@ func (d *Driver) within(tx queries.DBTX) *Driver {
 	return &Driver{pool: d.pool, tx: tx, statements: d.statements, schema: d.schema}
 }
 
-// Handle is the pool.
+// Handle returns the pool.
 func (d *Driver) Handle() (db.Handle, error) {
 	handle := db.Handle{
 		Dialect:   "postgres",
@@ -167,12 +166,12 @@ func utc(timestamp pgtype.Timestamptz) time.Time {
 	return timestamp.Time.UTC()
 }
 
-// nullIfEmpty returns NULL for what is not given.
+// nullIfEmpty returns NULL for an empty text.
 func nullIfEmpty(text string) pgtype.Text {
 	return pgtype.Text{String: text, Valid: text != ""}
 }
 
-// nullIfNil returns NULL for a filter that is not given; an empty text is one.
+// nullIfNil returns NULL for an absent filter. An empty text is a filter.
 func nullIfNil(text *string) pgtype.Text {
 	if text == nil {
 		return pgtype.Text{}
@@ -180,12 +179,12 @@ func nullIfNil(text *string) pgtype.Text {
 	return pgtype.Text{String: *text, Valid: true}
 }
 
-// yesOrNull returns NULL for what is not asked for.
+// yesOrNull returns Y, or NULL for false.
 func yesOrNull(asked bool) pgtype.Text {
 	return pgtype.Text{String: string(db.Yes), Valid: asked}
 }
 
-// numberOrNull returns NULL for a number that is not given; zero is one.
+// numberOrNull returns NULL for an absent number. Zero is a number.
 func numberOrNull(number *int64) pgtype.Int8 {
 	if number == nil {
 		return pgtype.Int8{}
@@ -193,7 +192,7 @@ func numberOrNull(number *int64) pgtype.Int8 {
 	return pgtype.Int8{Int64: *number, Valid: true}
 }
 
-// nullIfZero returns NULL for what is not given.
+// nullIfZero returns NULL for zero.
 func nullIfZero(number int64) pgtype.Int8 {
 	return pgtype.Int8{Int64: number, Valid: number != 0}
 }

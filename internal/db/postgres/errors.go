@@ -24,7 +24,7 @@ func interpretError(err error) error {
 	return &db.Error{Kind: kindOf(err), Err: err}
 }
 
-// unconnected says once what went wrong, which pgx says for each attempt, with TLS and without.
+// unconnected removes repeated lines: pgx reports an error for each attempt, with TLS and without.
 type unconnected struct{ error }
 
 func (e unconnected) Error() string {
@@ -40,12 +40,12 @@ func (e unconnected) Error() string {
 
 func (e unconnected) Unwrap() error { return e.error }
 
-// notFree wraps an error of a call that got no connection of the pool.
+// notFree wraps the error of a call that got no connection of the pool.
 func (d *Driver) notFree(ctx context.Context, err error) error {
 	return db.NotFree(ctx, interpretError(err), d.pool.allInUse())
 }
 
-// answer is the server's error in the words of pgx, and of other clients.
+// answer is a server's error, of pgx or of another client.
 type answer interface {
 	error
 	SQLState() string
@@ -73,21 +73,21 @@ func kindOf(err error) db.Kind {
 	if db.IsClosed(err) {
 		return db.KindClosed
 	}
-	// pgx 5.12 calls this safe to retry, and gives it also for a statement of the simple protocol, such as every COMMIT,
-	// that was sent and whose answer was cut off.
+	// pgx 5.12 calls this safe to retry. But it returns it, too, for a statement of the simple protocol, such as COMMIT, that was sent and
+	// whose answer was cut off.
 	if pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return db.KindOther
 		}
 		return db.KindUnreachable
 	}
-	// Cancelled, timed out, cut off, unreadable: sent, and no answer that counts. So is driver.ErrBadConn: there are clients that return it
-	// when the server has hung up instead of answering.
+	// Cancelled, timed out, cut off or unreadable: the call was sent, and no valid answer came. This includes driver.ErrBadConn, which some
+	// clients return when the server hangs up instead of answering.
 	return db.KindInFlight
 }
 
-// isUnloggedOnStandby tells of a statement that reads an unlogged table, which a standby does not have. Its state is that of all that
-// is not supported, and its text is in the server's language; its place in the source is not.
+// isUnloggedOnStandby recognizes the error of a read of an unlogged table, which a standby does not have. Its SQLSTATE is shared with other
+// errors and its text is translated, so the routine in the server's source decides.
 func isUnloggedOnStandby(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && answer.Code == "0A000" && answer.Routine == "get_relation_info"
@@ -96,7 +96,7 @@ func isUnloggedOnStandby(err error) bool {
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func kindOfState(state string) db.Kind {
 	switch state {
-	case "42704": // undefined object, as the role of a grant
+	case "42704": // undefined object, such as the role of a grant
 		return db.KindNoAccount
 	case "42883", "42P01", "3F000": // undefined function, table, schema
 		return db.KindSchema
@@ -106,13 +106,13 @@ func kindOfState(state string) db.Kind {
 		return db.KindNoDatabase
 	case "42501": // insufficient privilege
 		return db.KindPrivilege
-	case "25006": // read only transaction, as all are on a standby
+	case "25006": // read only transaction; on a standby all are
 		return db.KindReadOnly
-	case "55P03", "57014": // lock not available: lock_timeout; query canceled, as by a statement_timeout that is shorter
+	case "55P03", "57014": // lock not available: lock_timeout; query canceled: a shorter statement_timeout
 		return db.KindBusy
 	case "40001", "40P01", "25P03": // serialization failure, deadlock, idle in transaction for too long
 		return db.KindRetry
-	case "42P05", "26000": // the prepared statement exists already, or does not: in another session than the client thinks
+	case "42P05", "26000": // the prepared statement exists already, or does not exist: the session is not the one that the client assumes
 		return db.KindPooler
 	case "53300": // too many connections
 		return db.KindFull

@@ -22,7 +22,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	return getResult(queries.GetApplLocksRow(row)), nil
 }
 
-// GetApplLocks calls get_appl_lock_row for each, in one statement: the nested loop over the list goes in its order.
+// GetApplLocks calls get_appl_lock_row for each of params in one statement. The nested loop over the list keeps its order.
 func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
 	gets, err := json.Marshal(params)
 	if err != nil {

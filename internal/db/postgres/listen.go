@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// probeLimit is how long the listener's first message may take.
+	// probeLimit is how long the listener waits for its test message.
 	probeLimit = time.Second
-	// pingPause is after how much silence the listener asks the server whether it is still there, and pingLimit how
-	// long that answer may take: a connection that a firewall has forgotten is silent for ever.
+	// After pingPause without a message the listener pings the server, and waits pingLimit for the answer: a connection that a firewall has
+	// dropped stays silent for ever.
 	pingPause = 15 * time.Second
 	pingLimit = 5 * time.Second
 )
 
-// Listen opens a connection of its own, as the pool would, and listens there to the channel of release_appl_lock.
-// It returns db.ErrNoListen in a caller's transaction, on a pool of database/sql, and where messages do not arrive.
+// Listen opens a connection like the pool's and listens there to the channel of release_appl_lock. It returns db.ErrNoListen in a caller's
+// transaction, on a database/sql pool, and where messages do not arrive.
 func (d *Driver) Listen(ctx context.Context) (db.Listener, error) {
 	if d.tx != nil {
 		return nil, db.ErrNoListen
@@ -32,16 +32,13 @@ func (d *Driver) Listen(ctx context.Context) (db.Listener, error) {
 	return d.pool.listen(ctx, d.schema+"_appl_lock")
 }
 
-// listen listens on a connection beside the pool.
+// listen listens on a connection of its own.
 //
-// Messages do not arrive behind a pooler that gives a session to its clients for one transaction at a time, such as PgBouncer in
-// transaction or statement mode: LISTEN succeeds there, in a session that is somebody else's afterwards. So Listen
-// first tries a channel that nobody else knows, with a message that the pool sends while the new connection does
-// nothing but wait. What the pooler then has for the session goes to whoever uses it at that moment, or to nobody; the
-// waiting connection gets it only if the session is its own all the time. A message sent on the new connection itself
-// would prove nothing: that it is answered by the session that has just listened is the usual case. A failed trial
-// leaves that session listening to a channel that never says anything again, and not to ours, whose messages its other
-// users would collect.
+// Behind a pooler that lends sessions for one transaction at a time (PgBouncer in transaction or statement mode), LISTEN succeeds, but in a
+// session that other clients use afterwards. So listen first tests a random channel: the pool sends a message while the new connection only
+// waits. The message arrives only if the session stays with that connection. A message from the new connection itself would prove nothing,
+// since the pooler usually runs it in the session that has just listened. After a failed test that session listens to the random channel,
+// which stays silent, and not to ours, whose messages its next clients would receive.
 func (p pgxPool) listen(ctx context.Context, channel string) (db.Listener, error) {
 	conn, err := connect(ctx, p.pool)
 	if err != nil {
@@ -63,7 +60,7 @@ func connect(ctx context.Context, pool *pgxpool.Pool) (*pgx.Conn, error) {
 			return nil, err
 		}
 	}
-	config.ConnConfig.OnNotification = nil // the caller's would swallow what we wait for
+	config.ConnConfig.OnNotification = nil // the caller's handler would consume the messages
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil || config.AfterConnect == nil {
 		return conn, err
@@ -90,7 +87,7 @@ func (p pgxPool) beginToListen(ctx context.Context, listening *listener, channel
 	return interpretError(err)
 }
 
-// try sends a message from the pool and waits for it.
+// try sends a test message through the pool and waits for it.
 func (p pgxPool) try(ctx context.Context, conn *pgx.Conn, channel string) error {
 	if _, err := p.pool.Exec(ctx, "NOTIFY "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return interpretError(err)
@@ -104,13 +101,13 @@ func (p pgxPool) try(ctx context.Context, conn *pgx.Conn, channel string) error 
 	return interpretError(err)
 }
 
-// listener is a connection that listens.
+// listener is a connection that listens to a channel.
 type listener struct {
 	conn                 *pgx.Conn
 	pingPause, pingLimit time.Duration
 }
 
-// to listens to a channel. A server that refuses, as a standby does, has no messages.
+// to listens to a channel. A standby refuses that: it has no messages.
 func (l *listener) to(ctx context.Context, channel string) error {
 	_, err := l.conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize())
 	var refusal *pgconn.PgError
@@ -120,7 +117,7 @@ func (l *listener) to(ctx context.Context, channel string) error {
 	return interpretError(err)
 }
 
-// Next waits for a message. After an error that is not ctx's the connection is of no use any more.
+// Next waits for a message. After an error other than ctx's the connection is broken.
 func (l *listener) Next(ctx context.Context) (string, error) {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, l.pingPause)

@@ -17,7 +17,7 @@ type pgxClient struct {
 		QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 	}
 	statements *db.Statements
-	// unprepared has a statement take one round trip, also the first time.
+	// unprepared makes even the first run of a statement take one round trip.
 	unprepared bool
 }
 
@@ -32,10 +32,10 @@ func (c pgxClient) QueryRow(ctx context.Context, statement string, args ...any) 
 	return c.client.QueryRow(ctx, c.statements.Qualified(statement), args...)
 }
 
-// renewers is how many connections renewals have beside the pool.
+// renewers is how many connections are kept for renewals, outside the pool.
 const renewers = 2
 
-// pgxPool is a caller's pool of pgx, and beside it connections of the renewals' own.
+// pgxPool is a caller's pgx pool, with separate connections for renewals.
 type pgxPool struct {
 	pool       *pgxpool.Pool
 	statements *db.Statements
@@ -62,8 +62,8 @@ type pgxPooled struct {
 
 func (c pgxPooled) giveBack(error) { c.conn.Release() }
 
-// takeToRenew takes a connection beside the pool, or one of the pool if there is none to be had, or none yet: to connect takes several round
-// trips.
+// takeToRenew takes a connection that is kept for renewals. If there is none yet, or none can be made, it takes one of the pool: to connect
+// takes several round trips.
 func (p pgxPool) takeToRenew(ctx context.Context) (connection, error) {
 	if conn, ok := p.renewing.TryTake(renewers); ok {
 		return p.renews(conn), nil
@@ -90,7 +90,7 @@ func (p pgxPool) takeUnprepared(ctx context.Context) (connection, error) {
 	return pgxPooled{pgxClient{client: conn, statements: p.statements, unprepared: isExtended(conn.Conn())}, conn}, nil
 }
 
-// isExtended reports whether the protocol is the one in which statements can be prepared.
+// isExtended reports whether the connection uses the protocol with prepared statements.
 func isExtended(conn *pgx.Conn) bool {
 	return conn.Config().DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol
 }
@@ -113,12 +113,12 @@ func (c pgxRenewing) giveBack(err error) {
 	c.kept.GiveBack(c.conn, err == nil && !c.conn.IsClosed())
 }
 
-// disconnect ends a connection, in its own time if the server does not answer.
+// disconnect closes a connection in the background, since the server may not answer.
 func disconnect(conn *pgx.Conn) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
 		defer cancel()
-		_ = conn.Close(ctx) // it is of no use any more
+		_ = conn.Close(ctx) // the connection is broken or not needed
 	}()
 }
 

@@ -7,8 +7,7 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
-// ReleaseApplLock calls release_appl_lock_row. What need not be flushed has its own commit not wait, and never that of a
-// caller's transaction.
+// ReleaseApplLock calls release_appl_lock_row. An unflushed release does not wait for the disk, except in a caller's transaction.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
 	row, err := call(ctx, d, func(q *queries.Queries) (queries.ReleaseApplLockRow, error) {
 		return q.ReleaseApplLock(

@@ -8,7 +8,8 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
-// RenewApplLocks calls renew_appl_locks, outside a transaction on a connection for renewals, so that it does not queue behind the program.
+// RenewApplLocks calls renew_appl_locks. Outside a transaction it uses a connection for renewals, so that it does not queue behind the
+// program's calls.
 func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksParams) ([]db.RenewedGrant, error) {
 	take := d.pool.takeToRenew
 	if len(params.Grants) == 0 {

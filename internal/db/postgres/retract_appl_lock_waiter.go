@@ -16,7 +16,7 @@ func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApp
 	return err
 }
 
-// RetractApplLockWaiters calls retract_appl_lock_waiter_row for each, in one statement.
+// RetractApplLockWaiters calls retract_appl_lock_waiter_row for each of params, in one statement.
 func (d *Driver) RetractApplLockWaiters(ctx context.Context, params []db.RetractApplLockWaiterParams) error {
 	waiters, err := json.Marshal(params)
 	if err != nil {

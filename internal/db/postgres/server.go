@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/pgproduct"
 )
 
-// Server asks for the version, without what a distribution adds to it. An engine that only looks like PostgreSQL is an error.
+// Server returns the version, without a distribution's additions. An engine that only imitates PostgreSQL is an error.
 func (d *Driver) Server(ctx context.Context) (db.Server, error) {
 	conn, err := d.pool.take(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
 
-// sqlClient runs statements on a connection or in a transaction of database/sql, whichever of its drivers for PostgreSQL that is.
+// sqlClient runs statements on a connection or in a transaction of database/sql, with any of its PostgreSQL drivers.
 type sqlClient struct {
 	client interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -26,12 +26,12 @@ func (c sqlClient) QueryRow(ctx context.Context, statement string, args ...any) 
 	return c.client.QueryRowContext(ctx, c.statements.Qualified(statement), args...)
 }
 
-// sqlRows are rows whose Close tells nothing: Err reports what matters.
+// sqlRows ignores the error of Close: Err reports it.
 type sqlRows struct{ *sql.Rows }
 
 func (r sqlRows) Close() { _ = r.Rows.Close() }
 
-// sqlPool is a caller's pool of database/sql. Up to half of its connections are kept for renewals, if it has a limit.
+// sqlPool is a caller's database/sql pool. If it has a limit, up to half of its connections are kept for renewals.
 type sqlPool struct {
 	pool       *sql.DB
 	statements *db.Statements
@@ -104,7 +104,7 @@ func (t sqlTransaction) rollback(context.Context) { _ = t.tx.Rollback() }
 
 func (p sqlPool) allInUse() bool { return db.AllInUse(p.pool) }
 
-// listen returns db.ErrNoListen: database/sql has no messages.
+// listen returns db.ErrNoListen: database/sql has no notices.
 func (p sqlPool) listen(context.Context, string) (db.Listener, error) { return nil, db.ErrNoListen }
 
 func (p sqlPool) close() { p.renewing.Close() }

@@ -9,12 +9,11 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// endsWhenIdle has the server end a transaction whose client says nothing for so long: it may be lost, and would keep what it has taken
-// until TCP notices.
+// endsWhenIdle makes the server end a transaction whose client is silent for 5 s. A lost client would otherwise keep its row locks until
+// TCP notices.
 const endsWhenIdle = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
 
-// InTx runs operations in a transaction of their own at READ COMMITTED, where none of them can meet a serialization
-// failure that the caller has not asked for.
+// InTx runs operations in a transaction at READ COMMITTED, which avoids serialization failures.
 func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {
 	if d.tx != nil {
 		return operations(d)
@@ -29,15 +28,15 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if err := operations(d.within(tx)); err != nil {
 		return err
 	}
-	if err := db.EndOf(ctx); err != nil { // so that it is certain that nothing is committed
+	if err := db.EndOf(ctx); err != nil { // then nothing is committed for certain
 		return &db.Error{Kind: db.KindOther, Err: err}
 	}
 	return commitError(tx.commit(ctx))
 }
 
-// commitError is nil only when the server has said that the transaction is committed.
+// commitError is nil only when the server has confirmed the commit.
 func commitError(err error) error {
-	if errors.Is(err, pgx.ErrTxCommitRollback) { // an operation has failed, and its error was not passed on
+	if errors.Is(err, pgx.ErrTxCommitRollback) { // an operation failed, and the caller did not return its error
 		return &db.Error{Kind: db.KindOther, Err: err}
 	}
 	return interpretError(err)

@@ -9,11 +9,11 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// answerGive is the answer that moves the grant; the others are told.
+// answerGive is the answer that moves the grant. The asker only reads the others.
 const answerGive = "GIVE"
 
-// AnswerApplLock reads, decides, and runs the statements of answer_appl_lock; to GIVE, with that of get_appl_lock and the event in one
-// transaction.
+// AnswerApplLock reads, decides, and runs the statements of answer_appl_lock. GIVE also runs that of get_appl_lock and records the event,
+// in one transaction.
 func (d *Driver) AnswerApplLock(ctx context.Context, params db.AnswerApplLockParams) (db.AnswerApplLockResult, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	return change(ctx, d, "answer_appl_lock", key, func(object object) decision[db.AnswerApplLockResult] {
@@ -40,7 +40,7 @@ func (d *Driver) AnswerApplLock(ctx context.Context, params db.AnswerApplLockPar
 	})
 }
 
-// give moves the grant to the asker, if it asks still.
+// give moves the grant to the asker, if it still asks.
 func (d *Driver) give(ctx context.Context, params db.AnswerApplLockParams, object object) (db.AnswerApplLockResult, error) {
 	department, err := d.queries().ApplLockAskerDepartment(ctx, queries.ApplLockAskerDepartmentParams{
 		ObjectType: params.ObjectType, ObjectID: params.ObjectID, AskerID: params.AskerID, ClientID: nullIfEmpty(params.ClientID),
@@ -62,7 +62,7 @@ func (d *Driver) give(ctx context.Context, params db.AnswerApplLockParams, objec
 	return db.AnswerApplLockResult{OkFL: moved.OkFL, Outcome: moved.Outcome, ExpiresTS: moved.ExpiresTS, SecondsLeft: moved.SecondsLeft}, err
 }
 
-// tell writes down what the asker is to read.
+// tell stores the answer for the asker.
 func (d *Driver) tell(ctx context.Context, params db.AnswerApplLockParams, object object) (db.AnswerApplLockResult, error) {
 	told, err := d.queries().AnswerApplLock(ctx, queries.AnswerApplLockParams{
 		ObjectType: params.ObjectType,

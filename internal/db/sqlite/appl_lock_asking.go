@@ -10,7 +10,7 @@ import (
 
 // ApplLockAsking runs the statement of appl_lock_asking.
 func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
-	// So the page begins at the type or the object, not at the first row of all.
+	// Start the page at the type or the object, not at the first row of the table.
 	if params.AfterType < params.ObjectType || params.AfterType == params.ObjectType && params.AfterID < params.ObjectID {
 		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, params.ObjectID, "", ""
 	}

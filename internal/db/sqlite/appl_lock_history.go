@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// ever is more seconds than there are on any clock here, before now or after.
+// ever is more seconds than any clock here can show, before or after now.
 const ever = 1 << 40
 
 // ApplLockHistory runs one of the statements of appl_lock_history.

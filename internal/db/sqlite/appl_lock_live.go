@@ -55,7 +55,7 @@ func (d *Driver) live(ctx context.Context, params db.ApplLockLiveParams) ([]quer
 	case db.LiveWaitedFor:
 		return q.ApplLockLiveWaitedFor(ctx, queries.ApplLockLiveWaitedForParams(first))
 	}
-	if params.AfterType < params.ObjectType { // so the page begins at the type, not at the first row of all
+	if params.AfterType < params.ObjectType { // start the page at the type, not at the first row of the table
 		params.AfterType, params.AfterID = params.ObjectType, ""
 	}
 	return q.ApplLockLive(ctx, queries.ApplLockLiveParams{

@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// record writes an event; the driver is in the transaction that has changed the lock.
+// record writes an event. The driver must be in the transaction that changed the lock.
 func (d *Driver) record(ctx context.Context, event db.Event) error {
 	return d.queries().RecordApplLockEvent(ctx, queries.RecordApplLockEventParams{
 		ObjectType:       event.ObjectType,
@@ -24,7 +24,7 @@ func (d *Driver) record(ctx context.Context, event db.Event) error {
 	})
 }
 
-// event is one that ends the grant of an object, as it was read.
+// event returns the event that ends the grant of an object, as it was read.
 func (o object) event(kind db.EventKind, actor string) db.Event {
 	return db.Event{
 		ObjectType:       o.ObjectType,
@@ -37,7 +37,7 @@ func (o object) event(kind db.EventKind, actor string) db.Event {
 	}
 }
 
-// withEvent runs an operation in a transaction, because it writes an event, too.
+// withEvent runs an operation in a transaction, because the operation also records an event.
 func withEvent[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	var result T
 	err := d.tx(ctx, false, func(d *Driver) error {

@@ -9,7 +9,7 @@ import (
 
 // ApplLockViewers runs the statement of appl_lock_viewers.
 func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
-	// So the page begins at the type or the object, not at the first row of all.
+	// Start the page at the type or the object, not at the first row of the table.
 	if params.AfterType < params.ObjectType || params.AfterType == params.ObjectType && params.AfterID < params.ObjectID {
 		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, params.ObjectID, "", ""
 	}

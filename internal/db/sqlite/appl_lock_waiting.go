@@ -10,7 +10,7 @@ import (
 
 // ApplLockWaiting runs the statement of appl_lock_waiting.
 func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
-	// So the page begins at the type or the object, not at the first row of all.
+	// Start the page at the type or the object, not at the first row of the table.
 	if params.AfterType < params.ObjectType || params.AfterType == params.ObjectType && params.AfterID < params.ObjectID {
 		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, params.ObjectID, "", ""
 	}

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// firstSeconds is how long a grant lasts at first that went to who had asked for it.
+	// firstSeconds is how long a grant lasts that moved to an asker, until he renews it.
 	firstSeconds = 60
-	// leaseSeconds: a lock of less is a lease of a program, which has nobody to answer.
+	// leaseSeconds: a shorter lock is a program's lease, and nobody there can answer a request.
 	leaseSeconds = 3600
 )
 
-// AskApplLock reads, decides, and runs a statement of ask_appl_lock; where the object is due to the asker, with that of get_appl_lock
-// and the event in one transaction.
+// AskApplLock reads, decides, and runs a statement of ask_appl_lock. Where the object is due to the asker, it also runs that of
+// get_appl_lock and records the event, in one transaction.
 func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	return change(ctx, d, "ask_appl_lock", key, func(object object) decision[db.AskApplLockResult] {
@@ -36,7 +36,7 @@ func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (
 	})
 }
 
-// nothingToAsk is the answer of a call that lists nothing: the object is free, or its own, or it takes its request back.
+// nothingToAsk answers a call that lists no request: it withdraws one, or the object is free or the operator's own.
 func nothingToAsk(object object, withdraws bool) db.AskApplLockResult {
 	switch {
 	case withdraws:
@@ -47,7 +47,7 @@ func nothingToAsk(object object, withdraws bool) db.AskApplLockResult {
 	return db.AskApplLockResult{OkFL: db.No, Outcome: db.Free}
 }
 
-// patience is how many seconds the holder may leave a request without an answer; 0 is for ever.
+// patience is how many seconds the holder has to answer a request; 0 means no limit.
 func (o object) patience() int64 {
 	if o.TtlSeconds < leaseSeconds {
 		return 0
@@ -55,7 +55,7 @@ func (o object) patience() int64 {
 	return o.YieldAfterSeconds
 }
 
-// ask lists the request, and moves the grant where the holder has had its time.
+// ask lists the request, and moves the grant if the holder's time to answer is over.
 func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object object) (db.AskApplLockResult, error) {
 	result := db.AskApplLockResult{
 		OkFL: db.Yes, Outcome: db.Asked, OldOperatorID: object.OperatorID, OldDepartmentID: object.DepartmentID,
@@ -96,7 +96,7 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 	return result, nil
 }
 
-// fulfil moves the grant to an operator who has asked for it, whose requests have come true.
+// fulfil moves the grant to an asker and marks his requests as fulfilled.
 func (d *Driver) fulfil(ctx context.Context, object object, move move) (db.TransferApplLockResult, error) {
 	move.ttl, move.lasts = object.DefaultTtlSeconds, firstSeconds
 	moved, err := d.move(ctx, object, move)

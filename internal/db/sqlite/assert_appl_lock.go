@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// AssertApplLock runs the statement of assert_appl_lock and, for a refusal, reads the holder.
+// AssertApplLock runs the statement of assert_appl_lock, and after a refusal reads the holder.
 func (d *Driver) AssertApplLock(ctx context.Context, params db.AssertApplLockParams) error {
 	live, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
 		return d.queries().AssertApplLock(ctx, queries.AssertApplLockParams{

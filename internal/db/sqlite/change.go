@@ -9,24 +9,24 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// rounds is how often an operation looks again when the object changed during the call.
+// rounds is how often an operation retries when the object changes during the call.
 const rounds = 30
 
-// decision is what an operation does about an object as it has been read.
+// decision is what an operation does with an object as it was read.
 type decision[T any] struct {
-	// answer or err is what the operation ends with if there is nothing to write.
+	// answer or err is the operation's result if there is nothing to write.
 	answer T
 	err    error
-	// write compares the object with what was read, changes it and answers. It returns sql.ErrNoRows if the object has changed.
+	// write changes the object if it is as it was read, and answers. It returns sql.ErrNoRows if the object has changed.
 	write func(ctx context.Context, d *Driver) (T, error)
-	// inTx is true where write has two statements.
+	// inTx says that write has two statements.
 	inTx bool
 }
 
-// errInTx is a decision outside a transaction that needs one.
+// errInTx is the error of a decision outside a transaction that needs one.
 var errInTx = errors.New("it needs a transaction")
 
-// change reads an object, decides, and writes. What writes nothing waits for no writer.
+// change reads an object, decides, and writes. A decision without a write waits for no writer.
 func change[T any](ctx context.Context, d *Driver, operation string, key key, decide func(object) decision[T]) (T, error) {
 	first, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) (object, error) { return d.read(ctx, key) })
 	if err != nil {

@@ -1,7 +1,6 @@
 // Package sqlite is the driver for an embedded SQLite file, on a client in pure Go.
 //
-// SQLite has no procedures: the statements in queries/sqlite are the operations, and this package runs
-// them in the order that their headers give.
+// SQLite has no procedures. The statements in queries/sqlite are the operations, and this package runs them in the order of their headers.
 package sqlite
 
 import (
@@ -25,8 +24,7 @@ import (
 const (
 	// busyLimit is how long an operation waits for other writers of the file.
 	busyLimit = 5 * time.Second
-	// busyTimeout is how long SQLite itself waits, which no context can cut short: so it is brief, and
-	// the driver asks again.
+	// busyTimeout is how long SQLite itself waits. No context can interrupt that, so it is brief, and the driver retries.
 	busyTimeout = 50 * time.Millisecond
 )
 
@@ -34,12 +32,12 @@ const (
 type Driver struct {
 	handle *sql.DB
 	client queries.DBTX
-	// pooled is true when client runs on the handle, and in no transaction.
+	// pooled is true when client is the handle, outside a transaction.
 	pooled bool
-	// turn is held by the one operation of this process that insists on writing; the others queue up,
-	// which is fair and wakes nobody in vain.
+	// turn is held by the one operation of this process that competes for the file. The others queue, which is fair and causes no needless
+	// wake-ups.
 	turn chan struct{}
-	// path is the file that Open was given; empty for a caller's handle and in memory.
+	// path is Open's file; empty for a caller's handle and in memory.
 	path  string
 	close func() error
 }
@@ -49,17 +47,16 @@ var (
 	_ db.Passer = (*Driver)(nil)
 )
 
-// New returns a driver on the caller's handle, which stays the caller's to close. What the driver has prepared there, Close
-// closes.
+// New returns a driver on the caller's handle, which the caller closes. Close closes the statements that the driver has prepared there.
 func New(handle *sql.DB) *Driver {
 	client := newPrepared(handle)
 	closing := func() error { client.close(); return nil }
 	return &Driver{handle: handle, client: client, pooled: true, turn: make(chan struct{}, 1), close: closing}
 }
 
-// Open returns a driver for the file that a DSN such as sqlite:applock.db names. Only migrating creates the file: a
-// mistyped name shall not be a database where everything is free. Readers never wait (write-ahead log); a writer waits
-// up to 5 s for other writers of the file, because they need not have to do with its object.
+// Open returns a driver for the file of a DSN such as sqlite:applock.db. Only migrating creates the file, so that a mistyped name is an
+// error and not an empty database. Readers never wait (write-ahead log). A writer waits up to 5 s for other writers of the file, whatever
+// object they lock.
 func Open(dsn string) (*Driver, error) {
 	path := strings.TrimPrefix(dsn, "sqlite:")
 	if path == "" {
@@ -74,7 +71,7 @@ func Open(dsn string) (*Driver, error) {
 		if err != nil {
 			return nil, err
 		}
-		handle.SetMaxOpenConns(1) // each connection would be a database of its own
+		handle.SetMaxOpenConns(1) // in memory, each connection is a database of its own
 		driver := New(handle)
 		driver.close = handle.Close
 		return driver, nil
@@ -88,7 +85,7 @@ func Open(dsn string) (*Driver, error) {
 	return driver, nil
 }
 
-// openFile opens a file in one of the modes of https://www.sqlite.org/uri.html: rw does not create it, rwc does.
+// openFile opens a file in a mode of https://www.sqlite.org/uri.html: rw does not create it, rwc does.
 func openFile(path string, timeout time.Duration, mode string) (*sql.DB, error) {
 	escaped := (&url.URL{Path: path}).EscapedPath()
 	dsn := fmt.Sprintf(
@@ -100,8 +97,8 @@ func openFile(path string, timeout time.Duration, mode string) (*sql.DB, error) 
 	return sql.OpenDB(patientConnector{plain.Driver(), dsn}), plain.Close()
 }
 
-// patientConnector connects again while others keep the file busy: the first statement of a connection, which turns to the
-// write-ahead log, is refused while somebody creates the file, or cleans up behind the last one who had it open.
+// patientConnector retries while others keep the file busy. A connection's first statement, which switches to the write-ahead log, fails
+// while another process creates the file or cleans up as its last user.
 type patientConnector struct {
 	driver driver.Driver
 	dsn    string
@@ -131,8 +128,8 @@ func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver {
 	return &Driver{handle: d.handle, client: tx, close: func() error { return nil }}
 }
 
-// Handle is a handle of its own if the driver opened the file, because nobody can ask again in a migration; else the
-// caller's.
+// Handle returns a new handle if the driver opened the file, and the caller's otherwise. The new one lets SQLite wait longer, since a
+// migration does not retry.
 func (d *Driver) Handle() (db.Handle, error) {
 	handle := db.Handle{Dialect: "sqlite", DB: d.handle, Interpret: d.interpretError, Close: func() error { return nil }}
 	if d.path == "" {
@@ -146,14 +143,14 @@ func (d *Driver) Handle() (db.Handle, error) {
 	return handle, nil
 }
 
-// create creates the file, if it is not there. Any number of processes may do so at once.
+// create creates the file if it is missing. Several processes may do so at once.
 func (d *Driver) create(ctx context.Context) error {
 	handle, err := openFile(d.path, busyLimit, "rwc")
 	if err != nil {
 		return err
 	}
 	if err = errors.Join(handle.PingContext(ctx), handle.Close()); err != nil {
-		return &db.Error{Kind: d.kindOf(ctx, err), Err: err} // that the file is still missing says nothing new
+		return &db.Error{Kind: d.kindOf(ctx, err), Err: err} // the caller knows that the file is missing
 	}
 	return nil
 }
@@ -162,9 +159,8 @@ func (d *Driver) queries() *queries.Queries {
 	return queries.New(d.client)
 }
 
-// withBusyRetry runs an operation again while other writers keep the file busy, until busyLimit, or the end of ctx. Each
-// statement is brief and goes to its end, so that nothing is ever unknown. In a transaction there is one run: only the end
-// of the transaction helps.
+// withBusyRetry retries an operation while other writers keep the file busy, until busyLimit or the end of ctx. Each statement is brief and
+// runs to its end, so no outcome is unknown. Inside a transaction it does not retry: only the end of the transaction helps.
 func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	run := func() (T, error) {
 		result, err := operation(ctx, d)
@@ -180,7 +176,7 @@ func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context
 	return result, err
 }
 
-// asWriter is withBusyRetry for what is sure to write.
+// asWriter is withBusyRetry for an operation that certainly writes.
 func asWriter[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	leave, err := d.enter(ctx)
 	if err != nil {
@@ -193,9 +189,8 @@ func asWriter[T any](ctx context.Context, d *Driver, operation func(context.Cont
 
 var errQueued = errors.New("it waited behind other writers of this program")
 
-// enter queues up as a writer, so that of all writers of this process one at a time competes for the file: ten thousand that
-// did would keep the writers of other processes from it. Who has a connection never queues up: who comes before may
-// need one.
+// enter queues a writer, so that only one writer of this process at a time competes for the file. Many competing ones would starve other
+// processes. A caller with a connection must not queue: the callers before it may need that connection.
 func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 	if !d.pooled {
 		return func() {}, nil
@@ -208,7 +203,7 @@ func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// retryWhileBusy runs what is brief and does nothing while the file is busy, again until busyLimit, or the end of ctx.
+// retryWhileBusy retries run while the file is busy, until busyLimit or the end of ctx. A busy run must be brief and change nothing.
 func retryWhileBusy[T any](ctx context.Context, run func() (T, error)) (T, error) {
 	var none T
 	for limit := time.Now().Add(busyLimit); ; {
@@ -223,8 +218,7 @@ func retryWhileBusy[T any](ctx context.Context, run func() (T, error)) (T, error
 	}
 }
 
-// waitEnded is the error of an operation that waited for other writers until the end of ctx. Nothing
-// has happened.
+// waitEnded is the error of an operation whose ctx ended while it waited for other writers. Nothing has happened.
 func waitEnded(ctx context.Context, err error) error {
 	return &db.Error{Kind: db.KindBusy, Err: fmt.Errorf("%w: %w", ctx.Err(), err)}
 }
@@ -234,12 +228,12 @@ func utc(microseconds int64) time.Time {
 	return time.UnixMicro(microseconds).UTC()
 }
 
-// nullIfEmpty returns NULL for what is not given.
+// nullIfEmpty returns NULL for an empty text.
 func nullIfEmpty(text string) sql.NullString {
 	return sql.NullString{String: text, Valid: text != ""}
 }
 
-// nullIfNil returns NULL for a filter that is not given; an empty text is one.
+// nullIfNil returns NULL for an absent filter. An empty text is a filter.
 func nullIfNil(text *string) sql.NullString {
 	if text == nil {
 		return sql.NullString{}
@@ -247,7 +241,7 @@ func nullIfNil(text *string) sql.NullString {
 	return sql.NullString{String: *text, Valid: true}
 }
 
-// nullIfZero returns NULL for what is not given.
+// nullIfZero returns NULL for zero.
 func nullIfZero(number int64) sql.NullInt64 {
 	return sql.NullInt64{Int64: number, Valid: number != 0}
 }

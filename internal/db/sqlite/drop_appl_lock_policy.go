@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// DropApplLockPolicy runs the statements of drop_appl_lock_policy, with the event in one transaction.
+// DropApplLockPolicy runs the statements of drop_appl_lock_policy and records the event, in one transaction.
 func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.DropApplLockPolicyResult, error) {
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.DropApplLockPolicyResult, error) {
 		dropped, err := d.queries().DropApplLockPolicy(ctx, queries.DropApplLockPolicyParams{ObjectType: params.ObjectType})

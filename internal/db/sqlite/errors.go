@@ -14,7 +14,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// interpretError wraps an error of the SQLite client with its kind; nil stays nil, and no row is an answer.
+// interpretError wraps an error of the SQLite client with its kind. nil and sql.ErrNoRows stay as they are.
 func (d *Driver) interpretError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -26,13 +26,13 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 	kind := d.kindOf(ctx, err)
 	if kind == db.KindUnreachable && d.path != "" {
 		if _, statErr := os.Stat(d.path); errors.Is(statErr, fs.ErrNotExist) {
-			return &db.Error{Kind: db.KindSchema, Err: statErr} // which says more than SQLite
+			return &db.Error{Kind: db.KindSchema, Err: statErr} // it says more than SQLite's
 		}
 	}
 	return &db.Error{Kind: kind, Err: err}
 }
 
-// kindOf never answers db.KindInFlight: a statement runs to its end, or in a transaction that ends with it.
+// kindOf never returns db.KindInFlight: a statement runs to its end, or ends with its transaction.
 //
 // https://www.sqlite.org/rescode.html
 func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
@@ -54,7 +54,7 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return db.KindPrivilege
 	case sqlite3.SQLITE_ERROR:
-		// SQLite tells a missing table from other errors in its text only: so ask.
+		// SQLite reports a missing table only in the error's text, so look for the table.
 		if exists, err := HasTable(ctx, d.client, youngestTable); err == nil && !exists {
 			return db.KindSchema
 		}
@@ -62,10 +62,10 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 	return db.KindOther
 }
 
-// youngestTable is there when all are.
+// youngestTable exists when all tables do.
 const youngestTable = "appl_lock_waiter"
 
-// HasTable reports whether there is a table of that name.
+// HasTable reports whether a table of that name exists.
 func HasTable(ctx context.Context, client queries.DBTX, name string) (bool, error) {
 	var exists bool
 	row := client.QueryRowContext(ctx, "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?", name)

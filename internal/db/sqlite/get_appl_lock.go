@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// GetApplLock reads, decides, and runs a statement of get_appl_lock, with what the history is told in one transaction.
+// GetApplLock reads, decides, runs a statement of get_appl_lock and records its event, in one transaction.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	return change(ctx, d, "get_appl_lock", key, func(object object) decision[db.GetApplLockResult] {
@@ -22,7 +22,7 @@ func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (
 	})
 }
 
-// GetApplLocks gets one after the other, in one transaction.
+// GetApplLocks runs the gets in order, in one transaction.
 func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
 	var results []db.GetApplLockResult
 	err := d.tx(ctx, false, func(d *Driver) error {
@@ -41,7 +41,7 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 	return results, nil
 }
 
-// refusedGet is the refusal, of which the history is told if the holder's policy says so.
+// refusedGet returns the refusal, and records it if the holder's policy says so.
 func refusedGet(params db.GetApplLockParams, holder object) decision[db.GetApplLockResult] {
 	refusal := db.GetApplLockResult{
 		OkFL:            db.No,
@@ -62,7 +62,7 @@ func refusedGet(params db.GetApplLockParams, holder object) decision[db.GetApplL
 	}}
 }
 
-// toldOfGet returns what the history is told of a get that is granted; empty for nothing.
+// toldOfGet returns the event that a granted get records; empty for none.
 func toldOfGet(params db.GetApplLockParams, object object) db.EventKind {
 	expired := object.Fence != 0 && !object.isLive() && object.ReleasedTs == 0
 	switch {
@@ -108,14 +108,14 @@ func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object ob
 	return granted(outcome, row), err
 }
 
-// granted is the answer to a get. sqlc calls seconds_left Column3.
+// granted returns the answer to a get. sqlc calls seconds_left Column3.
 func granted(outcome db.Outcome, row queries.GetApplLockRow) db.GetApplLockResult {
 	return db.GetApplLockResult{
 		OkFL: db.Yes, Outcome: outcome, Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.Column3, Note: row.Note,
 	}
 }
 
-// acquired is the event of a grant of what was free.
+// acquired returns the event of a grant of a free object.
 func acquired(params db.GetApplLockParams, fence int64) db.Event {
 	return db.Event{
 		ObjectType: params.ObjectType, ObjectID: params.ObjectID, Event: db.EventAcquired, ActorID: params.OperatorID,
@@ -123,8 +123,8 @@ func acquired(params db.GetApplLockParams, fence int64) db.Event {
 	}
 }
 
-// grant changes what was read into what grant says, or returns sql.ErrNoRows. A ttl of zero is the policy's, and none is longer than
-// the policy's longest.
+// grant writes a grant if the object is as it was read, or returns sql.ErrNoRows. A ttl of zero is the policy's default, and the policy's
+// longest ttl is the limit.
 func (d *Driver) grant(ctx context.Context, object object, grant queries.GetApplLockParams) (queries.GetApplLockRow, error) {
 	grant.TtlSeconds = min(cmp.Or(grant.TtlSeconds, object.DefaultTtlSeconds), object.LongestTtlSeconds)
 	if object.Fence == 0 {

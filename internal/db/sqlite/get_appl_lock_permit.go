@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// GetApplLockPermit runs the statements of get_appl_lock_permit. FULL waits for no writer.
+// GetApplLockPermit runs the statements of get_appl_lock_permit. The answer FULL waits for no writer.
 func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
 	slots, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.GetApplLockPermitSlotsRow, error) {
 		return d.slots(ctx, params)
@@ -26,7 +26,7 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 	return permits, nil
 }
 
-// permit is S1 and S2 in one transaction.
+// permit runs statements S1 and S2 in one transaction.
 func (d *Driver) permit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
 	slots, err := d.slots(ctx, params)
 	if err != nil || isFull(slots) {
@@ -43,7 +43,7 @@ func (d *Driver) permit(ctx context.Context, params db.GetApplLockPermitParams) 
 	if err != nil {
 		return nil, err
 	}
-	if result.OkFL != db.Yes { // the slot's end came closer between the two looks: the clock was set back
+	if result.OkFL != db.Yes { // another operator's grant became live between the two reads: the clock was set back
 		return nil, contention("get_appl_lock_permit", key{ObjectType: params.ObjectType, ObjectID: params.ObjectID})
 	}
 	permit := db.Permit{
@@ -62,7 +62,7 @@ func (d *Driver) permit(ctx context.Context, params db.GetApplLockPermitParams) 
 	return []db.Permit{permit}, nil
 }
 
-// slots is S1.
+// slots runs statement S1.
 func (d *Driver) slots(ctx context.Context, params db.GetApplLockPermitParams) ([]queries.GetApplLockPermitSlotsRow, error) {
 	return d.queries().GetApplLockPermitSlots(ctx, queries.GetApplLockPermitSlotsParams{
 		ObjectType: params.ObjectType,
@@ -72,7 +72,7 @@ func (d *Driver) slots(ctx context.Context, params db.GetApplLockPermitParams) (
 	})
 }
 
-// isFull reports whether the slot that comes first is somebody else's.
+// isFull reports whether the first slot is another operator's.
 func isFull(slots []queries.GetApplLockPermitSlotsRow) bool {
 	return len(slots) > 0 && slots[0].IsOwn == 0 && slots[0].OperatorID != ""
 }

@@ -23,7 +23,7 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 	safe := params.AfterEventID
 	if last := len(rows) - 1; last >= 0 {
 		safe = max(safe, rows[last].LastEventID)
-		if int64(len(rows)) == params.MaxRows && rows[last].EventID != 0 { // there may be events behind the page
+		if int64(len(rows)) == params.MaxRows && rows[last].EventID != 0 { // there may be events after the page
 			safe = rows[last].EventID
 		}
 	}
@@ -47,8 +47,8 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 	return notices, d.show(ctx, rows)
 }
 
-// show marks the requests that were shown for the first time: from then on the holder has its time to answer. It does without where
-// another writer has the file, or where nothing can be written: then a later call does it.
+// show marks the requests that are shown for the first time, which starts the holder's time to answer. If another writer has the file, or
+// nothing can be written, a later call does it.
 func (d *Driver) show(ctx context.Context, rows []queries.InboxApplLocksRow) error {
 	for _, row := range rows {
 		if row.Unshown == 0 {

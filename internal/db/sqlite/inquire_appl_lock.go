@@ -30,10 +30,10 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 	}}, nil
 }
 
-// key tells an object from all others.
+// key identifies an object.
 type key queries.InquireApplLockParams
 
-// object is what there is of an object: its row, live or not, and the policy of its type.
+// object is an object's row, live or not, and the policy of its type.
 type object struct {
 	key
 	queries.InquireApplLockRow
@@ -46,12 +46,12 @@ func (d *Driver) read(ctx context.Context, key key) (object, error) {
 
 func (o object) isLive() bool { return o.Live != 0 }
 
-// isHeldBy reports whether the row is that operator's grant of that fence, live or not; a zero fence is whichever.
+// isHeldBy reports whether the row is that operator's grant with that fence, live or not. A zero fence is any.
 func (o object) isHeldBy(operator string, fence int64) bool {
 	return o.OperatorID == operator && (fence == 0 || o.Fence == fence)
 }
 
-// newHistoryFL is Y where the history is told of all that becomes of a new grant.
+// newHistoryFL is Y if the history records all changes of a new grant.
 func (o object) newHistoryFL() string {
 	if o.HistoryLevel == string(db.HistoryAll) {
 		return string(db.Yes)

@@ -10,9 +10,8 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// prepared runs statements on a handle or on one connection of it, and prepares each of them once: SQLite takes longer to
-// parse the statements of a get than to run them. On a handle, database/sql prepares a statement again on each connection that
-// runs it, and closes it with the connection.
+// prepared prepares each statement once, on a handle or on one connection: SQLite takes longer to parse the statements of a get than to run
+// them. On a handle, database/sql prepares a statement again on each connection that runs it, and closes it with the connection.
 type prepared struct {
 	on    queries.DBTX
 	mutex sync.Mutex
@@ -24,18 +23,18 @@ func newPrepared(on queries.DBTX) *prepared {
 	return &prepared{on: on, byText: map[string]*sql.Stmt{}}
 }
 
-// close closes what was prepared. What runs later is not prepared.
+// close closes the prepared statements. Later statements run unprepared.
 func (p *prepared) close() {
 	p.mutex.Lock()
 	statements := p.byText
 	p.byText = nil
 	p.mutex.Unlock()
 	for _, statement := range statements {
-		_ = statement.Close() // it has run, or failed and said so
+		_ = statement.Close() // it has run, or has returned its error
 	}
 }
 
-// statement returns what is prepared. It returns nil for what cannot be prepared, and running that tells why.
+// statement returns a prepared statement. It returns nil if preparing fails; running the text then returns the error.
 func (p *prepared) statement(ctx context.Context, text string) *sql.Stmt {
 	statement, closed := p.find(text)
 	if statement != nil || closed {
@@ -51,7 +50,7 @@ func (p *prepared) statement(ctx context.Context, text string) *sql.Stmt {
 		statement, p.byText[text] = made, made
 	}
 	p.mutex.Unlock()
-	if statement != made { // another call was faster, or it is closed
+	if statement != made { // another call was faster, or prepared is closed
 		_ = made.Close() //nolint:sqlclosecheck // the others stay
 	}
 	return statement
@@ -95,9 +94,9 @@ func (p *prepared) PrepareContext(ctx context.Context, text string) (*sql.Stmt, 
 	return p.on.PrepareContext(ctx, text)
 }
 
-// uncutOnceBegun returns a context for a statement with these arguments that ends with ctx while the statement waits for a
-// connection, and never once it runs: so nothing is ever unknown. The first argument, of which database/sql wants the
-// value when it has a connection, ends the wait. A statement without arguments can be cut off.
+// uncutOnceBegun returns a context that ends with ctx while a statement waits for a connection, and never once it runs, so that no outcome
+// is unknown. It wraps the first argument: database/sql asks for its value when it has a connection, and that ends the wait. A statement
+// without arguments can be cut off.
 func uncutOnceBegun(ctx context.Context, args []any) context.Context {
 	if ctx.Done() == nil || len(args) == 0 {
 		return ctx
@@ -107,7 +106,7 @@ func uncutOnceBegun(ctx context.Context, args []any) context.Context {
 	return waiting
 }
 
-// waitContext is a context that cannot end any more once its wait is over.
+// waitContext is a context that ends with its parent only until over is set.
 type waitContext struct {
 	context.Context
 	over atomic.Bool
@@ -129,7 +128,7 @@ func (c *waitContext) Err() error {
 	return c.Context.Err()
 }
 
-// firstArgument is an argument of a statement that ends the wait for a connection.
+// firstArgument ends the wait for a connection when its value is read.
 type firstArgument struct {
 	value   any
 	waiting *waitContext

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// PurgeApplLockHistory looks for what is old, and removes it with the event in one transaction: nobody waits while it looks.
+// PurgeApplLockHistory finds old events, and then removes them and records that in one transaction. The search blocks nobody.
 func (d *Driver) PurgeApplLockHistory(
 	ctx context.Context, params db.PurgeApplLockHistoryParams,
 ) (db.PurgeApplLockHistoryResult, error) {
@@ -26,7 +26,7 @@ func (d *Driver) PurgeApplLockHistory(
 	})
 }
 
-// oldEvents returns the first and the last of the events that are to go, zero for none. It reads no further than to the first young one.
+// oldEvents returns the first and the last event to remove, zero for none. It stops reading at the first young one.
 func (d *Driver) oldEvents(ctx context.Context, params db.PurgeApplLockHistoryParams) (first, last int64, err error) {
 	var after, found int64
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// PurgeApplLocks looks for what is old, and removes it with the event in one transaction: nobody waits while it looks.
+// PurgeApplLocks finds old rows, and then removes them and records that in one transaction. The search blocks nobody.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
 	var purged int64
 	for left := params.MaxRows; left > 0; left = params.MaxRows - purged {
@@ -35,7 +35,7 @@ func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksPar
 	return db.PurgeApplLocksResult{Purged: purged}, nil
 }
 
-// purgeDue removes the rows of objects that are still due, and says how many.
+// purgeDue removes the rows of objects that are still due, and returns how many it removed.
 func (d *Driver) purgeDue(ctx context.Context, params db.PurgeApplLocksParams, due []queries.PurgeApplLocksDueRow) (int64, error) {
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
 		var purged, greatest int64
@@ -44,7 +44,7 @@ func (d *Driver) purgeDue(ctx context.Context, params db.PurgeApplLocksParams, d
 				ObjectType: object.ObjectType, ObjectID: object.ObjectID, OlderThanSeconds: params.OlderThanSeconds,
 			})
 			if errors.Is(err, sql.ErrNoRows) {
-				continue // somebody has it since
+				continue // locked again since
 			}
 			if err != nil {
 				return 0, err
@@ -62,7 +62,7 @@ func (d *Driver) purgeDue(ctx context.Context, params db.PurgeApplLocksParams, d
 	})
 }
 
-// purgeListed removes waiters, requests and viewers that have been dead for long.
+// purgeListed removes waiters, requests and viewers that expired long ago.
 func (d *Driver) purgeListed(ctx context.Context, params db.PurgeApplLocksParams) error {
 	waiters, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PurgeApplLockWaitersDueRow, error) {
 		return d.queries().PurgeApplLockWaitersDue(ctx, queries.PurgeApplLockWaitersDueParams(params))
@@ -102,7 +102,7 @@ func (d *Driver) purgeListed(ctx context.Context, params db.PurgeApplLocksParams
 	)
 }
 
-// removeListed removes rows in transactions of a few, so that no other writer waits for long.
+// removeListed removes a few rows in each transaction, so that no other writer waits for long.
 func removeListed[T any](ctx context.Context, d *Driver, due []T, remove func(q *queries.Queries, row T) error) error {
 	const few = 50
 	for rows := range slices.Chunk(due, few) {

@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// ReleaseApplLock reads, decides, and runs the statement of release_appl_lock, with what the history is told in one transaction.
+// ReleaseApplLock reads, decides, runs the statement of release_appl_lock and records its event, in one transaction.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
 	params.ActorID = cmp.Or(params.ActorID, params.OperatorID)
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
@@ -37,12 +37,12 @@ func decideRelease(params db.ReleaseApplLockParams, object object) decision[db.R
 	}}
 }
 
-// isToldOfRelease reports whether the history is told of the release of an operator's own grant.
+// isToldOfRelease reports whether the history records the release of an operator's own grant.
 func isToldOfRelease(params db.ReleaseApplLockParams, object object) bool {
 	return object.isLive() && (object.HistoryFl == string(db.Yes) || params.ActorID != params.OperatorID || params.Reason != "")
 }
 
-// release ends a grant, also one that has expired.
+// release ends a grant, even an expired one.
 func (d *Driver) release(
 	ctx context.Context, params db.ReleaseApplLockParams, object object, told bool,
 ) (db.ReleaseApplLockResult, error) {
@@ -74,8 +74,7 @@ func (d *Driver) recordRelease(ctx context.Context, params db.ReleaseApplLockPar
 	return d.record(ctx, event)
 }
 
-// PassApplLock is [db.Passer.PassApplLock]. A live grant that becomes the next operator's is one statement, that of get_appl_lock, so that
-// the object is free for nobody in between.
+// PassApplLock is [db.Passer.PassApplLock]. The one statement of get_appl_lock moves a live grant, so the object is never free in between.
 func (d *Driver) PassApplLock(
 	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams,
 ) (db.PassApplLockResult, error) {
@@ -94,7 +93,7 @@ func (d *Driver) PassApplLock(
 	})
 }
 
-// withNothingPassed is the release of what is not a live grant.
+// withNothingPassed returns the release's decision for a grant that is not live.
 func withNothingPassed(release decision[db.ReleaseApplLockResult]) decision[db.PassApplLockResult] {
 	passed := decision[db.PassApplLockResult]{
 		answer: db.PassApplLockResult{Released: release.answer.Outcome}, err: release.err, inTx: release.inTx,
@@ -108,7 +107,7 @@ func withNothingPassed(release decision[db.ReleaseApplLockResult]) decision[db.P
 	return passed
 }
 
-// pass ends a live grant and begins the next operator's. The history is told of the release first, as it would be of two calls.
+// pass ends a live grant and begins the next operator's. It records the release first, as two calls would.
 func (d *Driver) pass(
 	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams, object object,
 ) (db.PassApplLockResult, error) {

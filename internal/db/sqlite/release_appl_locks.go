@@ -6,8 +6,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// ReleaseApplLocks runs the statements of release_appl_lock for each lock of a page of appl_lock_live, all in one transaction.
-// No other transaction writes meanwhile, so nothing changes hands after the page is read, and nothing is busy.
+// ReleaseApplLocks runs the statements of release_appl_lock for each lock of a page of appl_lock_live, in one transaction. No other
+// transaction writes meanwhile, so no lock changes hands after the page is read.
 func (d *Driver) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLocksParams) ([]db.ChangedLock, error) {
 	page := db.ApplLockLiveParams{
 		ObjectType: params.ObjectType,

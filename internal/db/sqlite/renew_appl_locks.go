@@ -68,7 +68,7 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 	return answer, nil
 }
 
-// recordRenewal tells the history of a renewal.
+// recordRenewal records a renewal in the history.
 func (d *Driver) recordRenewal(ctx context.Context, grant db.RenewableGrant, departmentID string) error {
 	return d.record(ctx, db.Event{
 		ObjectType:       grant.ObjectType,

@@ -36,7 +36,7 @@ func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) (
 	return present, nil
 }
 
-// see says that the viewer looks, or leaves, buries the dead, and reads who is there.
+// see lists or removes the viewer, deletes expired viewers, and reads the rest.
 func (d *Driver) see(ctx context.Context, params db.SeeApplLockParams) ([]queries.SeeApplLockRow, error) {
 	if err := d.sayState(ctx, params); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (d *Driver) see(ctx context.Context, params db.SeeApplLockParams) ([]querie
 	})
 }
 
-// sayState lists the viewer or removes it. An operator that edits begins its time to answer anew.
+// sayState lists the viewer or removes it. An operator in state EDITING gets his full time to answer again.
 func (d *Driver) sayState(ctx context.Context, params db.SeeApplLockParams) error {
 	if params.State == "" {
 		return d.queries().SeeApplLockLeave(ctx, queries.SeeApplLockLeaveParams{

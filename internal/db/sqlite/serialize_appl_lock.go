@@ -10,8 +10,8 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// SerializeApplLock runs the statement of serialize_appl_lock until it has its turn: the busy timeout
-// of the connection bounds one try, ctx bounds the wait.
+// SerializeApplLock runs the statement of serialize_appl_lock until it succeeds. The connection's busy timeout limits one try, and ctx
+// limits the wait.
 func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplLockParams) error {
 	for {
 		err := d.interpretError(ctx, d.queries().SerializeApplLock(context.WithoutCancel(ctx), queries.SerializeApplLockParams{
@@ -19,7 +19,7 @@ func (d *Driver) SerializeApplLock(ctx context.Context, params db.SerializeApplL
 			ObjectID:   params.ObjectID,
 		}))
 		busy := db.KindOf(err) == db.KindBusy
-		// A transaction that was begun with ctx has been rolled back with it.
+		// The end of ctx has rolled back a transaction that was begun with it.
 		if ctx.Err() != nil && (busy || errors.Is(err, sql.ErrTxDone)) {
 			return waitEnded(ctx, err)
 		}

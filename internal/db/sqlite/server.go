@@ -6,7 +6,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Server asks for the version of the library, once the file has been opened.
+// Server returns the library's version, after opening the file.
 func (d *Driver) Server(ctx context.Context) (db.Server, error) {
 	server := db.Server{Product: "SQLite"}
 	row := d.handle.QueryRowContext(ctx, "SELECT sqlite_version() FROM (SELECT count(*) FROM sqlite_schema)")

@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// SetApplLockPolicy runs the statements of set_appl_lock_policy, with the event in one transaction.
+// SetApplLockPolicy runs the statements of set_appl_lock_policy and records the event, in one transaction.
 func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.SetApplLockPolicyResult, error) {
 	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.SetApplLockPolicyResult, error) {
 		flag := cmp.Or(params.TakeReasonFL, db.Yes)
@@ -34,7 +34,7 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 	})
 }
 
-// recordPolicy tells the history what a policy says now, and why.
+// recordPolicy records a policy's new settings and the reason.
 func (d *Driver) recordPolicy(ctx context.Context, objectType, actor, told, reason string) error {
 	if reason != "" {
 		told += ": " + reason

@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// TakeApplLock reads, decides, and runs a statement of get_appl_lock, with the event in one transaction.
+// TakeApplLock reads, decides, runs a statement of get_appl_lock and records the event, in one transaction.
 func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	var taken object

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
-// TransferApplLock reads, decides, and runs a statement of get_appl_lock, with the event in one transaction.
+// TransferApplLock reads, decides, runs a statement of get_appl_lock and records the event, in one transaction.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	return change(ctx, d, "transfer_appl_lock", key, func(object object) decision[db.TransferApplLockResult] {
@@ -25,13 +25,13 @@ func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLoc
 	})
 }
 
-// move is a transfer, a take, or what becomes of a request.
+// move is a transfer, a take, or a grant to an asker.
 type move struct {
-	// expected is false where another grant holds the object than the one to end.
+	// expected is false if the object's grant is not the one to end.
 	expected             bool
 	operator, department string
 	ttl                  int64
-	// lasts is after how many seconds the new grant ends at the latest, unless it is renewed; 0 is its ttl.
+	// lasts is the most seconds that the new grant lasts without a renewal; 0 means its ttl.
 	lasts         int64
 	outcome       db.Outcome
 	event         db.EventKind

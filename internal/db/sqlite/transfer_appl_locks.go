@@ -6,8 +6,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// TransferApplLocks runs the statements of transfer_appl_lock for each lock of a page of appl_lock_live, all in one transaction.
-// No other transaction writes meanwhile, so nothing changes hands after the page is read, and nothing is busy.
+// TransferApplLocks runs the statements of transfer_appl_lock for each lock of a page of appl_lock_live, in one transaction. No other
+// transaction writes meanwhile, so no lock changes hands after the page is read.
 func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
 	page := db.ApplLockLiveParams{
 		ObjectType: params.ObjectType,
@@ -43,7 +43,7 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 	})
 }
 
-// changeLocks changes each lock of a page, all in one transaction.
+// changeLocks changes each lock of a page, in one transaction.
 func (d *Driver) changeLocks(
 	ctx context.Context, page db.ApplLockLiveParams, change func(context.Context, *Driver, db.Lock) (db.ChangedLock, error),
 ) ([]db.ChangedLock, error) {
@@ -62,7 +62,7 @@ func (d *Driver) changeLocks(
 	})
 }
 
-// wouldChange tells the locks of a page, and changes nothing.
+// wouldChange returns the locks of a page without changing them.
 func (d *Driver) wouldChange(ctx context.Context, page db.ApplLockLiveParams, outcome db.Outcome) ([]db.ChangedLock, error) {
 	locks, err := d.ApplLockLive(ctx, page)
 	if err != nil {

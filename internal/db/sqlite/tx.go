@@ -6,14 +6,14 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// InTx runs operations in a transaction that is the file's writer from its beginning: none of them waits, and none
-// can find that what it has read has changed meanwhile.
+// InTx runs operations in a transaction that is the file's writer from its beginning. So none of them waits, and nothing changes after it
+// was read.
 func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {
 	return d.tx(ctx, true, func(d *Driver) error { return operations(d) })
 }
 
-// tx is InTx, or runs operations in the transaction that is there. Operations that are not the driver's own may be long: others then wait
-// for the file, as they would for another process. Else they keep the turn to the end, and the next writer begins at once.
+// tx is InTx, or runs operations in the transaction that is open. A caller's operations may be long: other writers then wait for the file,
+// as they would for another process. The driver's own keep the turn to the end, so that the next writer begins at once.
 func (d *Driver) tx(ctx context.Context, long bool, operations func(*Driver) error) error {
 	if !d.pooled {
 		return operations(d)
@@ -28,7 +28,7 @@ func (d *Driver) tx(ctx context.Context, long bool, operations func(*Driver) err
 		return db.NotFree(ctx, d.interpretError(ctx, err), db.AllInUse(d.handle))
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	client := newPrepared(conn)         // for operations with many rounds
+	client := newPrepared(conn)         // operations may run a statement many times
 	defer client.close()
 	single := *d
 	single.client, single.pooled = client, false
@@ -41,19 +41,19 @@ func (d *Driver) tx(ctx context.Context, long bool, operations func(*Driver) err
 	committed := false
 	defer func() {
 		if !committed {
-			_ = single.run(ctx, "ROLLBACK") // it fails where the engine has rolled back already
+			_ = single.run(ctx, "ROLLBACK") // it fails if the engine has rolled back already
 		}
 	}()
 	if err := operations(&single); err != nil {
 		return err
 	}
-	// Readers can delay a commit where the file has no write-ahead log; it can be repeated.
+	// Without a write-ahead log, readers can delay a commit. It can be repeated.
 	_, err = retryWhileBusy(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "COMMIT") })
 	committed = err == nil
 	return err
 }
 
-// run runs a statement to its end, whatever ctx does: so nothing is ever unknown.
+// run runs a statement to its end, even if ctx ends, so that no outcome is unknown.
 func (d *Driver) run(ctx context.Context, statement string) error {
 	_, err := d.client.ExecContext(context.WithoutCancel(ctx), statement)
 	return d.interpretError(ctx, err)

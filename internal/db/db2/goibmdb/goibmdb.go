@@ -2,11 +2,10 @@
 
 // Package goibmdb is github.com/ibmdb/go_ibm_db without its reading of the program's arguments.
 //
-// If the word trace is anywhere in them, be it in the name of a lock or in the path of the program, go_ibm_db's
-// init parses them with package flag, which ends the program when it sees a flag of another package, and from
-// then on go_ibm_db writes all it does to standard output, the password included. Therefore it does not get to
-// see them: Go initializes packages in the order of their paths as far as their imports let it, noargs before
-// go_ibm_db, and this package right after it.
+// If the word trace is anywhere in the arguments, even in a lock's name or the program's path, go_ibm_db's init parses them with package
+// flag. That ends the program at a flag of another package, and makes go_ibm_db print all it does, the password included. So this package
+// hides the arguments during that init. Go initializes packages in the order of their paths where imports allow it: noargs, then go_ibm_db,
+// then this package.
 package goibmdb
 
 import (

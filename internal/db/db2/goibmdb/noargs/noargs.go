@@ -1,12 +1,10 @@
 //go:build db2
 
-// Package noargs hides the program's arguments from the packages that are initialized after it. It is of use to
-// package goibmdb only, which says why.
+// Package noargs hides the program's arguments from packages that are initialized after it. Package goibmdb explains why.
 package noargs
 
 import (
-	// What go_ibm_db needs, so that no other package is initialized between this one and that one but those whose
-	// path is between theirs.
+	// The imports of go_ibm_db, so that only packages with a path between noargs and go_ibm_db are initialized between them.
 	_ "database/sql"
 	_ "flag"
 	"os"

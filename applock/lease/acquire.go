@@ -12,8 +12,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Locker takes leases: applock.Client in the table, and Leases on any backend. All behave alike, as the methods of Client with these names
-// say; package locktest tests it.
+// Locker takes leases. applock.Client does so in the table, and Leases on any backend. All behave as the methods of Client with these names
+// document, and package locktest tests that.
 type Locker interface {
 	Acquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error)
 	TryAcquire(ctx context.Context, request applock.AcquireRequest) (applock.Lease, error)
@@ -26,14 +26,14 @@ var (
 	_ Locker = (*Leases)(nil)
 )
 
-// claim is a request that has been checked.
+// claim is a checked request.
 type claim struct {
 	object  applock.Object
 	owner   applock.Owner
-	unique  bool // nobody else has the owner's operator
+	unique  bool // no other caller has the owner's operator
 	maxHold time.Duration
 	ttl     time.Duration // zero: not renewed
-	alone   bool          // nothing else is asked for by the same call, so that the object can be passed on to it
+	alone   bool          // the call takes only this object, so that it can be passed on to the caller
 }
 
 func claimOf(request applock.AcquireRequest) (claim, error) {
@@ -49,7 +49,7 @@ func claimOf(request applock.AcquireRequest) (claim, error) {
 	return claimed, nil
 }
 
-// term is how long the object is locked by the first call.
+// term is how long the first call locks the object.
 func (c claim) term() time.Duration {
 	if c.ttl > 0 {
 		return min(c.ttl, c.maxHold)
@@ -66,7 +66,7 @@ func (l *Leases) Acquire(ctx context.Context, request applock.AcquireRequest) (a
 	return lease, nil
 }
 
-// wait takes a pointer, as acquire does: copies of the request would double each waiter's stack, and there may be thousands.
+// wait takes a pointer: copies of the request would double the stack of each waiter, and there may be thousands.
 func (l *Leases) wait(ctx context.Context, request *applock.AcquireRequest) (*handle, error) {
 	lease, err := l.acquire(ctx, request, cmp.Or(request.MaxWait, forever))
 	if err != nil {
@@ -123,7 +123,7 @@ func (l *handle) do(ctx context.Context, work func(ctx context.Context, lease ap
 	return work(l.Context(), l)
 }
 
-// acquire waits for maxWait, without a limit if that is forever, and asks once if it is zero.
+// acquire waits for maxWait: without a limit for forever, and a single attempt for zero.
 func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, maxWait time.Duration) (*handle, error) {
 	wanted, lease, err := l.begin(ctx, request)
 	if lease != nil || err != nil {
@@ -149,8 +149,8 @@ func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, m
 	return taken[0], nil
 }
 
-// begin returns the claim of a request, or the lease that the caller has already. Nothing has been sent yet. It is a function of its own
-// because what it needs of the stack is not needed while thousands wait.
+// begin returns the claim of a request, or the lease that the caller has already. It sends nothing. It is a separate function so that its
+// stack is free while thousands wait.
 func (l *Leases) begin(ctx context.Context, request *applock.AcquireRequest) (*claim, *handle, error) {
 	wanted, err := claimOf(*request)
 	if err != nil {
@@ -165,13 +165,13 @@ func (l *Leases) begin(ctx context.Context, request *applock.AcquireRequest) (*c
 	return &wanted, nil, nil
 }
 
-// heldKey is where a context carries the hold on an object.
+// heldKey is the key under which a context carries the hold on an object.
 type heldKey struct {
 	leases *Leases
 	object applock.Object
 }
 
-// carried returns the hold on an object that ctx carries, nil if there is none that may be trusted.
+// carried returns the hold on an object that ctx carries, nil if there is none that is still trusted.
 func (l *Leases) carried(ctx context.Context, object applock.Object) *hold {
 	held, ok := ctx.Value(heldKey{leases: l, object: object}).(*hold)
 	if !ok || held.err() != nil || ctx.Err() != nil { // in this order: the former may end ctx
@@ -180,8 +180,8 @@ func (l *Leases) carried(ctx context.Context, object applock.Object) *hold {
 	return held
 }
 
-// reenter returns one more lease on a hold that ctx carries, nil if there is none that may be trusted. It is the same
-// holder's: a request that names another one is refused.
+// reenter returns one more lease on a hold that ctx carries, nil if there is none that is still trusted. The holder is the same: a request
+// that names another one is refused.
 func (l *Leases) reenter(ctx context.Context, wanted claim) (*handle, error) {
 	held := l.carried(ctx, wanted.object)
 	if held == nil {
@@ -202,19 +202,19 @@ func (l *Leases) reenter(ctx context.Context, wanted claim) (*handle, error) {
 	return held.lease(context.WithoutCancel(ctx)), nil
 }
 
-// answer is what a call has taken for one claim or several.
+// answer is the result of a call for one or several claims.
 type answer struct {
 	grants []applock.Grant
 	err    error
 }
 
-// take makes a call that takes what is claimed, and makes leases of it. When ctx ends first the call is not broken off,
-// which would leave its outcome unknown, but abandoned: what it takes is given back in the background.
+// take makes a call for the claims, and makes leases of the grants. If ctx ends first, it abandons the call: cancelling it would leave the
+// outcome unknown. What the call takes is released in the background.
 func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context.Context) ([]applock.Grant, error)) ([]*handle, error) {
-	l.background.begin() // Close lets it end while the backend is still open
+	l.background.begin() // Close waits for it before it closes the backend
 	defer l.background.done()
 	if l.afterRenewals(ctx); ctx.Err() != nil {
-		return nil, context.Cause(ctx) // nothing has been sent
+		return nil, context.Cause(ctx) // nothing was sent
 	}
 	sent := l.send(ctx, call)
 	if !sent.isAnswered(ctx) {
@@ -229,9 +229,9 @@ func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context
 	return nil, sent.got.err
 }
 
-// sentCall is a call on its way, in a goroutine of its own.
+// sentCall is a call under way in its own goroutine.
 type sentCall struct {
-	started time.Time // before the request, so that a lease never lasts longer here than there
+	started time.Time // before the request, so that the lease here never outlasts the backend's
 	sending *db.Sending
 	cancel  context.CancelFunc
 	answers chan answer
@@ -261,7 +261,7 @@ func (s *sentCall) isAnswered(ctx context.Context) bool {
 	}
 }
 
-// abandonCall leaves a call to itself whose answer is not waited for any longer, and returns the error.
+// abandonCall stops waiting for a call, has its grants released, and returns the error.
 func (l *Leases) abandonCall(ctx context.Context, claims []claim, sent *sentCall) error {
 	l.giveBack(claims, func() answer {
 		defer time.AfterFunc(releaseLimit, sent.cancel).Stop()
@@ -270,14 +270,14 @@ func (l *Leases) abandonCall(ctx context.Context, claims []claim, sent *sentCall
 	return &abandonedError{cause: context.Cause(ctx), silence: silenceOf(sent.sending)}
 }
 
-// abandonedError is why a call is not waited for any longer, and what is known of why it had no answer.
+// abandonedError is why nobody waits for a call any longer, and what is known about the missing answer.
 type abandonedError struct{ cause, silence error }
 
 func (e *abandonedError) Error() string { return e.cause.Error() }
 
 func (e *abandonedError) Unwrap() error { return e.cause }
 
-// silenceOf tells what a call waits for. It is ErrUnreachable.
+// silenceOf says what a call waits for, as an ErrUnreachable.
 func silenceOf(sending *db.Sending) error {
 	why, isKnown := sending.Unsent()
 	switch {
@@ -291,7 +291,7 @@ func silenceOf(sending *db.Sending) error {
 
 var errTooLate = errors.New("the answer took longer than the lease would have lasted")
 
-// accept makes leases of grants, unless they are of no use any more.
+// accept makes leases of grants, unless their trust has ended already.
 func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Grant, started time.Time) ([]*handle, error) {
 	for _, claim := range claims {
 		if trust := trusted(claim.term()); l.now().Sub(started) >= trust {
@@ -307,20 +307,19 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Gr
 		return leases, nil
 	}
 	for _, lease := range leases {
-		_ = lease.Release(ctx) // Close has done so, or the error below says enough
+		_ = lease.Release(ctx) // Close has released it, or the error below says enough
 	}
 	return nil, applock.ErrClosed
 }
 
-// isSpent says whether the name of an attempt that ended so must not be used again. An attempt without an answer may have taken
-// something. A release by the name alone gives it back, and may arrive late: it must not find a later grant under that name.
+// isSpent says whether an attempt with this result has used up its name. An attempt without an answer may have taken the object. A release
+// by name undoes that, and may arrive late: it must not find a later grant with the name.
 func isSpent(attempt claim, ended error) bool {
 	return ended != nil && !errors.Is(ended, applock.ErrHeld) && !isBusy(ended) && attempt.unique
 }
 
-// giveBack releases in the background what a call has taken, or may have taken, for acquisitions that failed. Where only
-// the operator could tell the grant, and that is a given one, it may be another one's. Until that is done it is nobody's
-// turn here.
+// giveBack releases in the background what a failed acquisition has taken or may have taken. It does not release a
+// call without an answer for a given operator, since the grant may be another caller's. Until it is done, nobody here has a turn.
 func (l *Leases) giveBack(claims []claim, wait func() answer) {
 	l.countUnsettled(claims, +1)
 	l.background.Go(func() {
@@ -337,23 +336,23 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 	})
 }
 
-// giveBackGrant releases what a call has taken. Where that fails for as long as it is repeated, it is done again later, unless a later grant
-// may have the same name: a backend without fences would take that for this one.
+// giveBackGrant releases a grant. If that fails until its limit, it is repeated later, unless a later grant may have the same name: a
+// backend without fences would release that one.
 func (l *Leases) giveBackGrant(claim claim, grant applock.Grant) {
 	if err := l.release(l.shutdownCtx, grant); err != nil && !isGone(err) && claim.unique {
 		l.late.add(grant, claim.term())
 	}
 }
 
-// giveBackByName releases what a call may have taken that had no answer, and has that done again later, because the call may still arrive.
-// Nobody uses this name again, so that it is no matter how late this is.
+// giveBackByName releases what a call without an answer may have taken. It repeats that later, because the call may still arrive. That is
+// safe at any time: the name is never used again.
 func (l *Leases) giveBackByName(claim claim) {
 	taken := applock.Grant{Object: claim.object, Owner: claim.owner}
-	_ = l.releaseWithin(l.shutdownCtx, taken, max(claim.term(), releaseLimit)) // whatever has become of it, it is done again
+	_ = l.releaseWithin(l.shutdownCtx, taken, max(claim.term(), releaseLimit)) // whatever its result, the release is repeated
 	l.late.add(taken, claim.term())
 }
 
-// countUnsettled counts the calls whose effect on the objects is not yet known or undone.
+// countUnsettled counts the calls whose effect is not yet known or undone.
 func (l *Leases) countUnsettled(claims []claim, calls int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -10,11 +10,11 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// handles are what one AcquireAll returns.
+// handles are the leases of one AcquireAll.
 type handles struct {
-	// Leases are in the order of the objects' types and ids.
+	// Leases are sorted by type and id.
 	leases []*handle
-	// taken are those of them that re-enter nothing: they have one operator.
+	// taken are the leases that did not re-enter. They have one operator.
 	taken   []*handle
 	context context.Context //nolint:containedctx // it is what a lease has to give
 	cancel  context.CancelCauseFunc
@@ -35,7 +35,7 @@ func (s *handles) String() string { return fmt.Sprint(s.leases) }
 // Context is [applock.LeaseSet.Context].
 func (s *handles) Context() context.Context { return s.context }
 
-// getAll gets the locks of all objects, except for those that are known to be held.
+// getAll gets the locks of all objects but those that are known to be held.
 type getAll func(
 	ctx context.Context, objects []applock.Object, owner applock.Owner, term time.Duration, known map[applock.Object]*applock.HeldError,
 ) ([]applock.Grant, error)
@@ -46,7 +46,7 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // nothing has been sent
+		return nil, context.Cause(ctx) // nothing was sent
 	}
 	if l.isClosed() {
 		return nil, applock.ErrClosed
@@ -72,16 +72,16 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 // acquisition is one caller's AcquireAll.
 type acquisition struct {
 	leases *Leases
-	caller context.Context //nolint:containedctx // which may carry leases
+	caller context.Context //nolint:containedctx // it may carry leases
 	claims []claim
 	get    getAll
 	set    *handles
-	// ended is what the last attempt ended with, and conflict what it was refused with, nil if there was none.
+	// ended is the error of the last attempt, and conflict the objects for which it was refused, nil for none.
 	ended    error
 	conflict *applock.ConflictError
 }
 
-// wanted returns what the caller's context carries no lease on.
+// wanted returns the claims whose objects the caller's context has no lease on.
 func (a *acquisition) wanted() (wanted []claim) {
 	for _, claim := range a.claims {
 		if a.leases.carried(a.caller, claim.object) == nil {
@@ -91,10 +91,10 @@ func (a *acquisition) wanted() (wanted []claim) {
 	return wanted
 }
 
-// errMovesOn ends the wait in the queue of an object that is not what is in the way any more.
+// errMovesOn ends the wait in an object's queue when a different object is in the way.
 var errMovesOn = errors.New("another object is held")
 
-// wait asks each time that the object which is in the way could be free, and it is this caller's turn there.
+// wait retries each time that the object in the way could be free and it is this caller's turn for it.
 func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Duration) error {
 	began := time.Now()
 	for left := maxWait; ; {
@@ -115,7 +115,7 @@ func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Dura
 	}
 }
 
-// inTheWay returns who holds the object, or errMovesOn where only others are held.
+// inTheWay returns the object's holder, or errMovesOn if only other objects are held.
 func (a *acquisition) inTheWay(object applock.Object, err error) error {
 	if !errors.As(err, &a.conflict) {
 		return err
@@ -127,7 +127,7 @@ func (a *acquisition) inTheWay(object applock.Object, err error) error {
 	return a.conflict.Conflicts[i]
 }
 
-// refused returns what ended the wait, with all conflicts that are known if it was that somebody holds an object.
+// refused returns the error of the wait. If an object is held, the error has all known conflicts.
 func (a *acquisition) refused(ctx context.Context, err error) error {
 	var held *applock.HeldError
 	if !errors.As(err, &held) {
@@ -151,7 +151,7 @@ func (a *acquisition) refused(ctx context.Context, err error) error {
 	return conflict
 }
 
-// ask makes one attempt, when it is this caller's turn for an object, if any.
+// ask makes one attempt. Turn is the object for which it is this caller's turn, if any.
 func (a *acquisition) ask(ctx context.Context, turn applock.Object) error {
 	if isSpent(a.claims[0], a.ended) {
 		a.claims = renamed(a.claims)
@@ -160,7 +160,7 @@ func (a *acquisition) ask(ctx context.Context, turn applock.Object) error {
 	return a.ended
 }
 
-// renamed returns the claims by a name of their own. A call that is given up still reads the former ones.
+// renamed returns copies of the claims with a new name. An abandoned call still reads the old ones.
 func renamed(claims []claim) []claim {
 	name := uniqueName()
 	again := slices.Clone(claims)
@@ -198,7 +198,7 @@ func (a *acquisition) askOnce(ctx context.Context, turn applock.Object) error {
 	return nil
 }
 
-// abandon ends leases that re-entered: there is nothing to release.
+// abandon ends leases that re-entered. They free no object.
 func (s *handles) abandon(ctx context.Context) {
 	for _, lease := range s.leases {
 		_ = lease.Release(ctx)
@@ -216,9 +216,9 @@ func (l *Leases) takeAll(ctx context.Context, wanted []claim, turn applock.Objec
 	})
 }
 
-// heldHere returns the conflicts that the database does not see, because the operator is the same. Objects for which others
-// of the same operator could be asking are reserved until the call has ended: two at a time would take over from each other.
-// The object whose turn it is needs no new attempt. A waiter does not try objects that this program leaves to others at the moment.
+// heldHere returns the conflicts that the database does not see because the operator is the same. It reserves the objects that other
+// callers with this operator could request, until the call has ended: otherwise two calls would take over from each other. The object whose
+// turn it is needs no new attempt. A waiter skips objects that this program leaves to others at the moment.
 func (l *Leases) heldHere(claims []claim, turn applock.Object) (known map[applock.Object]*applock.HeldError, reserved []claim, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -243,8 +243,8 @@ func (l *Leases) heldHere(claims []claim, turn applock.Object) (known map[apploc
 	return known, reserved, nil
 }
 
-// endReservation wakes who is first for an object only where the reservation has kept it from asking. It would wake a set that reserves
-// the object of this one, which would wake this one, and so on as fast as the backend refuses them.
+// endReservation wakes an object's first waiter only if the reservation has blocked it. Otherwise two sets that reserve each other's
+// objects would wake each other as fast as the backend refuses them.
 func (l *Leases) endReservation(reserved []claim) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -260,7 +260,7 @@ func (l *Leases) endReservation(reserved []claim) {
 	}
 }
 
-// join makes the context of the set, from one that has the values of ctx.
+// join makes the context of the set, with the values of ctx.
 func (s *handles) join(ctx context.Context) {
 	carrying := context.WithoutCancel(ctx)
 	for _, lease := range s.leases {

@@ -8,12 +8,12 @@ import (
 
 func init() { //nolint:gochecknoinits // package bridge says why
 	bridge.Leases.New = func(operations any, logger *slog.Logger, hooks any) any {
-		return newClientLeases(newTable(operations), logger, hooks.(Hooks)) // package clients hands over nothing else
+		return newClientLeases(newTable(operations), logger, hooks.(Hooks)) // package applock passes no other type
 	}
 	bridge.Leases.Table = func(operations any) any { return newTable(operations) }
 }
 
 func newTable(operations any) *table {
-	// package applock hands over nothing else
+	// package applock passes no other type
 	return &table{operations: operations.(clientOperations), clientID: uniqueName()}
 }

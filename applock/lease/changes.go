@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// exclusively makes a call that changes the grant when no other one is under way. Close lets it end, if it does in time.
+// exclusively makes a call that changes the grant, while no other such call is under way. Close waits for it until its limit.
 func (h *hold) exclusively(ctx context.Context, call func(ctx context.Context) error) error {
 	h.leases.background.begin()
 	defer h.leases.background.done()
@@ -29,7 +29,7 @@ func (h *hold) renew(ctx context.Context) error {
 	term := h.maxHold
 	if h.ttl > 0 {
 		term = min(h.ttl, h.maxHold)
-		limited, cancel := context.WithTimeout(ctx, h.ttl/renewalsPerTTL) // it keeps the others from renewing it
+		limited, cancel := context.WithTimeout(ctx, h.ttl/renewalsPerTTL) // meanwhile no other call can renew the grant
 		defer cancel()
 		ctx = limited
 	}
@@ -39,7 +39,7 @@ func (h *hold) renew(ctx context.Context) error {
 	})
 }
 
-// extend renews the hold alone, for term, and sets its end.
+// extend renews only this hold, for term, and sets its end.
 func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, ends time.Time) error {
 	l := h.leases
 	grant, cause := h.state()
@@ -64,7 +64,7 @@ func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, 
 	return h.cause
 }
 
-// renewed notes an answer of the backend; the mutex is held.
+// renewed applies an answer of the backend; the mutex is held.
 func (h *hold) renewed(asked time.Time, term time.Duration, answer Renewed) {
 	interval := h.interval
 	if cut := granted(term, answer.Left); cut < term {
@@ -75,7 +75,7 @@ func (h *hold) renewed(asked time.Time, term time.Duration, answer Renewed) {
 	h.due, h.tries = asked.Add(interval), 0
 }
 
-// granted is how much of a term the backend has granted, which tells nothing with zero.
+// granted is how much of a term the backend has granted. Zero means all of it.
 func granted(term, left time.Duration) time.Duration {
 	if left == 0 {
 		return term
@@ -83,8 +83,7 @@ func granted(term, left time.Duration) time.Duration {
 	return min(term, left)
 }
 
-// verify finds out, in the background, whether a hold has been lost; the mutex is held. It does so by renewing it for
-// the time that it has left.
+// verify checks in the background whether a hold has been lost, by renewing it for the time that it has left; the mutex is held.
 func (l *Leases) verify(h *hold) {
 	if h.checking || l.closed {
 		return
@@ -110,7 +109,7 @@ func (l *Leases) verify(h *hold) {
 	})
 }
 
-// left returns when the hold ends, and for how long it is to be renewed now.
+// left returns when the hold ends, and for how long to renew it now.
 func (h *hold) left(now time.Time) (ends time.Time, term time.Duration) {
 	h.leases.mutex.Lock()
 	defer h.leases.mutex.Unlock()
@@ -156,7 +155,7 @@ func (h *hold) transfer(ctx context.Context, to applock.Owner, ttl time.Duration
 	return handed, err
 }
 
-// handed ends the hold after a transfer, unless that has failed without an effect.
+// handed ends the hold after a transfer, unless that failed without an effect.
 func (h *hold) handed(grant, handed applock.Grant, err error) error {
 	l := h.leases
 	switch {
@@ -166,7 +165,7 @@ func (h *hold) handed(grant, handed applock.Grant, err error) error {
 	case errors.Is(err, applock.ErrOutcomeUnknown):
 		if h.end(h.lost(err)) {
 			l.background.Go(func() {
-				_ = l.release(l.shutdownCtx, grant) // of the former grant: if it took effect, nothing happens
+				_ = l.release(l.shutdownCtx, grant) // the former grant; if the transfer took effect, this does nothing
 				l.vacate(h)
 			})
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// idleCheck is how often leases without a TTL are looked at, which nothing else would tell of a loss.
+// idleCheck is how often leases without a TTL are checked. Nothing else would notice their loss.
 const idleCheck = 30 * time.Second
 
-// clientLeases are the leases of a client: on the table, where several objects can be taken at once.
+// clientLeases are a client's leases in the table, where one call can take several objects.
 type clientLeases struct {
 	*Leases
 
@@ -26,7 +26,7 @@ func newClientLeases(table *table, logger *slog.Logger, hooks Hooks) *clientLeas
 	return &clientLeases{Leases: leases, getAll: table.operations.GetAllAnew}
 }
 
-// AcquireAll is that of a client.
+// AcquireAll is [applock.Client.AcquireAll].
 func (l *clientLeases) AcquireAll(ctx context.Context, request applock.AcquireAllRequest) (applock.LeaseSet, error) {
 	set, err := l.acquireAll(ctx, request, cmp.Or(request.MaxWait, forever), l.getAll)
 	if err != nil {
@@ -35,7 +35,7 @@ func (l *clientLeases) AcquireAll(ctx context.Context, request applock.AcquireAl
 	return set, nil
 }
 
-// TryAcquireAll is that of a client.
+// TryAcquireAll is [applock.Client.TryAcquireAll].
 func (l *clientLeases) TryAcquireAll(ctx context.Context, request applock.AcquireAllRequest) (applock.LeaseSet, error) {
 	set, err := l.acquireAll(ctx, request, request.MaxWait, l.getAll)
 	if err != nil {
@@ -44,16 +44,16 @@ func (l *clientLeases) TryAcquireAll(ctx context.Context, request applock.Acquir
 	return set, nil
 }
 
-// lastCall is how long a get may take that is under way when its wait is over: longer than it waits for a row.
+// lastCall is how long the last get may go on after the wait is over: longer than it waits for a row.
 const lastCall = 2 * time.Second
 
-// Wait makes a call that gets the object, at once, which renews what the operator has already, and then in turn, each time that the object
-// could be free. No connection is held meanwhile.
+// Wait calls get at once, which renews a lock that the operator has already. Then it calls get in turn, each time that the object could be
+// free. It holds no connection meanwhile.
 func (l *clientLeases) Wait(
 	ctx context.Context, object applock.Object, owner applock.Owner, maxWait time.Duration, get func(ctx context.Context) error,
 ) error {
 	limit := time.Now().Add(maxWait)
-	getUntil := func(limit time.Time) error { // by ctx: a call that the end of the wait breaks off has an unknown outcome
+	getUntil := func(limit time.Time) error { // the wait must not cut off the call, whose outcome would be unknown
 		calling, cancel := context.WithDeadline(ctx, limit.Add(lastCall))
 		defer cancel()
 		return get(calling)

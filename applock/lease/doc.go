@@ -28,11 +28,10 @@
 // that is set forward counts as a sleep, and ends leases early. Trust never exceeds MaxHold after the call that took the grant, or
 // after the last [applock.Lease.Renew]. [applock.Lease.Context] ends with the trust. A paused holder does not notice in time: Assert, in the
 // transaction that writes, keeps its write out by the fence.
-//
 // Fences. A renewal, release or transfer names the fence of one grant (or the backend's substitute), so that a late call never touches a
-// successor's grant. Only one call at a time changes a grant from this process. A given operator that takes its own lock from elsewhere begins a
-// new grant, which ends the former one. A release without a fence is only sent after a get without an answer, for an operator that nobody
-// else has. It cannot end another grant, however late or often it is sent.
+// successor's grant. Only one call at a time changes a grant from this process. A request may name its operator: a given operator. If that
+// operator takes its own lock elsewhere, a new grant begins, and the former one ends. A release without a fence is only sent after a get
+// without an answer, for an operator that nobody else has. It cannot end another grant, however late or often it is sent.
 //
 // Waiting. Waiters in one process are served in the order of their calls, and only the first one asks the backend. It asks when the object is
 // free in this process, when a message or a poll says that it could be free, soon after an attempt without a result, and every five minutes.
@@ -108,10 +107,10 @@
 // Right. Only the backend grants, and a hold is trusted for less time than its grant lasts. A lease's own name under which a take had no answer
 // is never used again, and the take is released again and again for 15 s. A given operator's next call takes over what the former one may have left.
 //
-// Live. Each change of the state that makes it somebody's turn wakes the first waiter: the end of a hold, of an unsettled take, of a rest, and
-// the departure of the waiter before. A waiter that the backend has refused is watched by polls and messages, which wake the first one, too.
-// Each waiter keeps one wake until it sleeps again, so that none is lost between its look and its sleep. Should all of that fail, it
-// looks after five minutes. internal/model checks this with messages that are lost, late and doubled.
+// Live. Each change of state that gives a waiter its turn wakes the first waiter: the end of a hold, of an unsettled take, of a rest, and
+// the departure of the waiter before. For a waiter that the backend has refused, polls and messages wake the first one, too. A wake that
+// comes between a waiter's look and its sleep is kept, so that none is lost. If all of that fails, the waiter looks again after five
+// minutes. internal/model checks this with messages that are lost, late and doubled.
 //
 // Fair. The rows of turns above are the only rule between programs, and the order of the calls is the only one within a program.
 package lease

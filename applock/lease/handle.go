@@ -10,13 +10,13 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// handle is what one Acquire returns.
+// handle is the lease of one Acquire.
 type handle struct {
 	hold    *hold
 	context context.Context //nolint:containedctx // it is what a lease has to give
 	cancel  context.CancelCauseFunc
 
-	// releasing is taken by the first Release, released is closed when it has ended, with releaseErr.
+	// releasing is set by the first Release. released is closed when that has ended with releaseErr.
 	releasing  atomic.Bool
 	released   chan struct{}
 	releaseErr error
@@ -36,7 +36,7 @@ func (l *handle) Fence() applock.Fence { return l.hold.grant.Fence }
 // Key is [applock.Lease.Key].
 func (l *handle) Key() applock.Key { return l.hold.grant.Key() }
 
-// String names the grant. Without it fmt would print the fields, of which other goroutines write some.
+// String names the grant. Without it fmt would read fields that other goroutines write.
 func (l *handle) String() string {
 	return fmt.Sprintf("%s held by %s with fence %d", l.Object(), l.Owner(), l.Fence())
 }
@@ -60,11 +60,11 @@ func (l *handle) Context() context.Context { return l.context }
 
 // Err is [applock.Lease.Err].
 func (l *handle) Err() error {
-	_ = l.hold.err() // its cause is that of the context, too
+	_ = l.hold.err() // err ends the context, too
 	return context.Cause(l.Context())
 }
 
-// endWith has the lease's context end with ctx, too. Nobody has seen it yet.
+// endWith ends the lease's context with ctx, too. The lease is not shared yet.
 func (l *handle) endWith(ctx context.Context) {
 	l.hold.leases.mutex.Lock()
 	defer l.hold.leases.mutex.Unlock()
@@ -74,14 +74,14 @@ func (l *handle) endWith(ctx context.Context) {
 	}
 }
 
-// bind makes the lease's context, from one with its values; the mutex is held.
+// bind makes the lease's context, with the values of ctx; the mutex is held.
 func (l *handle) bind(ctx context.Context) {
 	within := leaseContext{holds: []*hold{l.hold}}
 	within.Context, l.cancel = context.WithCancelCause(l.hold.carriedBy(ctx))
 	l.context = within
 }
 
-// leaseContext knows when its leases end at the latest.
+// leaseContext is a context with the deadline of its leases.
 type leaseContext struct {
 	context.Context
 

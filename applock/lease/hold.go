@@ -9,39 +9,36 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// hold is what the leases of one holder on one object share. The fields from grant on are guarded by the mutex of
-// leases.
+// hold is what all leases of one holder on one object share. The mutex of leases guards the fields from grant on.
 type hold struct {
 	leases  *Leases
 	maxHold time.Duration
-	ttl     time.Duration // zero: not renewed by itself
-	unique  bool          // nobody else has the operator
-	// asker has the values of the context that acquired it, and does not end.
+	ttl     time.Duration // zero: not renewed
+	unique  bool          // no other caller has the operator
+	// asker has the values of the acquiring context, and does not end.
 	asker context.Context //nolint:containedctx // the end of the hold is told with it
 
-	// turn lets in one call at a time that changes the grant: what two leave behind would depend on chance.
+	// turn admits one call at a time that changes the grant: the result of two would depend on chance.
 	turn chan struct{}
 
 	grant    applock.Grant
-	began    time.Time // when the grant was here
+	began    time.Time // when the grant arrived here
 	ends     time.Time // when maxHold is over
 	deadline time.Time
 	watchdog *time.Timer
-	alarm    *time.Timer // nil where it may last
+	alarm    *time.Timer // nil without a LongHold
 	open     map[*handle]struct{}
-	// interval is how often the hold is renewed or checked, by pace, and due when next; tries counts the attempts since
-	// the last that was answered.
+	// interval is how often pace renews or checks the hold, and due the next time. tries counts the attempts since the last answer.
 	interval time.Duration
 	pace     *pace
 	due      time.Time
 	tries    int
-	checking bool // whether the grant is still live, because the object is said to be free
-	// cause is why it is over, nil while it is live.
+	checking bool // because the object is said to be free
+	// cause is why the hold is over, nil while it is live.
 	cause error
 }
 
-// hold makes a grant the hold of its object, with a first lease. A former hold has lost its grant, or there would not
-// be a new one.
+// hold makes a hold of a grant, with a first lease. A former hold has lost its grant, or there would be no new one.
 func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, started time.Time) *handle {
 	h := &hold{
 		leases:  l,
@@ -73,7 +70,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 	state.tell()
 	term := granted(claim.term(), grant.Left)
 	if h.ttl > term {
-		h.ttl = term // renewed in time
+		h.ttl = term // renewals extend it in time
 	}
 	h.trust(started, term)
 	h.watchdog = time.AfterFunc(h.trustLeft(), h.runOut)
@@ -82,12 +79,12 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 	return h.lease(h.asker)
 }
 
-// asHolder returns what a refusal tells; the mutex is held.
+// asHolder returns the holder for a refusal; the mutex is held.
 func (h *hold) asHolder() applock.Holder {
 	return applock.Holder{Owner: h.grant.Owner, ExpiresAt: h.grant.ExpiresAt}
 }
 
-// lease returns one more lease, whose context is below ctx, which does not end; the mutex is held.
+// lease returns one more lease. Its context is derived from ctx, which does not end; the mutex is held.
 func (h *hold) lease(ctx context.Context) *handle {
 	lease := &handle{hold: h, released: make(chan struct{})}
 	lease.bind(ctx)
@@ -95,19 +92,19 @@ func (h *hold) lease(ctx context.Context) *handle {
 	return lease
 }
 
-// carriedBy returns a context by which the object can be re-entered.
+// carriedBy returns a context that allows re-entering the object.
 func (h *hold) carriedBy(ctx context.Context) context.Context {
 	return context.WithValue(ctx, heldKey{leases: h.leases, object: h.grant.Object}, h)
 }
 
 const (
-	// maxMargin bounds the tenth of its term by which a lease ends here before it does there.
+	// maxMargin limits the tenth of a term by which a lease ends earlier here than in the backend.
 	maxMargin = time.Second
-	// releaseLimit bounds a release, whose caller may have gone.
+	// releaseLimit limits a release, whose caller may have gone.
 	releaseLimit = 5 * time.Second
 )
 
-// trust sets the deadline after the backend has granted term to a call that began at asked; the mutex is held.
+// trust sets the deadline, after the backend granted term to a call that began at asked; the mutex is held.
 func (h *hold) trust(asked time.Time, term time.Duration) {
 	end := asked.Add(term)
 	if h.ends.Before(end) {
@@ -116,10 +113,10 @@ func (h *hold) trust(asked time.Time, term time.Duration) {
 	h.deadline = end.Add(trusted(term) - term)
 }
 
-// trusted is the part of a term for which a lease counts here.
+// trusted is the part of a term for which this program trusts a lease.
 func trusted(term time.Duration) time.Duration { return term - min(term/10, maxMargin) }
 
-// last is when the hold is over unless it is renewed by its holder.
+// last is when the hold is over unless the holder renews it.
 func (h *hold) last() time.Time {
 	h.leases.mutex.Lock()
 	defer h.leases.mutex.Unlock()
@@ -133,10 +130,10 @@ func (h *hold) last() time.Time {
 // age is how long ago the hold began.
 func (h *hold) age() time.Duration { return h.leases.now().Sub(h.began) }
 
-// trustLeft is for how long the hold may be trusted; the mutex is held.
+// trustLeft is how long the hold is still trusted; the mutex is held.
 func (h *hold) trustLeft() time.Duration { return h.deadline.Sub(h.leases.now()) }
 
-// err returns why the hold is over, and ends it if it is to be.
+// err returns why the hold is over, and ends it if its time is over.
 func (h *hold) err() error {
 	h.leases.mutex.Lock()
 	defer h.leases.mutex.Unlock()
@@ -157,7 +154,7 @@ func (h *hold) runOut() {
 	h.runOutLocked()
 }
 
-// runOutLocked ends the hold, and frees the object: the backend counts in larger steps. The mutex is held.
+// runOutLocked ends the hold and frees the object: the backend counts in larger steps. The mutex is held.
 func (h *hold) runOutLocked() {
 	l := h.leases
 	cause := fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
@@ -177,7 +174,7 @@ func (h *hold) runOutLocked() {
 	})
 }
 
-// lost is the error of a grant that is not live any more.
+// lost is the error of a grant that is no longer live.
 func (h *hold) lost(cause error) error { return applock.NewLostError(h.grant.Object, cause) }
 
 // lose ends the hold because the backend says that the grant is not live.
@@ -239,8 +236,8 @@ func (h *hold) giveUp(ctx context.Context) error {
 	return err
 }
 
-// close takes a lease off the hold, and ends the hold with the last one, so that nobody re-enters any more. It returns
-// why the hold had been lost, if so.
+// close removes a lease from the hold. With the last one it ends the hold, so that nobody re-enters. It returns why the hold had been lost
+// before, if it had.
 func (h *hold) close(lease *handle) (last bool, lost error) {
 	h.leases.mutex.Lock()
 	defer h.leases.mutex.Unlock()

@@ -25,14 +25,14 @@ type Hooks struct {
 	Lost func(ctx context.Context, object applock.Object, held time.Duration, cause error)
 }
 
-// waited tells of the end of an acquisition that began at some time.
+// waited calls the hook for the end of an acquisition.
 func (h Hooks) waited(ctx context.Context, object applock.Object, began time.Time, err error) {
 	if h.Waited != nil {
 		go h.Waited(context.WithoutCancel(ctx), object, time.Since(began), err)
 	}
 }
 
-// ended tells of the end of a hold.
+// ended calls the hook for the end of a hold.
 func (h Hooks) ended(ended *hold, lost bool) {
 	switch {
 	case lost && h.Lost != nil:
@@ -42,7 +42,7 @@ func (h Hooks) ended(ended *hold, lost bool) {
 	}
 }
 
-// alarm has a hold told of when it lasts for long, nil where that is of no interest.
+// alarm returns a timer that reports a long hold, nil without a LongHold.
 func (h Hooks) alarm(held *hold) *time.Timer {
 	if h.LongHold <= 0 {
 		return nil

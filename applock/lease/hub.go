@@ -15,37 +15,35 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// hub wakes the waiters of one Leases when their objects could be free. There is one poller for all of them, which
-// asks for all objects in one call, and, where the backend has one, one listener for messages. All of that is hints:
-// a waiter that is woken asks for itself.
+// hub wakes waiters when their objects could be free. It has one poller, which asks for all objects in one call, and one listener where the
+// backend sends messages. Both only give hints: a woken waiter makes an attempt itself.
 //
-// Without a listener the poller asks every 5 ms at first where a poll takes 0.2 ms, every 10 ms where it takes 0.4 ms or more,
-// and ever more rarely the longer nothing happens. So a waiter is late by a thousandth of its wait, and by 250 ms at the most. With a listener it asks to be on the safe side: soon
-// after each newcomer, because a release may not have seen it waiting, and then ever more rarely, up to 5 s. In any
-// case it asks when the next lock expires, and spends no more than a twenty-fifth of the time on asking, unless polls take
-// longer than 40 ms: then it asks once a second.
+// Without a listener the poller begins with a pause of pollFastest to pollFast, by the cost of a poll. The longer nothing happens, the
+// longer the pause: a thousandth of the quiet time, at most pollSlowest. With a listener it polls only for safety: soon after each
+// newcomer, whose listing a release may have missed, and then ever more rarely, up to pollSafe. It always polls when the next lock expires.
+// Polls take at most maxPollShare of the time. Slow polls that would need a longer pause than pollDearest run once in that time.
 type hub struct {
 	leases *Leases
 
 	mutex    sync.Mutex
-	objects  map[applock.Object]int // how many wait for it
+	objects  map[applock.Object]int // the number of waiters
 	polling  bool
-	changed  time.Time // when something happened last: a newcomer, or an object that was free
+	changed  time.Time // the last newcomer or free object
 	failing  outage    // of polls
-	hearing  int       // how many listeners get messages
+	hearing  int       // the number of listeners that receive messages
 	newcomer chan struct{}
 	// random returns a number from 0 to 1, for the jitter.
 	random func() float64
 }
 
-// outage is since when a backend has not answered, and its last error; nil when it does.
+// outage is since when a backend has not answered, and its last error, which is nil while it answers.
 type outage struct {
 	since time.Time
 	err   error
 }
 
 const (
-	// pollFastest is the first pause after a poll that costs little; pollFast is that of others.
+	// pollFastest is the first pause after a cheap poll, and pollFast after any other.
 	pollFastest  = 5 * time.Millisecond
 	pollFast     = 10 * time.Millisecond
 	pollSlowest  = 250 * time.Millisecond
@@ -53,20 +51,20 @@ const (
 	pollSlowdown = 1000            // the time without any event, in intervals
 	pollSafeSlow = 2               // with a listener
 
-	// maxPollShare is a poll's share of the time: the pause after it is at least its cost divided by this. The first
-	// millisecond of a poll, pollFree, does not make it longer than pollFast.
+	// maxPollShare is the polls' share of the time: a pause is at least the poll's cost divided by it. The first millisecond of a poll,
+	// pollFree, makes no pause longer than pollFast.
 	maxPollShare = 1.0 / 25
 	pollFree     = time.Millisecond
-	// pollDearest bounds the pause that is made for its cost: who waits is not to pay for the others.
+	// pollDearest limits the pause for a poll's cost: the number of other waiters must not delay a waiter much.
 	pollDearest = time.Second
-	// newcomerShare is the same while newcomers arrive, who are gathered for a common poll.
+	// newcomerShare is the share while newcomers arrive, who are gathered for one poll.
 	newcomerShare = 1.0 / 4
 
 	pollLimit   = 10 * time.Second
 	pollFailure = time.Second
-	lingering   = 10 * time.Second // how long the poller and its listener stay when nobody waits
+	lingering   = 10 * time.Second // how long the poller and its listener stay without waiters
 	relisten    = 10 * time.Second
-	stale       = time.Second // a message may be so old
+	stale       = time.Second // the greatest age of a message
 	jitter      = 0.2
 )
 
@@ -79,7 +77,7 @@ func newHub(leases *Leases) *hub {
 	}
 }
 
-// add has an object looked after until remove.
+// add watches an object until remove.
 func (h *hub) add(object applock.Object) {
 	h.mutex.Lock()
 	h.objects[object]++
@@ -90,7 +88,7 @@ func (h *hub) add(object applock.Object) {
 	}
 	h.mutex.Unlock()
 	if h.leases.lister == nil {
-		h.wakePoller() // else when the waiter is listed
+		h.wakePoller() // otherwise when the waiter is listed
 	}
 }
 
@@ -103,7 +101,7 @@ func (h *hub) remove(object applock.Object) {
 	}
 }
 
-// isWatched reports whether somebody has the object looked after.
+// isWatched reports whether an object is watched.
 func (h *hub) isWatched(object applock.Object) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -118,7 +116,7 @@ func (h *hub) wakePoller() {
 	}
 }
 
-// waited returns the objects that somebody waits for.
+// waited returns the awaited objects.
 func (h *hub) waited() iter.Seq[applock.Object] {
 	return func(yield func(applock.Object) bool) {
 		h.mutex.Lock()
@@ -131,7 +129,7 @@ func (h *hub) waited() iter.Seq[applock.Object] {
 	}
 }
 
-// run polls while somebody waits, and a little longer, for the next one.
+// run polls while there are waiters, and for a while after that.
 func (h *hub) run(backend Poller) {
 	ctx, cancel := context.WithCancel(h.leases.stopped)
 	defer cancel()
@@ -149,12 +147,12 @@ func (h *hub) run(backend Poller) {
 	}
 }
 
-// poll asks once and wakes those whose objects could be free. It returns when to ask again at the latest.
+// poll asks once and wakes the waiters whose objects could be free. It returns the latest time for the next poll.
 func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	h.mutex.Lock()
 	idle := len(h.objects) == 0
 	if idle {
-		h.failing = outage{} // it is of no interest when the next one comes
+		h.failing = outage{} // no outage continues after a pause of polling
 	}
 	h.mutex.Unlock()
 	if idle {
@@ -181,7 +179,7 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	return cmp.Or(answer.Next, forever), nil
 }
 
-// note remembers that something has happened, if one of the objects is still waited for.
+// note records an event if one of the objects still has waiters.
 func (h *hub) note(free []applock.Object) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -190,7 +188,7 @@ func (h *hub) note(free []applock.Object) {
 	}
 }
 
-// failed wakes the waiters when polls have failed for long: each tries for itself, and reports the failure to its caller.
+// failed wakes the waiters when polls have failed for long: each makes an attempt, and reports the failure to its caller.
 func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	if ctx.Err() != nil {
 		return
@@ -211,7 +209,7 @@ func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	}
 }
 
-// recovered notes that a poll was answered, and reports whether that is news.
+// recovered records that a poll was answered, and reports whether polls failed before that.
 func (h *hub) recovered() bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -227,7 +225,7 @@ func (h *hub) outage() outage {
 	return h.failing
 }
 
-// nudgeAll wakes all waiters, and each asks for itself.
+// nudgeAll wakes all waiters. Each makes an attempt.
 func (h *hub) nudgeAll(asked time.Time) {
 	for object := range h.waited() {
 		h.leases.nudge(object, asked)
@@ -254,23 +252,23 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 	return max(min(pause, next), min(shareOf(cost-pollFree), pollDearest))
 }
 
-// shareOf is the pause after which a poll of such a cost has had its share of the time.
+// shareOf is the pause after a poll of that cost.
 func shareOf(cost time.Duration) time.Duration { return time.Duration(float64(cost) / maxPollShare) }
 
-// about returns a pause that is a little longer or shorter, so that not all programs ask at the same time.
+// about varies a pause, so that programs do not poll at the same time.
 func (h *hub) about(pause time.Duration) time.Duration {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
 }
 
-// pollCosts are those of the last polls.
+// pollCosts are the costs of the last polls.
 type pollCosts struct {
 	last  [5]time.Duration
 	polls int
 }
 
-// typical notes a cost and returns the median, which one poll that took long does not change.
+// typical adds a cost and returns the median, which a single slow poll does not change.
 func (c *pollCosts) typical(cost time.Duration) time.Duration {
 	c.last[c.polls%len(c.last)] = cost
 	c.polls++
@@ -278,8 +276,7 @@ func (c *pollCosts) typical(cost time.Duration) time.Duration {
 	return known[(len(known)-1)/2]
 }
 
-// sleep waits for the pause to end, or for a newcomer, and others that come shortly after. It returns false when the
-// poller is to end.
+// sleep waits for the pause to end, or for a newcomer and others that come shortly after it. It returns false when the poller is to end.
 func (h *hub) sleep(ctx context.Context, pause, gathering time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -302,7 +299,7 @@ func (h *hub) sleep(ctx context.Context, pause, gathering time.Duration) bool {
 	return false
 }
 
-// listen wakes those whose objects are said to be free. It connects again when the connection is lost.
+// listen wakes waiters by messages. It reconnects when the connection is lost.
 func (h *hub) listen(ctx context.Context, backend Notifier) {
 	for ctx.Err() == nil {
 		source, err := backend.Listen(ctx)
@@ -323,7 +320,7 @@ func (h *hub) listen(ctx context.Context, backend Notifier) {
 }
 
 func (h *hub) hear(ctx context.Context, source Listener) error {
-	defer func() { _ = source.Close() }() // it is of no use any more
+	defer func() { _ = source.Close() }() // the connection is broken
 	h.hears(+1)
 	defer h.hears(-1)
 	for {
@@ -335,7 +332,7 @@ func (h *hub) hear(ctx context.Context, source Listener) error {
 	}
 }
 
-// hears counts the listeners, and makes the poller ask at once: messages may have been lost in between.
+// hears counts the listeners, and makes the poller ask at once, since messages may have been lost in between.
 func (h *hub) hears(change int) {
 	h.mutex.Lock()
 	h.hearing += change

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// lateTick is how often the takes are looked through that are to be released again.
+	// lateTick is how often late takes are checked for the next release.
 	lateTick = time.Second
-	// lateCalls is how many of them are released at a time: few, because the callers' own calls come first.
+	// lateCalls is how many are released at a time: few, because the callers' own calls come first.
 	lateCalls = 4
-	// mostLateTakes bounds the memory after an outage, at some 300 bytes each.
+	// mostLateTakes limits the memory after an outage, at some 300 bytes each.
 	mostLateTakes = 50_000
 )
 
-// latePauses are the pauses before each further release of a take without an answer: they come 1, 5 and 15 s after the first one.
+// latePauses are the pauses before each further release of a take without an answer: 1, 5 and 15 s after the first one.
 func latePauses() []time.Duration {
 	return []time.Duration{time.Second, 4 * time.Second, 10 * time.Second}
 }
 
-// lateTakes are calls that had no answer, and may still be on their way. One that arrives after its release takes the object for
-// nobody. So the release is repeated, whatever it found before: nobody else has the operator, and it cannot end another grant. One
-// goroutine does that while there are such calls. Those are among them whose callers had given up, and whose release has failed.
+// lateTakes are calls without an answer, which may still arrive. A call that arrives after its release takes the object for nobody. So the
+// release is repeated, whatever it found before. It cannot end another grant, since nobody else has the operator. The list also has grants
+// whose callers gave up and whose release failed. One goroutine works on it while it is not empty.
 type lateTakes struct {
 	leases *Leases
 
@@ -35,19 +35,19 @@ type lateTakes struct {
 	running bool
 }
 
-// lateTake is one object of such a call.
+// lateTake is one object of a late call.
 type lateTake struct {
 	grant applock.Grant // object and owner, and a fence if it is known
-	// due is when it is released next, and answered counts the releases so far that had an answer.
+	// due is the time of the next release, and answered counts the answered releases.
 	due      time.Time
 	answered int
-	// isUncertain is true where the former release had no answer, and may have ended the grant.
+	// isUncertain is true if the former release had no answer. It may have ended the grant.
 	isUncertain bool
-	// ends is when it has expired, if it arrived before the last release.
+	// ends is when the grant has expired, if the call arrived before the last release.
 	ends time.Time
 }
 
-// add has a take released again that was released just now.
+// add schedules more releases of a take that was just released.
 func (l *lateTakes) add(grant applock.Grant, term time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -67,7 +67,7 @@ func (l *lateTakes) add(grant applock.Grant, term time.Duration) {
 	}
 }
 
-// run goes on until there is nothing left to release, or Close begins: then all are released for the last time.
+// run works until nothing is left to release. When Close begins, it releases all for the last time.
 func (l *lateTakes) run() {
 	ticker := time.NewTicker(lateTick)
 	defer ticker.Stop()
@@ -90,7 +90,7 @@ func (l *lateTakes) isDone() bool {
 	return !l.running
 }
 
-// take takes out those that are wanted.
+// take removes the wanted ones from the list and returns them.
 func (l *lateTakes) take(isWanted func(take lateTake) bool) (wanted []lateTake) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -106,8 +106,8 @@ func (l *lateTakes) take(isWanted func(take lateTake) bool) (wanted []lateTake) 
 	return wanted
 }
 
-// release releases what was taken out, a few at a time. The first failure ends it, so that an outage does not meet all of them; the others
-// are tried at the next tick.
+// release releases some takes, a few at a time. It stops at the first failure, so that an outage does not cost a call for each. The rest
+// wait for the next tick.
 func (l *lateTakes) release(due []lateTake) {
 	for i := 0; i < len(due); i += lateCalls {
 		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) {
@@ -117,7 +117,7 @@ func (l *lateTakes) release(due []lateTake) {
 	}
 }
 
-// releaseAtClose releases all, again and again, until each release has had an answer or Close waits no longer: there is no later time.
+// releaseAtClose releases all until each release has an answer or Close stops waiting.
 func (l *lateTakes) releaseAtClose() {
 	closing := l.leases.shutdownCtx
 	for pause := firstRetry; closing.Err() == nil; pause = min(2*pause, lateTick) {
@@ -149,8 +149,8 @@ func (l *lateTakes) releaseSome(some []lateTake) bool {
 	return failures.Load() == 0
 }
 
-// releaseOne releases a take, and puts it back unless this was the last time. It returns why there was no answer. The take may have
-// refused waiters of this program until this release, or until the former one if that had no answer.
+// releaseOne releases a take, and keeps it in the list unless this was the last time. It returns why there was no answer. It wakes the
+// first waiter if this release, or one without an answer before it, may have freed the object.
 func (l *lateTakes) releaseOne(take lateTake) error {
 	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
 	isAnswered := err == nil || isGone(err)

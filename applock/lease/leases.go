@@ -16,30 +16,30 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// Leases takes leases on a backend for one program: it re-enters, queues, renews and watches. It holds no connection for a lease or a
+// Leases takes leases on a backend for one program. It re-enters, queues, renews and watches. It holds no connection for a lease or a
 // waiter. It is safe for concurrent use, and has goroutines only while there are leases to renew, or waiters.
 type Leases struct {
 	backend Backend
 	logger  *slog.Logger
 	hooks   Hooks
-	// isShared is true where other programs can take objects, too.
+	// isShared is true if other programs can take the objects, too.
 	isShared bool
-	// passer passes grants on, nil where the backend cannot. cannotPass is true once it has refused to.
+	// passer passes grants on, nil if the backend cannot. cannotPass is true after the backend has refused to.
 	passer     Passer
 	cannotPass atomic.Bool
-	// sets releases what one call has taken, nil where the backend cannot.
+	// sets releases a whole set, nil if the backend cannot.
 	sets  setReleaser
 	check time.Duration
-	// checkIdle is how often leases without a TTL are checked where check says nothing of them.
+	// checkIdle is how often leases without a TTL are checked, unless check is set.
 	checkIdle time.Duration
 	waiters   *hub
-	lister    *lister // nil where the backend does not list who waits
+	lister    *lister // nil if the backend does not list waiters
 	late      *lateTakes
 
-	// stopped ends when Close begins, and with it what waits or renews.
+	// stopped ends when Close begins, and ends waits and renewals.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
 	stop    context.CancelFunc
-	// shutdownCtx ends when Close stops waiting: until then there is time to tell the backend what is over.
+	// shutdownCtx ends when Close stops waiting. Until then Close may call the backend.
 	shutdownCtx context.Context //nolint:containedctx // as above
 	shutdown    context.CancelCauseFunc
 
@@ -49,29 +49,28 @@ type Leases struct {
 	// watching is true while the clocks are compared.
 	watching bool
 	paces    map[int]*pace
-	// prepared is when the backend was last to make a connection for renewals.
+	// prepared is when the backend was last asked for a connection for renewals.
 	prepared time.Time
-	// putOffUntil is until when what is wanted waits for what is renewed.
+	// putOffUntil is when new acquisitions may go on, which late renewals delay.
 	putOffUntil time.Time
 	closed      bool
 
 	background background
-	// sleepClock is how long the machine has slept, since some moment in the past.
+	// sleepClock is how long the machine has slept since a fixed moment in the past.
 	sleepClock func() time.Duration
-	// awake is what it was when the leases were made.
+	// awake is its value when the leases were made.
 	awake time.Duration
 
-	// ended is closed when Close has done its work, closeErr is what became of it.
+	// ended is closed when Close is done, with its error in closeErr.
 	ended    chan struct{}
 	closeErr error
 }
 
 // Config has the settings of a backend's leases.
 type Config struct {
-	// CheckInterval, if set, is how often leases are checked, also those without a TTL, for backends that lose grants
-	// before they expire.
+	// CheckInterval, if set, is how often all leases are checked, for backends that lose grants before they expire.
 	CheckInterval time.Duration
-	// Logger gets what goes wrong in the background; nil logs nothing.
+	// Logger gets errors from the background; nil logs nothing.
 	Logger *slog.Logger
 	// Hooks observe the leases.
 	Hooks Hooks
@@ -109,7 +108,7 @@ func New(backend Backend, config Config) *Leases {
 }
 
 const (
-	// clockCheck is how often the clocks are compared while there are leases, and clockGap how far they may be apart.
+	// clockCheck is how often the clocks are compared while there are leases, and clockGap their greatest difference.
 	clockCheck = time.Second
 	clockGap   = 100 * time.Millisecond
 )
@@ -125,11 +124,11 @@ func (l *Leases) slept() time.Duration {
 	return 0
 }
 
-// now is the time that leases are counted by: that of the monotonic clock, which no step moves, and what the machine has slept, while that clock
-// stood still.
+// now is the time for leases: the monotonic clock, which no step moves and which stands still during a sleep, plus the time that the
+// machine has slept.
 func (l *Leases) now() time.Time { return time.Now().Add(l.slept()) }
 
-// watchClocks has the watchdogs, which the monotonic clock wakes, look again when the machine has slept. It goes on while there are leases.
+// watchClocks checks all watchdogs after the machine has slept, since the monotonic clock wakes them late. It runs while there are leases.
 func (l *Leases) watchClocks() {
 	before := l.slept()
 	time.AfterFunc(clockCheck, func() {
@@ -179,7 +178,7 @@ func (l *Leases) Close() error {
 	return l.closeErr
 }
 
-// markClosed keeps out new leases, and returns the holds that there are when it is called for the first time.
+// markClosed refuses new leases from now on. The first call returns the open holds.
 func (l *Leases) markClosed() (open []*hold, first bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -195,7 +194,7 @@ func (l *Leases) markClosed() (open []*hold, first bool) {
 	return open, true
 }
 
-// releaseAtClose frees the object of a hold that Close has ended. One that had been lost before needs nothing.
+// releaseAtClose frees the object of a hold that Close has ended. A hold that was lost before needs nothing.
 func (l *Leases) releaseAtClose(h *hold) error {
 	grant, _ := h.state()
 	err := l.release(l.shutdownCtx, grant)
@@ -205,12 +204,12 @@ func (l *Leases) releaseAtClose(h *hold) error {
 	return fmt.Errorf("release %s: %w", grant.Object, err)
 }
 
-// untilShutdown returns a context that ends with ctx, and when Close stops waiting.
+// untilShutdown returns a context that ends with ctx or when Close stops waiting.
 func (l *Leases) untilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	return endingWith(ctx, l.shutdownCtx)
 }
 
-// endingWith returns a context that ends with ctx, and with ErrClosed when closing ends.
+// endingWith returns a context that ends with ctx, or with ErrClosed when closing ends.
 func endingWith(ctx, closing context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
 	forget := context.AfterFunc(closing, func() { cancel(applock.ErrClosed) })
@@ -220,14 +219,14 @@ func endingWith(ctx, closing context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// isClosed reports whether a hold that is there now may have been overlooked by Close.
+// isClosed reports whether Close may have missed a hold that exists now.
 func (l *Leases) isClosed() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.closed
 }
 
-// background counts the goroutines. Unlike a sync.WaitGroup it may begin one while somebody waits for the last.
+// background counts goroutines. Unlike a sync.WaitGroup, it may start one while a caller waits for the last.
 type background struct {
 	mutex   sync.Mutex
 	idle    *sync.Cond
@@ -243,7 +242,7 @@ func (b *background) Go(run func()) {
 	}()
 }
 
-// begin counts this goroutine, too, until done.
+// begin counts the calling goroutine until done.
 func (b *background) begin() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -274,8 +273,7 @@ func isGone(err error) bool {
 // firstRetry is the pause after a release that failed. It doubles.
 const firstRetry = 10 * time.Millisecond
 
-// release ends a grant, and repeats calls that fail until releaseLimit. A grant that is gone after such a call has been
-// released by it.
+// release ends a grant, and retries failed calls until releaseLimit. If the grant is gone after a failed call, that call has released it.
 func (l *Leases) release(ctx context.Context, grant applock.Grant) error {
 	return l.releaseWithin(ctx, grant, releaseLimit)
 }
@@ -285,7 +283,7 @@ func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit t
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began, uncertain := time.Now(), false
-	var before error // why the attempt before came to nothing
+	var before error // why the attempt before failed
 	for pause := firstRetry; ; pause = min(2*pause, releaseLimit) {
 		err := l.releaseOnce(ctx, grant)
 		if isGone(err) && uncertain {
@@ -299,7 +297,7 @@ func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit t
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		if before != nil && ctx.Err() != nil { // the limit has cut this attempt off
+		if before != nil && ctx.Err() != nil { // the limit has cut off this attempt
 			err = before
 		}
 		before = err
@@ -322,7 +320,7 @@ const (
 	randomChars = 16
 )
 
-// uniqueName returns host/process/random, which nobody else has, in no more characters than an operator may have.
+// uniqueName returns host/process/random, which no other caller has, in at most the length of an operator.
 func uniqueName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -336,7 +334,7 @@ func nameOn(host string) string {
 	return fmt.Sprintf("%.*s/%d/%s", maxHostName, host, os.Getpid(), rand.Text()[:randomChars])
 }
 
-// programOf returns what unique names of one process have in common. Another name stands for itself.
+// programOf returns the common part of one process's unique names. Any other name is returned as it is.
 func programOf(operator string) string {
 	if i := strings.LastIndexByte(operator, '/'); i > 0 {
 		return operator[:i]

@@ -10,56 +10,56 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// lister keeps the backend's list of waiters in step with those who wait here, in the background: no waiter waits for it, and a waiter that has
-// gone by then is never listed.
+// lister keeps the backend's list of waiters up to date in the background. No waiter waits for it, and a waiter that has left meanwhile is
+// never listed.
 type lister struct {
 	leases  *Leases
 	backend Announcer
-	// retract takes names off the list, up to atOnce by one call.
+	// retract removes names from the list, up to atOnce in one call.
 	retract func(ctx context.Context, waiters []listingKey) error
 	atOnce  int
 
 	mutex    sync.Mutex
 	listings map[listingKey]*listing
-	pending  []*listing // to be brought up to date
+	pending  []*listing // to be updated
 	workers  int
 }
 
 const (
-	// listers is how many calls are under way at a time.
+	// listers is the number of concurrent calls.
 	listers = 8
-	// listLimit bounds such a call.
+	// listLimit limits a call.
 	listLimit = 10 * time.Second
-	// listAgain is the pause after one that failed.
+	// listAgain is the pause after a failed call.
 	listAgain = time.Second
-	// retractedAtOnce is how many names one call takes off the list, where the backend can.
+	// retractedAtOnce is how many names one call removes, if the backend can.
 	retractedAtOnce = 100
 )
 
-// manyRetractor is a backend that takes several names off its list by one call.
+// manyRetractor is a backend that removes several names in one call.
 type manyRetractor interface {
 	retractMany(ctx context.Context, waiters []listingKey) error
 }
 
-// listingKey is what a backend lists a waiter by.
+// listingKey is the backend's key for a waiter.
 type listingKey struct {
 	object   applock.Object
 	operator string
 }
 
-// listing is those who wait under one name. The mutex of the lister guards it; one call at a time is made for it.
+// listing is the waiters under one name. The lister's mutex guards it, and it has one call at a time.
 type listing struct {
 	key     listingKey
 	owner   applock.Owner
 	waiting int
 	// until is when the last of them gives up; zero is never.
 	until time.Time
-	// listed is true when the backend may have the name, and since is when it last said so.
+	// listed is true if the backend may have the name, and since is when it last confirmed that.
 	listed bool
 	since  time.Time
-	// stale is true when the backend is to hear of a change, and busy while a worker has the listing or is to have it.
+	// stale is true if the backend does not know of a change, and busy while a worker has the listing or will have it.
 	stale, busy bool
-	// refused is closed when the backend does not list the name, with err.
+	// refused is closed with err if the backend does not list the name.
 	refused chan struct{}
 	err     error
 }
@@ -77,7 +77,7 @@ func newLister(leases *Leases, backend Announcer) *lister {
 	return l
 }
 
-// add lists a waiter until limit, zero for ever. remove takes it off.
+// add lists a waiter until limit, zero for no limit. remove removes it.
 func (l *lister) add(claim claim, limit time.Time) *listing {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -104,7 +104,7 @@ func (l *lister) remove(found *listing) {
 	}
 }
 
-// again lists names once more that the backend does not have, although it was asked to list them before asked.
+// again lists names that the backend has lost, if they were listed before asked.
 func (l *lister) again(objects []applock.Object, asked time.Time) {
 	lost := make(map[applock.Object]bool, len(objects))
 	for _, object := range objects {
@@ -119,7 +119,7 @@ func (l *lister) again(objects []applock.Object, asked time.Time) {
 	}
 }
 
-// update has a worker tell the backend of a change; the mutex is held.
+// update schedules a call about a change; the mutex is held.
 func (l *lister) update(found *listing) {
 	found.stale = true
 	if found.busy {
@@ -143,7 +143,7 @@ func (l *lister) work() {
 	}
 }
 
-// next returns the next call: it announces one name, or takes several off the list. Without any the worker ends.
+// next returns the next call, which announces one name or removes several. Without one the worker ends.
 func (l *lister) next() (batch []*listing, call func(ctx context.Context) error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -162,7 +162,7 @@ func (l *lister) next() (batch []*listing, call func(ctx context.Context) error)
 		case found.listed:
 			found.listed = false
 			batch, gone = append(batch, found), append(gone, found.key)
-		default: // the backend has never heard of it
+		default: // the backend does not know it
 			l.rest(found)
 		}
 	}
@@ -183,7 +183,7 @@ func (l *lister) announcement(found *listing) func(ctx context.Context) error {
 	return func(ctx context.Context) error { return l.backend.Announce(ctx, found.key.object, owner, wait) }
 }
 
-// rest ends the work on a listing, and forgets it if nobody waits under it; the mutex is held.
+// rest ends the work on a listing, and deletes it if it has no waiters; the mutex is held.
 func (l *lister) rest(found *listing) {
 	found.busy = false
 	switch {
@@ -194,7 +194,7 @@ func (l *lister) rest(found *listing) {
 	}
 }
 
-// done notes the answer to a call. A failed call is repeated: polls would keep the name listed.
+// done handles the answer to a call. A failed call is repeated, since polls would keep the name listed.
 func (l *lister) done(batch []*listing, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -211,7 +211,7 @@ func (l *lister) done(batch []*listing, err error) {
 	}
 }
 
-// failed has a call made again after a pause, unless it tells those who wait that the backend does not list the name; the mutex is held.
+// failed schedules the call again after a pause, or reports to the waiters that the backend does not list the name; the mutex is held.
 func (l *lister) failed(found *listing, err error) {
 	found.listed = true // perhaps
 	if found.waiting > 0 && !isBusy(err) && !isOutage(err) && !errors.Is(err, context.DeadlineExceeded) {
@@ -230,7 +230,7 @@ func (l *lister) failed(found *listing, err error) {
 	})
 }
 
-// refuse tells those who wait under a name that the backend does not list it; the mutex is held. The next ones try again.
+// refuse reports to the waiters under a name that the backend does not list it; the mutex is held. The next ones try again.
 func (l *lister) refuse(found *listing, err error) {
 	found.err = err
 	close(found.refused)

@@ -8,16 +8,16 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// passLimit bounds a pass. It leaves time for a release after one without an answer.
+// passLimit limits a pass. It leaves time for a release after a pass without an answer.
 const passLimit = releaseLimit / 2
 
-// passed is what has become of a pass to a waiter.
+// passed is the result of a pass to a waiter.
 type passed struct {
 	lease *handle
 	err   error
 }
 
-// passOn ends the grant of a hold that its holder has released: it passes it on to the waiter here whose turn is next, or releases it.
+// passOn ends the grant of a released hold: it passes the object on to the next waiter here, or releases it.
 func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error {
 	next, claim := l.successor(h)
 	if next == nil {
@@ -25,7 +25,7 @@ func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
-	sent := l.now() // before the request, so that it never lasts longer here than there
+	sent := l.now() // before the request, so that the lease here never outlasts the backend's
 	got, err := l.passOnce(ctx, grant, claim)
 	switch {
 	case err == nil:
@@ -44,8 +44,8 @@ func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error
 	return l.release(ctx, grant)
 }
 
-// successor returns the waiter that gets a hold that has ended, and its claim. It returns nil if there is none: then the object is
-// released, and the first caller gets it. No other waiter here asks for the object until the waiter knows the result.
+// successor returns the next waiter for an ended hold, and its claim. It returns nil if there is none: the object is then released. No
+// other waiter here makes an attempt until the pass has a result.
 func (l *Leases) successor(h *hold) (*waiter, claim) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -68,7 +68,7 @@ func (l *Leases) passOnce(ctx context.Context, grant applock.Grant, claim claim)
 	return l.passer.Pass(ctx, grant, claim.owner, claim.term())
 }
 
-// give makes a lease of what was passed on. A waiter that is gone by now leaves it to the next one.
+// give makes a lease of the passed grant. If the waiter has left, the next one gets it.
 func (l *Leases) give(next *waiter, claim claim, grant applock.Grant, sent time.Time) {
 	leases, err := l.accept(next.asker, claims(claim), []applock.Grant{grant}, sent)
 	if err != nil {
@@ -80,12 +80,12 @@ func (l *Leases) give(next *waiter, claim claim, grant applock.Grant, sent time.
 	}
 }
 
-// abandon releases in the background what was passed on to a caller that has gone.
+// abandon releases in the background a lease whose caller has left.
 func (l *Leases) abandon(lease *handle) {
 	l.background.Go(func() { _ = lease.Release(l.shutdownCtx) }) // it expires by itself if this fails
 }
 
-// tellPassed tells a waiter what has become of a pass, nil for nothing, and reports whether it is still there and may have it.
+// tellPassed gives a waiter the result of a pass, nil for none, and reports whether the waiter is still there and may have it.
 func (l *Leases) tellPassed(next *waiter, outcome *passed) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -101,8 +101,8 @@ func (l *Leases) tellPassed(next *waiter, outcome *passed) bool {
 	return true
 }
 
-// undoPass ends the grant of a hold after a pass of which nothing is known. A pass that arrives once the former grant has ended finds it
-// gone. So that is released first, and then, again and again, what the waiter may have.
+// undoPass ends the grant of a hold after a pass without an answer. It releases the former grant first, so that a pass that arrives later
+// finds nothing. Then it releases, repeatedly, what the waiter may have got.
 func (l *Leases) undoPass(ctx context.Context, h *hold, next *waiter, claim claim, cause error) error {
 	ended := make(chan struct{})
 	l.giveBack(claims(claim), func() answer {
@@ -113,7 +113,7 @@ func (l *Leases) undoPass(ctx context.Context, h *hold, next *waiter, claim clai
 	l.tellPassed(next, &passed{err: cause})
 	err := l.release(ctx, h.grant)
 	if isGone(err) {
-		return nil // by the pass, or it would not have been under way
+		return nil // the pass has ended it
 	}
 	if err != nil && (h.unique || h.grant.Fence != 0) {
 		l.late.add(h.grant, claim.term())
@@ -123,7 +123,7 @@ func (l *Leases) undoPass(ctx context.Context, h *hold, next *waiter, claim clai
 
 func claims(one claim) []claim { return []claim{one} }
 
-// collect returns what has become of a pass to the waiter, nil where there was none.
+// collect returns the result of a pass to the waiter, nil for none.
 func (l *Leases) collect(self *waiter) *passed {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

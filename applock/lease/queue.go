@@ -13,50 +13,48 @@ import (
 const (
 	// forever is the wait without limit.
 	forever = time.Duration(math.MaxInt64)
-	// lastAnswer is how old the answer to a waiter may be, and how long a newer one may take.
+	// lastAnswer is how old the answer for a waiter may be, and how long a newer one may take.
 	lastAnswer = time.Second
-	// lookAgain is after what time a waiter asks for itself, should everything else have failed to wake it.
+	// lookAgain is when a waiter makes an attempt even if nothing has woken it.
 	lookAgain = 5 * time.Minute
-	// askAgain is after what time a waiter asks again after an attempt that came to nothing. It doubles up to
-	// askAgainSlowest.
+	// askAgain is the pause after a failed attempt. It doubles up to askAgainSlowest.
 	askAgain        = 20 * time.Millisecond
 	askAgainSlowest = 2 * time.Second
-	// unlistedWait is how long a waiter is not listed, and nobody polls for it, unless somebody elsewhere holds the object.
+	// unlistedWait is how long a new waiter is neither listed nor polled for, unless it is refused because a holder elsewhere has the object.
 	unlistedWait = 50 * time.Millisecond
-	// unlistedBehind is the same for one behind whom the program has listed another one for this object: others hear of that one, and
-	// where turns are short it has the object before that.
+	// unlistedBehind is the same if the program has listed another waiter for the object. Other programs see that one, and with short turns
+	// this waiter gets the object before it would be listed.
 	unlistedBehind = time.Second
-	// outagePatience is for how long a waiter waits for a backend that cannot be reached.
+	// outagePatience is how long a waiter waits for an unreachable backend.
 	outagePatience = 30 * time.Second
 )
 
-// objectState is what this program knows of one object: the local hold, the queue of those who wait here, first come
-// first, and the takes whose outcome is not settled. It is there while there is any of them. The mutex of Leases guards
-// it.
+// objectState is what this program knows of one object: the hold here, the queue of waiters in the order of their calls, and the unsettled
+// takes. It exists while there is any of them. The mutex of Leases guards it.
 type objectState struct {
 	holder *hold
 	queue  list.List // of *waiter
-	// unsettled counts the takes that were abandoned and may still have to be undone, and those of sets that take it in passing.
-	// Until then it is nobody's turn. missed is true once that has kept from asking who is first.
+	// unsettled counts abandoned takes that may have to be undone, and sets that take the object in passing. Until it is zero, nobody has a
+	// turn. missed is true if that has kept the first waiter from its attempt.
 	unsettled int
 	missed    bool
-	// asking is true while who is first asks.
+	// asking is true while the first waiter makes an attempt.
 	asking bool
-	// seen is who was seen last to hold the object, here or elsewhere, and when.
+	// seen is the last known holder, here or elsewhere, and seenAt when it was seen.
 	seen   applock.Holder
 	seenAt time.Time
-	// elsewhere is true from a refusal until somebody holds the object here.
+	// elsewhere is true after a refusal, until there is a hold here.
 	elsewhere bool
-	// turns are those of this program, in a row. fading is true while the object is about to be forgotten.
+	// turns are the row of turns of this program. fading is true while the object is about to be forgotten.
 	turns  turns
 	fading bool
-	// failure is why the last attempt came to nothing, nil if it was refused.
+	// failure is why the last attempt failed, nil after a refusal.
 	failure error
-	// news, if somebody waits for it, is closed when one of the above changes.
+	// news, if not nil, is closed when one of the above changes.
 	news chan struct{}
 }
 
-// waiter is a caller in the queue of an object. The fields from claim on are guarded by the mutex of Leases, but for the claim's object.
+// waiter is a caller in the queue of an object. The mutex of Leases guards the fields from claim on, except the claim's object.
 type waiter struct {
 	asker   context.Context //nolint:containedctx // the caller's, for the lease that it gets by a pass
 	element *list.Element
@@ -64,20 +62,20 @@ type waiter struct {
 	came    time.Time
 
 	claim claim
-	// heeds is true while the waiter sleeps and can get the object from another one's release. gone is true when it has left.
+	// heeds is true while the waiter sleeps and can get the object by a pass. gone is true when it has left.
 	heeds, gone bool
-	// passed is what was passed on to it, until it takes it.
+	// passed is the result of a pass, until the waiter takes it.
 	passed *passed
 }
 
-// rename gives a waiter a new name if the attempt that has ended so has spent its own; the mutex is held.
+// rename gives a waiter a new name if an attempt with this result has used up its own; the mutex is held.
 func (w *waiter) rename(ended error) {
 	if isSpent(w.claim, ended) {
 		w.claim.owner.Operator = uniqueName()
 	}
 }
 
-// state returns that of an object; the mutex is held.
+// state returns an object's state, and creates it if needed; the mutex is held.
 func (l *Leases) state(object applock.Object) *objectState {
 	found := l.objects[object]
 	if found == nil {
@@ -87,7 +85,7 @@ func (l *Leases) state(object applock.Object) *objectState {
 	return found
 }
 
-// first returns who is at the head of the queue.
+// first returns the waiter at the head of the queue.
 func (s *objectState) first() *waiter {
 	if s.queue.Len() == 0 {
 		return nil
@@ -96,7 +94,7 @@ func (s *objectState) first() *waiter {
 	return first
 }
 
-// tell wakes those who wait for news of the object.
+// tell wakes the callers that wait for news of the object.
 func (s *objectState) tell() {
 	if s.news != nil {
 		close(s.news)
@@ -104,14 +102,13 @@ func (s *objectState) tell() {
 	}
 }
 
-// see notes who holds the object.
+// see records the holder of the object.
 func (s *objectState) see(holder applock.Holder, elsewhere bool) {
 	s.seen, s.seenAt, s.elsewhere, s.failure = holder, time.Now(), elsewhere, nil
 }
 
-// verdict says why a waiter does not have the object, as far as this program knows: nil if there was no answer yet. Somebody
-// holds it who was seen to since the waiter came, or before and is still waited for. But who was seen before an outage
-// began may be gone.
+// verdict says why a waiter does not have the object, as far as this program knows, and nil without an answer. A holder counts if it was
+// seen since the waiter came, or if it is still waited for. A holder that was seen before an outage began may be gone.
 func (s *objectState) verdict(self *waiter, outage outage) error {
 	if s.holder != nil {
 		s.see(s.holder.asHolder(), false)
@@ -126,8 +123,7 @@ func (s *objectState) verdict(self *waiter, outage outage) error {
 	return outage.err
 }
 
-// advance wakes who is first if it is its turn now, and forgets an object that nobody is concerned with; the mutex is
-// held.
+// advance wakes the first waiter if it is its turn now, and forgets an unused object; the mutex is held.
 func (l *Leases) advance(object applock.Object, state *objectState) {
 	first := state.first()
 	state.tell()
@@ -142,8 +138,8 @@ func (l *Leases) advance(object applock.Object, state *objectState) {
 	}
 }
 
-// forget forgets an object without holder and waiters. If this program has just had its turns it waits for a moment: a waiter
-// that comes meanwhile continues them. The mutex is held.
+// forget forgets an unused object. If this program's row of turns was recent, forget waits for a moment: a waiter that comes meanwhile
+// continues the row. The mutex is held.
 func (l *Leases) forget(object applock.Object, state *objectState) {
 	isUnused := state.holder == nil && state.unsettled == 0 && state.first() == nil
 	switch {
@@ -168,7 +164,7 @@ func (w *waiter) nudge() {
 	}
 }
 
-// vacate takes a hold off its object.
+// vacate removes a hold from its object.
 func (l *Leases) vacate(h *hold) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -182,8 +178,8 @@ func (l *Leases) vacate(h *hold) {
 	l.advance(h.grant.Object, state)
 }
 
-// nudge wakes who is first in the queue of an object that is said to be free since asked. If it is held here, its
-// holder may have lost it without knowing.
+// nudge wakes the first waiter for an object that is said to be free since asked. If the object is held here, the hold may be lost, and is
+// verified.
 func (l *Leases) nudge(object applock.Object, asked time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -200,8 +196,8 @@ func (l *Leases) nudge(object applock.Object, asked time.Time) {
 	}
 }
 
-// told is nudge by a message. Where another program is to ask first, this one asks when it has not heard of the object for a
-// moment: then the other one does not want it any more, or holds it.
+// told is nudge for a message. If another program is to ask first, this one waits for a moment without news of the object: then the other
+// one does not want the object any more, or holds it.
 func (l *Leases) told(message Message, moment time.Duration) {
 	l.mutex.Lock()
 	state := l.objects[message.Object]
@@ -230,7 +226,7 @@ func (l *Leases) enqueue(asker context.Context, claim claim) (*waiter, error) {
 	return self, nil
 }
 
-// dequeue removes a waiter. A hold that was passed on to it meanwhile goes to the next one.
+// dequeue removes a waiter. An object that was passed on to it meanwhile goes to the next one.
 func (l *Leases) dequeue(self *waiter) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -254,7 +250,7 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 	return !state.missed
 }
 
-// beginAsking returns what the waiter's attempt is to ask for. endAsking notes what the attempt has ended with.
+// beginAsking returns the claim for the waiter's attempt. endAsking records the attempt's result.
 func (l *Leases) beginAsking(self *waiter) claim {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -269,8 +265,7 @@ func (l *Leases) endAsking(self *waiter, ended error) {
 	self.rename(ended)
 }
 
-// failureOf returns why the waiter's own last attempt failed, or nil if the object was held. Only after nil does the waiter heed a
-// wake.
+// failureOf returns why the waiter's last attempt failed, or nil if the object was held. Only after nil does a wake end the waiter's sleep.
 func (l *Leases) failureOf(self *waiter) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -282,7 +277,7 @@ func (l *Leases) failureOf(self *waiter) error {
 	return state.failure
 }
 
-// learn remembers what an attempt has shown: who held the object, or why nobody could tell.
+// learn records the result of an attempt: the holder, or the failure.
 func (l *Leases) learn(self *waiter, err error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -305,7 +300,7 @@ func (l *Leases) verdict(self *waiter) error {
 	return l.objects[self.claim.object].verdict(self, outage)
 }
 
-// awaitNews returns a channel that is closed when there is more to know, or why the object is not to be had.
+// awaitNews returns why the object cannot be had, or a channel that is closed when more is known.
 func (l *Leases) awaitNews(self *waiter) (news <-chan struct{}, verdict error) {
 	outage := l.waiters.outage()
 	l.mutex.Lock()

@@ -10,13 +10,13 @@ import (
 
 // setReleaser is a [Backend] that ends all grants of an operator in one call.
 type setReleaser interface {
-	// releaseSet returns the objects whose grants it has ended. One that another transaction is changing is not among them.
+	// releaseSet returns the objects whose grants it has ended. It skips a grant that another transaction is changing.
 	releaseSet(ctx context.Context, operator string) ([]applock.Object, error)
 }
 
 // Release is [applock.LeaseSet.Release].
 func (s *handles) Release(ctx context.Context) error {
-	last := map[*handle]bool{} // those with which a hold has ended
+	last := map[*handle]bool{} // the last leases of their holds
 	for _, lease := range s.leases {
 		if !lease.releasing.CompareAndSwap(false, true) {
 			continue
@@ -37,8 +37,8 @@ func (s *handles) Release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// giveUp frees the objects of the holds that have ended: together where it can, and else one after the other. After a call for all that has
-// failed, what is left has the time of one release.
+// giveUp frees the objects of ended holds, in one call if it can, otherwise one after the other. After a failed call for all, the rest
+// together have the time of one release.
 func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
 	ctx = context.WithoutCancel(ctx)
 	freed, err := s.giveUpTogether(ctx, last)
@@ -58,9 +58,9 @@ func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
 			released := lease.hold.giveUp(ctx)
 			switch {
 			case released == nil:
-			case err != nil && isGone(released): // by the call that had no answer
+			case err != nil && isGone(released): // the call without an answer has released it
 				released = nil
-			case former != nil && ctx.Err() != nil: // which has used up the time of this one
+			case former != nil && ctx.Err() != nil: // it has used up the time
 				released = former
 			}
 			former = released
@@ -69,8 +69,8 @@ func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
 	}
 }
 
-// giveUpTogether makes one call that frees all that the set has taken, by a name that nobody else has, and returns what it has freed. Where
-// one of them is not to be freed, because it was left or lost, it does nothing.
+// giveUpTogether frees all that the set has taken in one call, by the operator, which is unique, and returns what it has freed. It does
+// nothing if one of the leases was left or lost, and must not be freed.
 func (s *handles) giveUpTogether(ctx context.Context, last map[*handle]bool) (freed map[applock.Object]bool, err error) {
 	isKept := func(lease *handle) bool { return !last[lease] }
 	if len(s.taken) < 2 || !s.taken[0].hold.unique || slices.ContainsFunc(s.taken, isKept) {
@@ -80,7 +80,7 @@ func (s *handles) giveUpTogether(ctx context.Context, last map[*handle]bool) (fr
 	if l.sets == nil {
 		return nil, nil
 	}
-	l.background.begin() // Close lets it end
+	l.background.begin() // Close waits for it
 	defer l.background.done()
 	limited, cancel := l.untilShutdown(ctx)
 	defer cancel()

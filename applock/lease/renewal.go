@@ -12,49 +12,45 @@ import (
 )
 
 const (
-	// renewalsPerTTL is how often a lease is renewed in the time that a renewal lasts, so that two may fail.
+	// renewalsPerTTL is how often a lease is renewed within its TTL, so that two renewals may fail.
 	renewalsPerTTL = 3
-	// attemptsPerInterval is into how many the time between two renewals is divided: one attempt takes no longer, so that
-	// two that meet dead connections cost nothing. Later ones may take as long as the interval, and so may those to a backend
-	// that is known to be slow.
+	// attemptsPerInterval is how many attempts fit between two renewals: two that meet dead connections then cost nothing. Later attempts, and
+	// those to a slow backend, may take the whole interval.
 	attemptsPerInterval = 3
 	shortAttempts       = 2
-	// retryAfter bounds the pause from the beginning of an attempt that failed to the next one.
+	// retryAfter limits the time from the beginning of a failed attempt to the next one.
 	retryAfter = time.Second
-	// quiet is the share of an attempt that ran out of time for which the next call waits.
+	// After an attempt that timed out, the next call waits for its limit divided by quiet.
 	quiet = 8
-	// phases is the number of moments of an interval over which the renewals of many leases are spread. Renewals that are due
-	// within one of them go together.
+	// phases is into how many parts of an interval renewals are spread. Renewals that are due within one part go together.
 	phases = 8
-	// firstCall is how many grants are renewed by one call at first: as many as fit into the time of an attempt.
+	// firstCall is how many grants one call renews at first: as many as fit into the time of an attempt.
 	firstCall = 500
 	leastCall = 10
 	mostCall  = 10_000
-	// mostBehind is the most by one call where a round of all holds would last too long: one that takes longer than an attempt
-	// may costs all that it has done.
+	// mostBehind is the most grants in one call when a round of all holds would take too long. A call that exceeds its limit may have done all
+	// its work in vain.
 	mostBehind = 2000
-	// preparedFor is for how long a connection for renewals is there without being used.
+	// preparedFor is how long a connection for renewals stays open unused.
 	preparedFor = time.Minute
-	// callsAtOnce is how many calls are under way at a time, if there is so much to do: a busy server shares its time among its
-	// connections.
+	// callsAtOnce is the number of concurrent calls if there is enough to do: a busy server shares its time among its connections.
 	callsAtOnce = 2
 )
 
-// pace renews or checks the holds of similar intervals: those of up to twice the least. Each is renewed at its own time, so
-// that neither a short TTL nor a failure of some hurries or delays those of other paces. The mutex of Leases guards it; it
-// has a goroutine while it has holds.
+// pace renews or checks holds of similar intervals, the longest up to twice the shortest. Each hold is renewed at its own time, and no pace
+// hurries or delays another. The mutex of Leases guards it. It has a goroutine while it has holds.
 type pace struct {
 	leases *Leases
 	holds  map[*hold]struct{}
 	added  int
-	// size is how many grants one call is for, and took how long the last one took that was answered, or a later grant.
+	// size is how many grants one call has. took is how long the last answered call took, or a later slow get.
 	size    int
 	took    time.Duration
 	running bool
 	wake    chan struct{}
 }
 
-// keep has a hold renewed or checked, if it needs that, whose grant was asked for at started; the mutex is held.
+// keep adds a hold to its pace, if it is to be renewed or checked. Its get was sent at started; the mutex is held.
 func (l *Leases) keep(h *hold, started time.Time) {
 	h.interval = l.intervalOf(h)
 	if h.interval == 0 || l.closed {
@@ -76,7 +72,7 @@ func (l *Leases) keep(h *hold, started time.Time) {
 		h.due = latest
 	}
 	l.prepare(h)
-	p.took = max(p.took, now.Sub(started)) // a slow grant tells of a slow way
+	p.took = max(p.took, now.Sub(started)) // a slow get means that renewals are slow, too
 	if !p.running {
 		p.running = true
 		l.background.Go(p.run)
@@ -85,13 +81,13 @@ func (l *Leases) keep(h *hold, started time.Time) {
 	p.nudge()
 }
 
-// preparer is a Backend that makes what renewals need before the first of them.
+// preparer is a Backend that connects for renewals before the first of them.
 type preparer interface {
 	prepareToRenew(ctx context.Context) error
 }
 
-// prepare makes the backend open a connection for renewals while there is time: the network may be slow, or the pool busy. The
-// connection stays open for preparedFor without being used; the mutex is held.
+// prepare makes the backend open a connection for renewals in advance, since the network may be slow or the pool busy. The connection stays
+// open unused for preparedFor; the mutex is held.
 func (l *Leases) prepare(h *hold) {
 	backend, ok := l.backend.(preparer)
 	if !ok || h.ttl == 0 || h.interval >= preparedFor || time.Since(l.prepared) < preparedFor {
@@ -108,7 +104,7 @@ func (l *Leases) prepare(h *hold) {
 	})
 }
 
-// nudge makes the pace look for renewals that are due.
+// nudge makes the pace check which renewals are due.
 func (p *pace) nudge() {
 	select {
 	case p.wake <- struct{}{}:
@@ -116,7 +112,7 @@ func (p *pace) nudge() {
 	}
 }
 
-// hurry has all holds renewed soon, because time has passed that nobody has noticed; the mutex is held.
+// hurry makes all holds due soon, after time that the timers have missed; the mutex is held.
 func (l *Leases) hurry() {
 	for _, p := range l.paces {
 		for h := range p.holds {
@@ -147,7 +143,7 @@ func (h *hold) attemptLimit() time.Duration {
 	return h.interval
 }
 
-// run renews what is due as long as there are holds.
+// run renews what is due while there are holds.
 func (p *pace) run() {
 	calls := make(chan struct{}, callsAtOnce)
 	for {
@@ -166,7 +162,7 @@ func (p *pace) run() {
 	}
 }
 
-// renewDue makes the calls for what is due, of which the last ones go on after it has returned. It waits for room in calls.
+// renewDue starts the calls for what is due, when there is room in calls. The last ones go on after it has returned.
 func (p *pace) renewDue(calls chan struct{}) {
 	for {
 		calls <- struct{}{}
@@ -182,7 +178,7 @@ func (p *pace) renewDue(calls chan struct{}) {
 	}
 }
 
-// next returns when the first hold is due. Without any the pace has ended.
+// next returns when the first hold is due. Without holds the pace ends.
 func (p *pace) next() (first time.Time, ok bool) {
 	p.leases.mutex.Lock()
 	defer p.leases.mutex.Unlock()
@@ -195,18 +191,18 @@ func (p *pace) next() (first time.Time, ok bool) {
 	return first, ok
 }
 
-// batch is what one call renews. No other call changes these grants until it is done.
+// batch is the renewals of one call. No other call changes these grants until it is done.
 type batch struct {
 	holds    map[applock.Object]*hold
 	renewals []Renewal
 	limit    time.Duration
-	interval time.Duration // the least of the holds'
-	// isLate is true if one of them has less left than half of what it is to get.
+	interval time.Duration // the shortest of the holds'
+	// isLate is true if a hold has less than half of its term left.
 	isLate bool
 }
 
-// due returns the next batch that is due: each hold for its ttl, but not beyond its end. Those whose attempts have failed
-// are by themselves, with more time.
+// due returns the next batch: each hold for its ttl, but not beyond its end. Holds whose attempts have failed go separately, with more
+// time.
 func (p *pace) due() batch {
 	p.leases.mutex.Lock()
 	defer p.leases.mutex.Unlock()
@@ -220,7 +216,7 @@ func (p *pace) due() batch {
 	if len(due) == 0 {
 		return batch{}
 	}
-	for h := range p.holds { // what would be due in a moment goes with them
+	for h := range p.holds { // add the holds that are due soon
 		if h.due.After(now) && !h.due.After(now.Add(h.interval/phases)) {
 			due = append(due, h)
 		}
@@ -240,7 +236,7 @@ func (p *pace) due() batch {
 	return next
 }
 
-// add takes a hold into the batch, unless a call is changing it or it is at its end: then it is due later.
+// add adds a hold to the batch, unless another call is changing it or its end has come. Such a hold is due again later.
 func (b *batch) add(h *hold, now time.Time) {
 	h.due = now.Add(h.retryPause())
 	term := h.leftLocked(now)
@@ -254,7 +250,7 @@ func (b *batch) add(h *hold, now time.Time) {
 		b.renewals = append(b.renewals, Renewal{Grant: h.grant, TTL: term})
 		b.limit, b.interval = min(b.limit, h.attemptLimit()), min(b.interval, h.interval)
 		b.isLate = b.isLate || h.deadline.Sub(now) < term/2
-	default: // a call is changing it
+	default: // another call is changing it
 	}
 }
 
@@ -262,7 +258,7 @@ func (h *hold) retryPause() time.Duration { return min(h.interval/attemptsPerInt
 
 var errPassedOver = errors.New("other transactions are changing some of the locks")
 
-// levelOf tells what is wrong from what happens every day.
+// levelOf logs daily events on a lower level than failures.
 func levelOf(err error) slog.Level {
 	if errors.Is(err, errPassedOver) {
 		return slog.LevelDebug
@@ -270,7 +266,7 @@ func levelOf(err error) slog.Level {
 	return slog.LevelWarn
 }
 
-// renew makes a call. An error is not a loss: the holds live until their deadlines, and are due again soon.
+// renew makes a call. An error is not a loss: the holds live until their deadlines, and are soon due again.
 func (p *pace) renew(batch batch) {
 	l := p.leases
 	ctx, cancel := context.WithTimeout(l.stopped, batch.limit)
@@ -284,7 +280,7 @@ func (p *pace) renew(batch batch) {
 	if err != nil {
 		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
 	}
-	if ctx.Err() != nil { // what is under way on a busy server ends first, while nothing new begins
+	if ctx.Err() != nil { // let a busy server finish its calls before it gets new ones
 		l.rest(l.stopped, batch.limit/quiet)
 	}
 }
@@ -300,9 +296,9 @@ func (l *Leases) rest(ctx context.Context, moment time.Duration) {
 	}
 }
 
-// fit makes calls smaller that nearly took the time of an attempt, and those greater that took little of it. It makes them
-// greater, too, where a round of all holds would last too long at their pace. A busy server is slow to answer even small calls,
-// and these would then renew fewer grants in the same time.
+// fit adapts the size of calls. A call that took most of an attempt's time makes the next ones smaller, and a quick one makes them greater.
+// They also grow when a round of all holds would take too long: a busy server is slow even for small calls, so smaller ones would renew
+// fewer grants in the same time.
 func (p *pace) fit(batch batch, took time.Duration, answered bool) {
 	p.leases.mutex.Lock()
 	defer p.leases.mutex.Unlock()
@@ -324,14 +320,14 @@ func (p *pace) fit(batch batch, took time.Duration, answered bool) {
 	}
 }
 
-// putOff has new grants wait for a moment, because renewals come late: what is held goes before what is wanted.
+// putOff delays new acquisitions for a moment, because renewals are late. Held leases go first.
 func (l *Leases) putOff(moment time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.putOffUntil = time.Now().Add(moment)
 }
 
-// afterRenewals waits for the moment of putOff, once: a new acquisition is delayed, but never refused.
+// afterRenewals waits once, for the moment of putOff. A new acquisition is delayed, but never refused.
 func (l *Leases) afterRenewals(ctx context.Context) {
 	l.mutex.Lock()
 	moment := time.Until(l.putOffUntil)
@@ -360,10 +356,10 @@ func (l *Leases) renewBatch(ctx context.Context, batch batch, asked time.Time) e
 	return nil
 }
 
-// note notes what became of a hold.
+// note applies the answer for a hold.
 func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Duration) {
 	switch {
-	case h == nil: // nobody has asked
+	case h == nil: // not in the batch
 	case answer.Lost != nil:
 		h.lose(answer.Lost)
 	default:
@@ -373,7 +369,7 @@ func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Durati
 	}
 }
 
-// done lets others change the grants again.
+// done lets other calls change the grants.
 func done(holds map[applock.Object]*hold) {
 	for _, h := range holds {
 		<-h.turn

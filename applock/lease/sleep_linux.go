@@ -6,17 +6,17 @@ import (
 	"unsafe"
 )
 
-// The clocks of Linux that no step moves. The first one, which Go has its timers from, stands still while the machine sleeps.
+// Clocks of Linux that no step moves. Go's timers use the first one, which stands still while the machine sleeps.
 const (
 	clockMonotonic = 1
 	clockBoottime  = 7
 )
 
-// sleepClock returns a clock that tells how long the machine has slept since some moment in the past.
+// sleepClock returns a clock of how long the machine has slept since a fixed moment in the past.
 func sleepClock() func() time.Duration { return kernelSlept }
 
 func kernelSlept() time.Duration {
-	const undisturbed = time.Millisecond // the clocks are read one after the other, and the kernel may run something else in between
+	const undisturbed = time.Millisecond // the kernel may run something else between the two readings
 	for {
 		before := clock(clockMonotonic)
 		since := clock(clockBoottime)

@@ -13,13 +13,13 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// table keeps leases in appl_lock: the backend of a client.
+// table is the backend of a client: it keeps leases in appl_lock.
 type table struct {
 	operations clientOperations
 	clientID   string
 }
 
-// clientOperations are what a client has for its leases, on checked arguments.
+// clientOperations are a client's methods for its leases. Arguments are already checked.
 type clientOperations interface {
 	GetAnew(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error)
 	GetAllAnew(ctx context.Context, objects []applock.Object, owner applock.Owner, ttl time.Duration, known map[applock.Object]*applock.HeldError) ([]applock.Grant, error)
@@ -43,29 +43,29 @@ var (
 	_ Passer      = (*table)(nil)
 )
 
-// pollRows is how many objects a poll returns at first: those that will be free soonest. Where all of them are free there may
-// be more, and it asks again at once for pollGrowth times as many.
+// pollRows is how many objects a poll returns at first, the earliest free ones. If all of them are free there may be more, and it polls
+// again at once for pollGrowth times as many.
 const (
 	pollRows   = 100
 	pollGrowth = 10
 )
 
-// Get is a get, whose ttl has whole seconds: a lease frees the object itself when less have passed.
+// Get calls get_appl_lock, whose ttl is in whole seconds. The lease itself frees the object earlier.
 func (t *table) Get(ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	return t.operations.GetAnew(ctx, object, owner, ttl)
 }
 
-// Release is a release by fence.
+// Release releases by fence.
 func (t *table) Release(ctx context.Context, grant applock.Grant) error {
 	return t.operations.ReleaseGrant(ctx, grant)
 }
 
-// releaseSet is a release of all that an operator has.
+// releaseSet releases all locks of an operator.
 func (t *table) releaseSet(ctx context.Context, operator string) ([]applock.Object, error) {
 	return t.operations.ReleaseGrants(ctx, operator)
 }
 
-// prepareToRenew renews nothing, on a connection for renewals, which is there from then on.
+// prepareToRenew makes a connection for renewals, by renewing nothing.
 func (t *table) prepareToRenew(ctx context.Context) error {
 	return t.operations.RenewGrants(ctx, nil, func(applock.Object, error, db.RenewedGrant) {})
 }
@@ -101,7 +101,7 @@ func renewedOf(object applock.Object, lost error, row db.RenewedGrant) Renewed {
 	return Renewed{Object: object, ExpiresAt: row.ExpiresTS, Left: time.Duration(row.SecondsLeft) * time.Second}
 }
 
-// Poll asks by the client's rows in appl_lock_waiter, so that one statement of constant size does for all objects.
+// Poll asks by the client's rows in appl_lock_waiter: one statement of constant size for all objects.
 func (t *table) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (PollAnswer, error) {
 	for page := pollRows; ; page *= pollGrowth {
 		rows, err := t.operations.Poll(ctx, t.clientID, page)
@@ -120,7 +120,7 @@ func (t *table) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (Poll
 	}
 }
 
-// pollAnswer takes those that are free, which come first, and the time of the next one.
+// pollAnswer returns the free objects, which come first, and the time of the next one.
 func pollAnswer(rows []db.AwaitedObject) (answer PollAnswer) {
 	for _, row := range rows {
 		if row.FreeInUS > 0 {
@@ -132,7 +132,7 @@ func pollAnswer(rows []db.AwaitedObject) (answer PollAnswer) {
 	return answer
 }
 
-// unlisted returns what is waited for and has no row: after a failover to a server that had not heard of it, or a cleanup.
+// unlisted returns awaited objects without a row, after a failover that lost them or a cleanup.
 func unlisted(rows []db.AwaitedObject, waited iter.Seq[applock.Object]) (lost []applock.Object) {
 	listed := make(map[applock.Object]bool, len(rows))
 	for _, row := range rows {
@@ -151,12 +151,12 @@ func (t *table) Announce(ctx context.Context, object applock.Object, owner applo
 	return t.operations.Announce(ctx, object, owner, t.clientID, wait)
 }
 
-// Retract takes a waiter of this client off the list.
+// Retract removes a waiter of this client from the list.
 func (t *table) Retract(ctx context.Context, object applock.Object, operator string) error {
 	return t.retractMany(ctx, []listingKey{{object: object, operator: operator}})
 }
 
-// retractMany takes several waiters off the list at once.
+// retractMany removes several waiters at once.
 func (t *table) retractMany(ctx context.Context, waiters []listingKey) error {
 	params := make([]db.RetractApplLockWaiterParams, len(waiters))
 	for i, waiter := range waiters {
@@ -170,7 +170,7 @@ func (t *table) retractMany(ctx context.Context, waiters []listingKey) error {
 	return t.operations.Retract(ctx, params)
 }
 
-// Listen listens to the messages of releases, where the database has some.
+// Listen listens to messages of releases, if the database has them.
 func (t *table) Listen(ctx context.Context) (Listener, error) {
 	listener, err := t.operations.Listen(ctx)
 	if errors.Is(err, db.ErrNoListen) {
@@ -179,16 +179,16 @@ func (t *table) Listen(ctx context.Context) (Listener, error) {
 	return &tableListener{Listener: listener, clientID: t.clientID}, err
 }
 
-// tableListener is a listener of a driver, whose messages are texts.
+// tableListener is a driver's listener, whose messages are texts.
 type tableListener struct {
 	db.Listener
 
 	clientID string
-	// rank is what the last message has said of the next one.
+	// rank is what the last message said about the next one.
 	rank Rank
 }
 
-// Next passes on the messages that name an object. A message that names a client says which is to ask first for the next one.
+// Next returns messages that name an object. A message that names a client says which one is to ask first for the next message's object.
 func (r *tableListener) Next(ctx context.Context) (Message, error) {
 	for {
 		text, err := r.Listener.Next(ctx)
@@ -215,7 +215,7 @@ func (t *table) Transfer(ctx context.Context, grant applock.Grant, to applock.Ow
 	return t.operations.TransferGrant(ctx, grant, to, ttl)
 }
 
-// Pass ends the grant by its fence, and is a get of the next owner's.
+// Pass ends the grant by its fence and gets the object for the next owner.
 func (t *table) Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	return t.operations.PassGrant(ctx, grant, to, ttl)
 }

@@ -2,9 +2,9 @@ package lease
 
 import "time"
 
-// turns are those that waiters of this program take after each other, while those of others, who poll, never see the object
-// free. So it is left alone for a moment when everybody has had a turn who was waiting when the row began. And when it is
-// free again, a program that has rivals asks the later, the sooner after its last row that is.
+// turns are a row of turns that waiters of this program take one after the other. Meanwhile the polls of other programs never see the
+// object free. So the row ends when every waiter of its beginning has had a turn, and the program leaves the object alone for a moment. A
+// program with rivals then waits before its next attempt; the more recent its last row, the longer.
 type turns struct {
 	began  time.Time // zero: no row
 	last   time.Time // when a turn ended
@@ -23,22 +23,22 @@ type turns struct {
 }
 
 const (
-	// leastRow is how long a row lasts at least where others are known to want the object, and longRow where they are not.
+	// leastRow is the shortest row if other programs want the object, and longRow if none is known.
 	leastRow = 50 * time.Millisecond
 	longRow  = 2 * time.Second
-	// mostTurns bounds a row where turns cost next to nothing.
+	// mostTurns limits a row of very quick turns.
 	mostTurns = 10_000
-	// rowGap is how long nobody here may have it within a row.
+	// rowGap is the longest time without a holder here within a row.
 	rowGap = 100 * time.Millisecond
-	// othersPause is how long this program leaves the object alone: some polls of a waiter that has waited for less than a minute.
+	// othersPause is how long this program leaves the object alone: several polls of a waiter that came within the last minute.
 	othersPause = 50 * time.Millisecond
-	// courtesy is the delay of a program whose last row has just ended.
+	// courtesy is the delay right after a row of this program.
 	courtesy = 4 * othersPause
-	// remembered is for how long others are known.
+	// remembered is how long other programs are remembered.
 	remembered = time.Minute
 )
 
-// taken notes that a waiter of this program has the object, while waiting others of it wait.
+// taken records that a waiter of this program has the object, while others of it wait.
 func (t *turns) taken(waiting int) {
 	if t.began.IsZero() {
 		t.began, t.quota, t.handed = time.Now(), max(1, waiting), 0
@@ -47,7 +47,7 @@ func (t *turns) taken(waiting int) {
 	t.handed++
 }
 
-// refused notes that an operator of another program has it.
+// refused records that an operator of another program has the object.
 func (t *turns) refused(operator string) {
 	t.end()
 	t.outsiders = time.Now()
@@ -65,9 +65,9 @@ func (t *turns) end() {
 	}
 }
 
-// delay is how long this program waits before it asks for a free object. It shrinks with the time since its last row, measured in
-// lengths of that row. (Its own rounds would be no measure: a long wait would make the program wait even longer.) Where
-// no other program is known to wait, the delay would help nobody, and is zero.
+// delay is how long this program waits before it asks for a free object. It shrinks with the time since its last row, measured in lengths
+// of that row. (Its own rounds would be no measure: a long wait would make the program wait even longer.) It is zero if no two other
+// programs are known to take turns.
 func (t *turns) delay() time.Duration {
 	if t.length <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
 		return 0
@@ -76,12 +76,12 @@ func (t *turns) delay() time.Duration {
 	return time.Duration(share * share * float64(courtesy))
 }
 
-// isPast reports whether the last turn and the pause after it are of no interest any more.
+// isPast reports whether the last turn and the pause after it are long over.
 func (t *turns) isPast() bool {
 	return time.Since(t.last) >= rowGap && !time.Now().Before(t.pause)
 }
 
-// isOver reports whether the row has lasted for long enough.
+// isOver reports whether the row has lasted long enough.
 func (t *turns) isOver() bool {
 	least := longRow
 	if time.Since(t.outsiders) < remembered {
@@ -96,7 +96,7 @@ func (t *turns) isOver() bool {
 func (l *Leases) isFreeForOthers(state *objectState) bool {
 	if l.isShared && state.turns.isOver() {
 		state.turns.end()
-		l.leaveToOthers(state, othersPause+state.turns.delay()) // else it would ask before those who delay, too
+		l.leaveToOthers(state, othersPause+state.turns.delay()) // without the delay it would ask before the delayed ones
 	}
 	return time.Now().Before(state.turns.pause)
 }

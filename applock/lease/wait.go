@@ -19,27 +19,27 @@ type wait struct {
 	asked   time.Time // when the last attempt began
 	// silence is why the last attempt had no answer, nil if it had one.
 	silence error
-	// refused is true once the backend has said that somebody holds the object.
+	// refused is true once the backend has said that the object is held.
 	refused bool
-	// watched is true once the hub looks after the object; listing is with which name, where there is a list.
+	// watched is true once the hub watches the object. listing is the waiter's name in the backend's list, if there is one.
 	watched bool
 	listing *listing
-	// unknown is what an attempt failed with that may have left a lock for a given operator, nil when a later answer has told that there is none.
+	// unknown is the error of an attempt that may have left a lock for a given operator, nil once a later answer has shown that there is none.
 	unknown error
-	// failing is since when attempts have met an outage, and nothing else. again is the pause before the next one.
+	// failing is since when attempts have met only an outage. again is the pause before the next one.
 	failing time.Time
 	again   time.Duration
-	// lease is what was passed on to the caller.
+	// lease is the lease that was passed on to the caller.
 	lease *handle
 }
 
-// queue makes attempts until one succeeds or fails for good: when it is this caller's turn here, and each time that the
-// object could be free. A maxWait of zero asks once.
+// queue makes attempts until one succeeds or fails for good: in this caller's turn, each time that the object could be free. With a maxWait
+// of zero it makes one.
 //
-// While there is time, "somebody holds it", "others are changing it" and "the backend cannot be reached" all mean: not yet.
-// In the end the error distinguishes them. Only who was seen to hold the object makes a *HeldError.
+// Until the time is up, "held", "being changed" and "unreachable" all mean: not yet. At the end the error distinguishes them. Only a holder
+// that was seen makes a *HeldError.
 //
-// A caller that wants nothing but this object may have it passed on: then queue returns the lease.
+// A caller that wants only this object may get it by a pass: then queue returns the lease.
 func (l *Leases) queue(
 	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context, asked claim) error,
 ) (*handle, error) {
@@ -58,7 +58,7 @@ func (l *Leases) queue(
 	return w.lease, err
 }
 
-// newWait has the caller stand in line. It is a function of its own because what it needs of the stack is not needed while thousands wait.
+// newWait puts the caller into the queue. It is a separate function so that its stack is free while thousands wait.
 func (l *Leases) newWait(
 	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context, asked claim) error,
 ) (*wait, error) {
@@ -84,8 +84,8 @@ func (w *wait) untilDone(ctx, limited context.Context) error {
 	}
 }
 
-// withLimit returns a context that ends with ctx, and after maxWait if that is a limit. Without one it is ctx itself: one more for each of
-// thousands that wait is 800 bytes each.
+// withLimit returns a context that ends with ctx and after maxWait. Without a limit it returns ctx itself, which saves memory for thousands
+// of waiters.
 func withLimit(ctx context.Context, maxWait time.Duration) (context.Context, context.CancelFunc) {
 	if maxWait <= 0 || maxWait == forever {
 		return ctx, func() {}
@@ -93,7 +93,7 @@ func withLimit(ctx context.Context, maxWait time.Duration) (context.Context, con
 	return context.WithTimeout(ctx, maxWait)
 }
 
-// askOnce makes one attempt. If it is not this caller's turn, those who are before it know the answer, or will soon.
+// askOnce makes one attempt. If it is not this caller's turn, the waiters before it know the answer, or will soon.
 func (w *wait) askOnce(ctx context.Context) error {
 	l := w.leases
 	for ctx.Err() == nil {
@@ -119,7 +119,7 @@ func (w *wait) askOnce(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// tryTurn makes an attempt if it is this caller's turn. It reports whether the wait is over, and with what.
+// tryTurn makes an attempt if it is this caller's turn. It reports whether the wait is over, and the error.
 func (w *wait) tryTurn(ctx, limited context.Context) (done bool, err error) {
 	if got := w.leases.collect(w.self); got != nil {
 		w.lease = got.lease
@@ -141,7 +141,8 @@ func (w *wait) tryTurn(ctx, limited context.Context) (done bool, err error) {
 	return !w.isToWait(err), err
 }
 
-// timeToAnswer returns the context of an attempt. The first one has a moment more than the wait, in which a server tells that it waits for a row.
+// timeToAnswer returns the context of an attempt. The first attempt may take longer than the wait, so that a server can report that it
+// waits for a row.
 func (w *wait) timeToAnswer(ctx, limited context.Context) (context.Context, context.CancelFunc) {
 	if !w.asked.IsZero() || w.maxWait == forever {
 		return limited, func() {}
@@ -149,13 +150,13 @@ func (w *wait) timeToAnswer(ctx, limited context.Context) (context.Context, cont
 	return context.WithDeadline(ctx, w.latest())
 }
 
-// latest is when the last answer is to be there.
+// latest is the time limit of the last answer.
 func (w *wait) latest() time.Time { return w.self.came.Add(w.maxWait + lastAnswer) }
 
-// errNoAnswer ends an attempt that has taken too long. The known reason goes with it.
+// errNoAnswer ends an attempt that takes too long. The known reason is added to it.
 var errNoAnswer = fmt.Errorf("no answer within %s", outagePatience)
 
-// noAnswerError is ErrUnreachable in other words: the server may well run.
+// noAnswerError is an ErrUnreachable that does not claim that the server is down.
 type noAnswerError string
 
 const (
@@ -167,7 +168,7 @@ func (e noAnswerError) Error() string { return string(e) }
 
 func (noAnswerError) Is(target error) bool { return target == applock.ErrUnreachable }
 
-// endOf is the error of a wait that ctx has ended, with what is known of why the object was not to be had.
+// endOf is the error of a wait whose ctx has ended, with what is known about the object.
 func (w *wait) endOf(ctx context.Context, verdict error) error {
 	if verdict == nil {
 		verdict = w.silence
@@ -178,11 +179,11 @@ func (w *wait) endOf(ctx context.Context, verdict error) error {
 	return fmt.Errorf("%w (%w)", context.Cause(ctx), verdict)
 }
 
-// errGivenUp is the error of an attempt that was abandoned. A grant is given back when the answer comes, but the answer may get lost.
+// errGivenUp is the error of an abandoned attempt. Its grant is released when the answer comes, but the answer may get lost.
 var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOutcomeUnknown)
 
-// ask makes an attempt, and abandons it when a backend is too silent. For a given operator the final error reports that a lock may
-// remain; a lock under a name of the lease's own is released in any case.
+// ask makes an attempt, and abandons it when the backend is silent for too long. For a given operator the final error reports that a lock
+// may remain. A lock under a name of the lease's own is released in any case.
 func (w *wait) ask(limited context.Context) error {
 	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
 	defer cancel()
@@ -191,7 +192,7 @@ func (w *wait) ask(limited context.Context) error {
 	return w.noteSilence(limited, err)
 }
 
-// noteSilence notes of an attempt that ended so why it had no answer, and returns what it ended with.
+// noteSilence records why an attempt had no answer, and returns the attempt's error.
 func (w *wait) noteSilence(limited context.Context, err error) error {
 	w.silence = nil
 	var abandoned *abandonedError
@@ -210,9 +211,8 @@ func (w *wait) noteSilence(limited context.Context, err error) error {
 	return err
 }
 
-// isToWait notes why an attempt came to nothing, and reports whether another one is to be made. A transaction that is changing
-// the lock, or asserts it, is waited for like a holder. A backend that is gone, or whose grants come too late and are given back, is waited for
-// for a while.
+// isToWait records why an attempt failed, and reports whether to retry. A transaction that changes or asserts the lock counts as a holder.
+// The caller waits for a while if the backend is unreachable, or if grants arrive too late and are released.
 func (w *wait) isToWait(err error) bool {
 	w.leases.learn(w.self, err)
 	switch {
@@ -225,7 +225,7 @@ func (w *wait) isToWait(err error) bool {
 	case errors.Is(err, applock.ErrHeld):
 		w.failing, w.again, w.refused = time.Time{}, askAgain, true
 		return true
-	case isOutage(err), errors.Is(err, errTooLate): // a lease that is shorter than the way of its grant comes too late for ever
+	case isOutage(err), errors.Is(err, errTooLate): // a lease that is shorter than its own round trip is always too late
 		since := w.leases.waiters.outage().since
 		if w.failing.IsZero() {
 			w.failing = time.Now()
@@ -247,15 +247,15 @@ func (w *wait) tellUnknown(err error) error {
 	return fmt.Errorf("%w; an attempt before that: %w", err, w.unknown)
 }
 
-// isNotYet reports whether a caller that has time is to ask again.
+// isNotYet reports whether a caller with time left is to retry.
 func isNotYet(err error) bool { return errors.Is(err, applock.ErrHeld) || isBusy(err) || isOutage(err) }
 
-// isBusy reports whether an attempt came to nothing for a moment.
+// isBusy reports whether an attempt failed only for the moment.
 func isBusy(err error) bool {
 	return errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrRetry) || errors.Is(err, applock.ErrContention) || errors.Is(err, errTooLate)
 }
 
-// isOutage reports whether an attempt found nobody to answer it.
+// isOutage reports whether an attempt got no answer.
 func isOutage(err error) bool {
 	return errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown)
 }
@@ -265,8 +265,8 @@ func endedBy(limited context.Context, err error) bool {
 	return limited.Err() != nil && errors.Is(err, context.Cause(limited)) && !errors.Is(err, applock.ErrOutcomeUnknown)
 }
 
-// list makes the hub watch the object and lists the waiter, until the end of the wait: from the first refusal on, or after a moment. A waiter that gets the object from
-// a holder of the same program before then costs the backend nothing.
+// list makes the hub watch the object and lists the waiter until the end of the wait. It does so after a refusal or a moment: a waiter that
+// gets the object from a holder of the same program before that costs the backend nothing.
 func (w *wait) list(limited context.Context) {
 	if w.watched || limited.Err() != nil || !w.refused && w.unlistedFor() > 0 {
 		return
@@ -282,7 +282,7 @@ func (w *wait) list(limited context.Context) {
 	w.leases.waiters.add(w.claim.object) //nolint:contextcheck // it polls for others, too
 }
 
-// unlistedFor is for how much longer the waiter is not listed unless it is refused.
+// unlistedFor is how much longer the waiter stays unlisted, unless it is refused.
 func (w *wait) unlistedFor() time.Duration {
 	if w.leases.waiters.isWatched(w.claim.object) {
 		return time.Until(w.self.came.Add(unlistedBehind))
@@ -300,7 +300,7 @@ func (w *wait) unlist() {
 	}
 }
 
-// unlisted is closed when the backend does not list the waiter.
+// unlisted returns a channel that is closed if the backend does not list the waiter.
 func (w *wait) unlisted() <-chan struct{} {
 	if w.listing == nil {
 		return nil
@@ -308,7 +308,7 @@ func (w *wait) unlisted() <-chan struct{} {
 	return w.listing.refused
 }
 
-// lastAttempt ends a wait: with the cause if ctx has ended it, and else with an answer that is not older than a second.
+// lastAttempt ends a wait: with the cause if ctx has ended, otherwise with an answer of the last second.
 func (w *wait) lastAttempt(ctx context.Context) error {
 	l := w.leases
 	if ctx.Err() != nil {
@@ -332,9 +332,9 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 	return fmt.Errorf("no answer within the %s of max_wait: %w", w.maxWait, why)
 }
 
-// pause waits until the waiter is to retry, or limited ends. After a failed attempt it retries soon, because perhaps nobody else
-// knows that the object is free, but not at once, even if it is woken. After an attempt without an answer it ignores wakes: the
-// first one is that of its own attempt, which has been undone.
+// pause waits until the next attempt, or until limited ends. After a failed attempt that is soon, because perhaps nobody else knows that
+// the object is free. But it is not at once, even if a wake comes. After an attempt without an answer, pause ignores wakes: the first one
+// comes from undoing that attempt.
 func (w *wait) pause(limited context.Context) error {
 	failure := w.leases.failureOf(w.self)
 	if failure == nil {

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// callLimit bounds a call, beside the limits of the client.
+	// callLimit limits a call, in addition to the client's limits.
 	callLimit = 10 * time.Second
-	// attempts bounds how often a call decides anew about an object that changes hands meanwhile.
+	// attempts limits how often a call decides anew about an object that changes meanwhile.
 	attempts = 3
-	// untilLimit bounds the question until when somebody else holds an object.
+	// untilLimit limits the query for when another holder's lease ends.
 	untilLimit = time.Second
 )
 
-// backend is applock's, on etcd.
+// backend is a lease.Backend on etcd.
 type backend struct {
 	client    *clientv3.Client
 	namespace string
-	// program tells the waiters of this program from those of others.
+	// program distinguishes this program's waiters from those of others.
 	program string
 	terms   terms
 	spent   *sweeper
@@ -55,12 +55,12 @@ func newBackend(config Config) *backend {
 	}
 }
 
-// limited is the context of a call. A member without a leader is to say so at once: the client asks another one then.
+// limited is the context of a call. It makes a member without a leader fail at once, so that the client tries another member.
 func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(clientv3.WithRequireLeader(ctx), callLimit)
 }
 
-// Take is [lease.Backend.Take].
+// Get is [lease.Backend.Get].
 func (b *backend) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
@@ -87,7 +87,7 @@ func (b *backend) Transfer(
 	return grant, err
 }
 
-// grant begins a grant if allow permits that, and ends the one that is there in the same moment. A ttl of zero is that one's.
+// grant begins a grant if allow permits it, and ends the present one in the same step. A ttl of zero is the present grant's.
 func (b *backend) grant(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration, allow func(present state) error,
 ) (applock.Grant, error) {
@@ -107,7 +107,7 @@ func (b *backend) grant(
 		return b.write(object, record{Operator: owner.Operator, Department: owner.Department, TTL: seconds}, lease.id), nil
 	})
 	if err != nil {
-		// The lease is the way back from an unknown outcome: with it goes the key, and without it a late transaction fails.
+		// Revoking this lease undoes an unknown outcome: it removes the key, and a late transaction fails without it.
 		b.spent.add(lease)
 		return applock.Grant{}, err
 	}
@@ -131,8 +131,8 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	return err
 }
 
-// compareAndSet reads an object, has decide say how to change it, and does so unless it has changed meanwhile: then it decides
-// anew. It returns what was there, and the revision of the change.
+// compareAndSet reads an object, lets decide choose the change, and makes it. If the object has changed meanwhile, it starts again. It
+// returns the state that it read, and the revision of the change.
 func (b *backend) compareAndSet(
 	ctx context.Context, object applock.Object, decide func(present state) (clientv3.Op, error),
 ) (former state, revision int64, err error) {
@@ -157,7 +157,7 @@ func (b *backend) compareAndSet(
 	return state{}, 0, applock.ErrBusy
 }
 
-// look returns what an object has now, by the word of a majority.
+// look returns an object's state, as a majority confirms it.
 func (b *backend) look(ctx context.Context, object applock.Object) (state, error) {
 	answer, err := b.client.Get(ctx, b.held(object))
 	if err != nil {
@@ -166,7 +166,7 @@ func (b *backend) look(ctx context.Context, object applock.Object) (state, error
 	return stateOf(answer.Kvs), nil
 }
 
-// mismatch says why a grant is not what is there, nil if it is.
+// mismatch says why the present state is not this grant, nil if it is.
 func (b *backend) mismatch(ctx context.Context, grant applock.Grant, present state) error {
 	isOwn := present.found && present.record.Operator == grant.Owner.Operator
 	switch {
@@ -180,8 +180,8 @@ func (b *backend) mismatch(ctx context.Context, grant applock.Grant, present sta
 
 var errGone = errors.New("its lease has expired or was revoked, or its key was deleted")
 
-// refusal names the holder, and until when it holds the object: etcd tells whole seconds, rounded down. Should the question fail, the
-// refusal does without that.
+// refusal names the holder and when his lease ends, in whole seconds rounded down as etcd reports it. If that query fails, the refusal has
+// no end.
 func (b *backend) refusal(ctx context.Context, object applock.Object, present state) error {
 	holder := applock.Holder{
 		Owner: applock.Owner{Operator: present.record.Operator, Department: present.record.Department}, Fence: present.fence(),
@@ -196,7 +196,7 @@ func (b *backend) refusal(ctx context.Context, object applock.Object, present st
 	return &applock.HeldError{Object: object, Holder: holder}
 }
 
-// begin makes a lease of etcd. Whatever becomes of the call, nothing is attached to it.
+// begin makes a lease of etcd, with nothing attached yet.
 func (b *backend) begin(ctx context.Context, seconds int64) (term, error) {
 	asked := time.Now()
 	answer, err := b.client.Grant(ctx, seconds)
@@ -206,12 +206,12 @@ func (b *backend) begin(ctx context.Context, seconds int64) (term, error) {
 	return term{id: answer.ID, ends: asked.Add(time.Duration(answer.TTL) * time.Second)}, nil
 }
 
-// end has a lease revoked that has nothing attached any more.
+// end revokes a lease with nothing attached, in the background.
 func (b *backend) end(id clientv3.LeaseID) {
 	b.spent.add(b.terms.forget(id))
 }
 
-// Close revokes in a moment what it can. The rest expires.
+// Close revokes what it can in a moment. The rest expires.
 func (b *backend) Close() error {
 	b.spent.add(b.list.take())
 	b.spent.close()

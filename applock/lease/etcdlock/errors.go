@@ -11,8 +11,8 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// unanswered is the error of a call that changes no object, or that may be repeated: it does not matter whether it was sent. What is
-// not refused met an outage, or a cluster that is choosing its leader.
+// unanswered is the error of a call that changes no object or may be repeated, so that it does not matter whether it was sent. Unless it is
+// a refusal, the cause is an outage or an election of a leader.
 func unanswered(err error) error {
 	switch {
 	case err == nil:
@@ -23,13 +23,13 @@ func unanswered(err error) error {
 	return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
 }
 
-// changeFailed is the error of a transaction. Only where a member says that it did not do it is that known: an answer that does
-// not come, or that says that the members did not agree in time, tells nothing.
+// changeFailed is the error of a transaction. Only a member's refusal proves that nothing happened. A missing answer, or one that says that
+// the members did not agree in time, proves nothing.
 func changeFailed(err error) error {
 	switch {
-	case errors.Is(err, rpctypes.ErrNoLeader), errors.Is(err, rpctypes.ErrNotCapable): // refused before it was proposed
+	case errors.Is(err, rpctypes.ErrNoLeader), errors.Is(err, rpctypes.ErrNotCapable): // refused before the proposal
 		return fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
-	case errors.Is(err, rpctypes.ErrLeaseNotFound): // the call has taken longer than the lease
+	case errors.Is(err, rpctypes.ErrLeaseNotFound): // the call took longer than the lease
 		return fmt.Errorf("%w: %w", applock.ErrBusy, err)
 	case isRefusal(err):
 		return refused(err)
@@ -37,8 +37,8 @@ func changeFailed(err error) error {
 	return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, err)
 }
 
-// isRefusal reports whether a member has answered that it will not do what was asked, whoever leads. A member that has just started and
-// does not know its cluster's version yet refuses with the same code as others do for good.
+// isRefusal reports whether a member has refused the request for good. A member that has just started and does not know its cluster's
+// version yet refuses with the same code, but only for now.
 func isRefusal(err error) bool {
 	if errors.Is(err, rpctypes.ErrNotCapable) {
 		return false
@@ -62,7 +62,7 @@ func refused(err error) error {
 	return err
 }
 
-// codeOf returns the code of an error that a member or the connection to it has given.
+// codeOf returns the code of an error of a member or of the connection to it.
 func codeOf(err error) codes.Code {
 	var answer rpctypes.EtcdError
 	if errors.As(err, &answer) {

@@ -1,36 +1,35 @@
-// Package etcdlock keeps leases in etcd, for programs that have outgrown one database server: a majority of the members
-// decides, and survives the loss of the others. It is a module of its own, so that nobody else has etcd's client to build.
+// Package etcdlock keeps leases in etcd, for programs that have outgrown one database server: a majority of the members decides, and the
+// rest may fail. It is a separate module, so that only its users build etcd's client.
 //
-// A lock is a key, attached to a lease of etcd that is this grant's alone:
+// A lock is a key, attached to an etcd lease that belongs to this grant alone:
 //
 //	NAMESPACE/held/customer:42               {"operator_id":"JDOE","department_id":"CS","ttl_seconds":30}
 //	NAMESPACE/waiting/customer:42/XY/ASMITH  {"operator_id":"ASMITH","department_id":""}
 //
 // Each change reads the key, decides, and writes in a transaction that does nothing if the key has changed since.
 //
-// The fence is the revision of the write that granted the object. All revisions of a cluster grow, so a later grant has a
-// greater one, also after the key was deleted. The key's create revision would not do: it stays when an operator takes over its
-// own grant, or hands it on. A renewal that has to write keeps the fence, in the key's value.
+// The fence is the revision of the write that granted the object. A cluster's revisions only grow, so a later grant has a greater fence,
+// even after the key was deleted. The key's create revision would not do: it stays when an operator takes over its own grant, or hands it
+// on. A renewal that has to write stores the fence in the key's value.
 //
-// etcd's clock, on its leader, judges when a lease has expired. It ends late and never early:
-//   - TTLs are whole seconds, and at least one and a half election timeouts of the cluster: 2 s unless it is set otherwise.
-//   - The leader looks twice a second what has expired.
-//   - A new leader does not know how old a lease is, and begins its TTL anew. So the object of a crashed holder may stay locked for
-//     as much as another TTL after each change of the leader.
+// The clock of etcd's leader judges when a lease has expired. A lease may end late, but never early:
+//   - TTLs are whole seconds, and at least one and a half election timeouts of the cluster, by default 2 s.
+//   - The leader looks for expired leases twice a second.
+//   - A new leader does not know how old a lease is, and starts its TTL again. So a crashed holder's object may stay locked for up to
+//     another TTL after each change of leader.
 //
-// A holder trusts its own clock, which ends the lease by a tenth earlier than etcd may. For that the clocks need not agree, but run
-// at the same pace.
+// A holder trusts its own clock, and ends the lease a tenth of the TTL before etcd may. The clocks need not agree, but must run at the same
+// pace.
 //
-// Who waits is listed by keys under a lease for each program, in the order of their coming: when the object is free, the program that came
-// first asks first. A watch tells of what is released, and of what expires.
+// Waiters are listed by keys, in the order of their calls, under one etcd lease for each program. When the object is free, the program
+// whose waiter came first asks first. A watch reports releases and expiries.
 //
-// Run etcd 3.5.23, 3.6.5 or a later version: in earlier ones a leader that was stalled may end leases early, or say that it has renewed
-// one that is gone.
+// Run etcd 3.5.23, 3.6.5 or later. In earlier versions a stalled leader may end leases early, or report a renewal of a lease that is gone.
 //
 // What it does not promise:
-//   - A cluster that is restored from a backup begins with the revisions of the backup, and fences fall. Restore with
-//     etcdutl's --bump-revision and --mark-compacted.
-//   - The fence does not assert itself: keep the greatest one beside the data, and refuse writes with a smaller one.
+//   - A cluster restored from a backup starts with the backup's revisions, so that fences fall. Restore with etcdutl's --bump-revision and
+//     --mark-compacted.
+//   - Nothing checks the fence for you. Store the greatest fence with the data, and refuse writes with a smaller one.
 //   - Without a majority nothing can be taken, renewed or released. Leases then end at their holders when their TTL is over.
 package etcdlock
 
@@ -45,17 +44,17 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Config tells New where the locks are.
+// Config says where the locks are.
 type Config struct {
-	// Client is the caller's. Close of the leases leaves it open. Have it name all members, and give it a DialKeepAliveTime and a
-	// DialKeepAliveTimeout, such as 2 s each: otherwise it goes on asking a member for minutes whose machine has gone.
+	// Client is the caller's, and stays open after Close of the leases. It should name all members, and have a DialKeepAliveTime and a
+	// DialKeepAliveTimeout, such as 2 s each. Otherwise it keeps asking a member for minutes after its machine has gone.
 	Client *clientv3.Client
-	// Namespace begins the keys, and separates locks that have nothing to do with each other: up to 64 bytes without a
-	// slash. Empty is "applock". A user of etcd needs the rights to read and write the keys that begin with it and a slash.
+	// Namespace is the prefix of the keys, and separates independent locks: up to 64 bytes without a slash. Empty is "applock". The etcd user
+	// must be allowed to read and write the keys that begin with it and a slash.
 	Namespace string
-	// Logger gets what goes wrong in the background; nil logs nothing.
+	// Logger gets errors from the background; nil logs nothing.
 	Logger *slog.Logger
-	// Hooks are told of the leases.
+	// Hooks observe the leases.
 	Hooks lease.Hooks
 }
 
@@ -64,7 +63,7 @@ const (
 	maxNamespace     = 64
 )
 
-// New returns leases in etcd. It returns ErrInvalid for a configuration that cannot be used. It asks the cluster nothing.
+// New returns leases in etcd. It returns ErrInvalid for an invalid configuration. It does not contact the cluster.
 func New(config Config) (*lease.Leases, error) {
 	if config.Client == nil {
 		return nil, fmt.Errorf("etcdlock: %w", &applock.InvalidError{Argument: "client", Reason: "must be given"})

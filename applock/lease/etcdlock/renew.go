@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// batch is how many keys one transaction reads: what a cluster permits unless it is set otherwise.
+	// batch is how many keys one transaction reads: a cluster's default limit.
 	batch = 128
-	// refreshers is how many renewals are under way at a time.
+	// refreshers is the number of concurrent renewals.
 	refreshers = 64
-	// slackPerTTL and maxSlack are by how much a lease may end before it should without being renewed for that. A
-	// holder ends it by ten times as much before etcd does.
+	// slackPerTTL and maxSlack limit by how much a lease may end too early before it needs a renewal. The holder's trust ends ten times as
+	// much before the lease does.
 	slackPerTTL = 100
 	maxSlack    = 100 * time.Millisecond
 )
 
-// Renew is [lease.Backend.Renew]. It reads many keys at once, and then renews the leases that would end too soon.
+// Renew is [lease.Backend.Renew]. It reads many keys at once, and then renews the leases that would end too early.
 func (b *backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
 	ctx = clientv3.WithRequireLeader(ctx)
 	var answers []lease.Renewed
@@ -82,8 +82,8 @@ func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []
 	return answers
 }
 
-// renewOne renews a grant; nil means that it is not known what became of it. A grant that is there when its key is read, and whose lease
-// is renewed later, was renewed at that later moment.
+// renewOne renews a grant; nil means that the result is unknown. If the grant exists when its key is read, and its lease is renewed after
+// that, the grant was renewed at that later moment.
 func (b *backend) renewOne(ctx context.Context, renewal lease.Renewal, present state) *lease.Renewed {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -114,7 +114,7 @@ func renewed(grant applock.Grant, kept term, err error) *lease.Renewed {
 	return nil
 }
 
-// keepAlive begins the TTL of a lease anew, which writes nothing.
+// keepAlive starts the TTL of a lease again. It writes nothing.
 func (b *backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (term, error) {
 	asked := time.Now()
 	answer, err := b.client.KeepAliveOnce(ctx, id)
@@ -126,7 +126,7 @@ func (b *backend) keepAlive(ctx context.Context, id clientv3.LeaseID) (term, err
 	return lease, nil
 }
 
-// move attaches the key of a grant to a longer lease: etcd changes no lease's TTL. The grant keeps its fence.
+// move attaches a grant's key to a longer lease, since etcd cannot change a lease's TTL. The grant keeps its fence.
 func (b *backend) move(ctx context.Context, grant applock.Grant, seconds int64) (term, error) {
 	longer, err := b.begin(ctx, seconds)
 	if err != nil {

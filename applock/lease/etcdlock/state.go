@@ -16,13 +16,13 @@ import (
 type record struct {
 	Operator   string `json:"operator_id"`
 	Department string `json:"department_id"`
-	// TTL is that of the lease that the key is attached to.
+	// TTL is the TTL of the lease that the key is attached to.
 	TTL int64 `json:"ttl_seconds,omitempty"`
-	// Fence is the grant's, if a later write than the one that granted it has made the key what it is.
+	// Fence is the grant's, if the key was written again after the grant.
 	Fence int64 `json:"fence,omitempty"`
 }
 
-// state is what a key has.
+// state is the content of a key.
 type state struct {
 	found    bool
 	record   record
@@ -37,12 +37,12 @@ func stateOf(found []*mvccpb.KeyValue) state {
 	key := found[0]
 	result := state{found: true, lease: clientv3.LeaseID(key.Lease), revision: key.ModRevision}
 	if err := json.Unmarshal(key.Value, &result.record); err != nil || result.record.Operator == "" {
-		result.record = record{Operator: string(key.Value)} // somebody else has written it
+		result.record = record{Operator: string(key.Value)} // another program has written it
 	}
 	return result
 }
 
-// fence is that of the grant that is there.
+// fence is the fence of the present grant.
 func (s state) fence() applock.Fence {
 	if s.record.Fence > 0 {
 		return applock.Fence(s.record.Fence)
@@ -50,23 +50,23 @@ func (s state) fence() applock.Fence {
 	return applock.Fence(s.revision)
 }
 
-// write puts a record, attached to a lease.
+// write stores a record under a lease.
 func (b *backend) write(object applock.Object, record record, lease clientv3.LeaseID) clientv3.Op {
 	return clientv3.OpPut(b.held(object), record.text(), clientv3.WithLease(lease))
 }
 
 func (r record) text() string {
-	text, _ := json.Marshal(r) // of strings and numbers
+	text, _ := json.Marshal(r) // strings and numbers cannot fail
 	return string(text)
 }
 
-// locks begins the keys of locks.
+// locks is the prefix of the keys of locks.
 func (b *backend) locks() string { return b.namespace + "/held/" }
 
 // held is the key of a lock: the bytes of the object.
 func (b *backend) held(object applock.Object) string { return b.locks() + object.String() }
 
-// waitingAt begins the keys of those who wait for an object. A slash of the object's is escaped.
+// waitingAt is the prefix of the keys of an object's waiters. A slash in the object is escaped.
 func (b *backend) waitingAt(object applock.Object) string {
 	return b.namespace + "/waiting/" + url.PathEscape(object.String()) + "/"
 }
@@ -76,10 +76,10 @@ func (b *backend) waiting(object applock.Object, operator string) string {
 	return b.waitingAt(object) + b.program + "/" + operator
 }
 
-// objectOf returns which lock a key is.
+// objectOf returns the object of a lock's key.
 func (b *backend) objectOf(key []byte) (applock.Object, error) {
 	return applock.ParseObject(strings.TrimPrefix(string(key), b.locks()))
 }
 
-// wholeSeconds is what etcd is told.
+// wholeSeconds is a TTL in etcd's unit, rounded up.
 func wholeSeconds(ttl time.Duration) int64 { return int64((ttl + time.Second - 1) / time.Second) }

@@ -13,16 +13,16 @@ import (
 const (
 	// sweepers is how many leases are revoked at a time.
 	sweepers = 8
-	// sweepLimit bounds a call, and what Close waits for.
+	// sweepLimit limits a call, and how long Close waits.
 	sweepLimit = time.Second
-	// sweepAgain is the pause after one that failed.
+	// sweepAgain is the pause after a failed call.
 	sweepAgain = time.Second
 )
 
-// sweeper revokes leases in the background that nothing is to be attached to any more. It has goroutines only while there are some.
+// sweeper revokes unused leases in the background. It has goroutines only while there are some.
 type sweeper struct {
 	client *clientv3.Client
-	// stopped ends when Close has waited for long enough.
+	// stopped ends when Close stops waiting.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
 	stop    context.CancelFunc
 
@@ -39,7 +39,7 @@ func newSweeper(client *clientv3.Client) *sweeper {
 	return s
 }
 
-// add has a lease revoked, if there is one.
+// add schedules a lease to be revoked, if there is one.
 func (s *sweeper) add(lease term) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -64,7 +64,7 @@ func (s *sweeper) work() {
 	}
 }
 
-// next returns the next lease, false if there is none: the worker ends then.
+// next returns the next lease, or false, which ends the worker.
 func (s *sweeper) next() (term, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -77,7 +77,7 @@ func (s *sweeper) next() (term, bool) {
 	return first, true
 }
 
-// again keeps a lease for later that could not be revoked. It is given up when it has expired.
+// again keeps a lease for another attempt, unless it has expired.
 func (s *sweeper) again(lease term) {
 	s.mutex.Lock()
 	isOver := s.closed || lease.left() <= 0
@@ -94,7 +94,7 @@ func (s *sweeper) again(lease term) {
 	}
 }
 
-// close waits for a moment until all are revoked.
+// close waits a moment until all are revoked.
 func (s *sweeper) close() {
 	s.mutex.Lock()
 	s.closed = true

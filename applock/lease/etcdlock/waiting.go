@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	// listSeconds is how long the waiters of a crashed program stay on the list; its listPart-th part passes until
-	// it is renewed.
+	// listSeconds is how long a crashed program's waiters stay listed. The list is renewed after a listPart-th of that time.
 	listSeconds = 30
 	listPart    = 10
-	// rankLimit bounds the question whose turn it is.
+	// rankLimit limits the query for whose turn it is.
 	rankLimit = time.Second
 )
 
-// list is what this program has on the list of waiters, and one lease that keeps all of it there.
+// list is this program's entries in the list of waiters, and the one lease that keeps them there.
 type list struct {
 	mutex sync.Mutex
 	lease term
 	names map[applock.Object]map[string]bool
 }
 
-// note remembers that an operator waits here.
+// note records that an operator waits here.
 func (l *list) note(object applock.Object, operator string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -51,14 +50,14 @@ func (l *list) forget(object applock.Object, operator string) {
 	}
 }
 
-// has reports whether somebody waits for the object here.
+// has reports whether the object has a waiter here.
 func (l *list) has(object applock.Object) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.names[object] != nil
 }
 
-// take returns the lease for the last time.
+// take returns the lease and forgets it.
 func (l *list) take() term {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -66,7 +65,7 @@ func (l *list) take() term {
 	return l.lease
 }
 
-// Announce is [lease.Announcer.Announce]. A waiter stays on the list until Retract, but no longer than polls go on.
+// Announce is [lease.Announcer.Announce]. A waiter stays listed until Retract, or until polls stop.
 func (b *backend) Announce(ctx context.Context, object applock.Object, owner applock.Owner, _ time.Duration) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -97,7 +96,7 @@ func (b *backend) Retract(ctx context.Context, object applock.Object, operator s
 	return unanswered(err)
 }
 
-// listLease returns the lease of the list, and makes one if there is none.
+// listLease returns the lease of the list, and makes one if needed.
 func (b *backend) listLease(ctx context.Context) (term, error) {
 	b.list.mutex.Lock()
 	defer b.list.mutex.Unlock()
@@ -142,7 +141,7 @@ func (b *backend) keepList(ctx context.Context) (gone bool, err error) {
 	return false, nil
 }
 
-// Poll is [lease.Poller.Poll]. It does not say when to ask again: etcd tells of what expires, too.
+// Poll is [lease.Poller.Poll]. It sets no time for the next poll, since the watch reports expiries, too.
 func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -168,7 +167,7 @@ func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (an
 	return answer, nil
 }
 
-// Listen is [lease.Notifier.Listen]. A key that goes is told, whether it was released or has expired.
+// Listen is [lease.Notifier.Listen]. It reports every deleted key, released or expired.
 func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	events := b.client.Watch(watching, b.locks(), clientv3.WithPrefix(), clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
@@ -196,7 +195,7 @@ type releases struct {
 	backend *backend
 	events  clientv3.WatchChan
 	cancel  context.CancelFunc
-	// told are messages that came together with others.
+	// told are further messages that came in one response.
 	told []lease.Message
 }
 
@@ -218,8 +217,8 @@ func (r *releases) Next(ctx context.Context) (lease.Message, error) {
 	return first, nil
 }
 
-// rank says whose turn it is for an object that somebody waits for here: the program's whose waiter was listed first. Otherwise all would
-// make a lease and a transaction, of which one succeeds.
+// rank says whose turn it is for an object with a waiter here: the program's whose waiter was listed first. Without ranks all programs
+// would make a lease and a transaction, of which one succeeds.
 func (b *backend) rank(ctx context.Context, object applock.Object) lease.Rank {
 	if !b.list.has(object) {
 		return lease.Unranked

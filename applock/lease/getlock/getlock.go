@@ -1,28 +1,25 @@
-// Package getlock keeps leases as named locks of MySQL and MariaDB (GET_LOCK): nothing to install, and nothing
-// written.
+// Package getlock keeps leases as named locks of MySQL and MariaDB (GET_LOCK): nothing to install, and nothing written.
 //
-// A few sessions of its own, one unless Config says otherwise, have the locks of all leases, and nobody else uses
-// them. Neither a holder nor a waiter occupies a connection, and holders may acquire more while they hold.
+// The locks of all leases are in a few sessions of the package's own, by default one. Neither a holder nor a waiter occupies a connection,
+// and holders may acquire more while they hold.
 //
 // What it does not promise:
-//   - Nothing is durable. The locks end with their session: when the server restarts or fails over, or somebody
-//     kills the session, all leases in it are lost at once. Their holders hear of it within a second, and so some
-//     time after others could have the objects; there is no fence (it is 0) to keep a former holder out of the
-//     data.
-//   - The locks are those of one server, for all of its databases. All programs must reach the same server. A server that is
-//     read_only, as replicas and secondaries of a group are, gives no locks (ErrReadOnly), but keeps those that it has given. A Galera
-//     cluster has no such locks, and is refused.
-//   - It does not work through a proxy that gives a session to its clients for one statement or transaction at a
-//     time. That is noticed when it happens, not before.
-//   - The server does not know when a lease ends. A holder whose process or host stops without closing its
-//     connections keeps its objects until the server has heard nothing for Config.Grace.
-//   - A refusal of another program's holder names its session, not its operator.
+//   - Nothing is durable. The locks end with their session: after a restart, a failover or a killed session, all its leases are lost at
+//     once. Their holders learn of it within a second, and until then other operators may already have the objects. There is no fence (it
+//     is 0) to keep a former holder's writes out.
+//   - The locks are those of one server, for all of its databases. All programs must reach the same server. A server that is read_only,
+//     such as a replica or a secondary of a group, gives no locks (ErrReadOnly), but keeps those that it has given. A Galera cluster has no
+//     such locks, and is refused.
+//   - It does not work through a proxy that lends sessions for one statement or transaction at a time. It notices such a proxy only when a
+//     session changes.
+//   - The server does not know when a lease ends. If a holder's process or host stops without closing its connections, its objects stay
+//     locked until the server has heard nothing for Config.Grace.
+//   - A refusal because of another program's holder names its session, not its operator.
 //
-// Waiters of other processes poll: they have a lock some 6 ms after its release, where the engine's own queue takes 0.4 ms (median,
-// both servers). In that queue a session waits for one lock and can do nothing else meanwhile, neither release nor check what it
-// has, so that each object that is waited for would take a session of its own, and keep it until its lease ends: the connections for
-// waiters that this package is there to save. A program that waits for one hot object is better served by the table on
-// PostgreSQL, by pgadvisory or by redislock, whose releases are told.
+// Waiters of other processes poll, so that they get a lock some milliseconds after its release. GET_LOCK's own queue would be quicker, but
+// a session that waits in it can do nothing else, neither release nor check its locks. Each awaited object would need a session of its own
+// until its lease ends. For a program that waits for one hot object, choose the table on PostgreSQL, pgadvisory or redislock, which send
+// messages of releases.
 //
 // A lock has the name that [Name] returns, because the server's names have at most 64 characters and, on MySQL, no
 // case. In SQL the name for customer:42, and which session has it, are
@@ -51,30 +48,28 @@ import (
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 )
 
-// Config tells New where the locks are.
+// Config says where the locks are.
 type Config struct {
 	// DSN names the server, as mysql://user@host:port/database or in the form of github.com/go-sql-driver/mysql.
 	// It need not name a database.
 	DSN string
-	// Namespace separates locks that have nothing to do with each other, on one server: up to 64 bytes without a
-	// colon. Empty is "applock".
+	// Namespace separates independent locks on one server: up to 64 bytes without a colon. Empty is "applock".
 	Namespace string
-	// Sessions is among how many sessions the objects are distributed, 1 to 100; zero is 1. One is enough for any
-	// number of leases. More of them take and release more locks at a time.
+	// Sessions is how many sessions share the objects, 1 to 100; zero is 1. One is enough for any number of leases. More of them take and
+	// release more locks at a time.
 	Sessions int
-	// Grace is how long objects stay locked after their holder's process or host has stopped without closing its
-	// connections: the server ends a session that has been silent for so long (wait_timeout, in whole seconds), 3
-	// s to 1 h. Zero is 30 s. A session that owes an answer for a third of it is given up, and its leases are
-	// lost.
+	// Grace is how long objects stay locked after their holder's process or host has stopped without closing its connections: the server ends
+	// a session that is silent for that long (wait_timeout, in whole seconds). It is 3 s to 1 h; zero is 30 s. A session without an answer for
+	// a third of it is given up, and its leases are lost.
 	Grace time.Duration
-	// Logger gets what goes wrong in the background; nil logs nothing.
+	// Logger gets errors from the background; nil logs nothing.
 	Logger *slog.Logger
-	// Hooks are told of the leases.
+	// Hooks observe the leases.
 	Hooks lease.Hooks
 }
 
-// New returns leases on sessions of their own, which Close ends. It does not connect: the first acquisition does.
-// It returns ErrInvalid for a configuration that cannot be used.
+// New returns leases in sessions of their own, which Close ends. It does not connect: the first acquisition does. It returns ErrInvalid for
+// an invalid configuration.
 func New(config Config) (*lease.Leases, error) {
 	server, common, err := configured(config)
 	if err != nil {
@@ -83,7 +78,7 @@ func New(config Config) (*lease.Leases, error) {
 	return sessions.New(server, common), nil
 }
 
-// configured returns the server, and what is not MySQL's, or ErrInvalid.
+// configured returns the server and the settings of the sessions, or ErrInvalid.
 func configured(config Config) (*server, sessions.Config, error) {
 	common, err := sessions.Config{
 		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger, Hooks: config.Hooks,
@@ -106,7 +101,7 @@ func configured(config Config) (*server, sessions.Config, error) {
 	return &server{connector: connector, namespace: common.Namespace}, common, nil
 }
 
-// programName is how the holder shows in performance_schema.session_connect_attrs.
+// programName is the holder's name in performance_schema.session_connect_attrs.
 func programName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -117,7 +112,7 @@ func programName() string {
 
 const (
 	namePrefix = "applock:"
-	// nameBytes are as many of the digest as there is room for after the prefix, in hex.
+	// nameBytes is how many bytes of the digest fit behind the prefix, in hex.
 	nameBytes = (64 - len(namePrefix)) / 2
 )
 
@@ -142,7 +137,7 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 	pool := sql.OpenDB(s.connector)
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		_ = pool.Close() // it has nothing
+		_ = pool.Close() // it has no connections
 		return nil, err
 	}
 	opened := &session{pool: pool, conn: conn}
@@ -162,7 +157,7 @@ var (
 	errNoLock  = errors.New("the server could not take the lock, and does not say why")
 )
 
-// session is a session on MySQL or MariaDB: the only one of its pool.
+// session is a session on MySQL or MariaDB, and the only one of its pool.
 type session struct {
 	pool *sql.DB
 	conn *sql.Conn
@@ -181,7 +176,7 @@ func (s *session) prepare(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
-// refuseGalera looks at the settings, because members of a cluster take the lock without a word.
+// refuseGalera checks the settings, because a cluster's members take such locks without an error.
 func (s *session) refuseGalera(ctx context.Context) error {
 	const cluster = "SHOW GLOBAL VARIABLES WHERE variable_name = 'wsrep_on' AND value = 'ON' " +
 		"OR variable_name = 'wsrep_provider' AND value NOT IN ('', 'none')"
@@ -200,8 +195,8 @@ func (s *session) refuseGalera(ctx context.Context) error {
 	return rows.Err()
 }
 
-// TryLock is [sessions.Session.TryLock]. The server does not say who has a lock that is given up at this moment. One that is read_only, which a
-// server becomes and ceases to be while sessions go on, takes none.
+// TryLock is [sessions.Session.TryLock]. For a lock that is being released the server names no holder. A server that is read_only takes no
+// lock; it can become so while sessions go on.
 func (s *session) TryLock(ctx context.Context, name string) (holder string, err error) {
 	const try = "SELECT connection_id(), locate(@@global.read_only, '0 OFF') = 0, " +
 		"CASE WHEN locate(@@global.read_only, '0 OFF') > 0 THEN get_lock(?, 0) END, coalesce(concat('session ', is_used_lock(?)), 'unknown')"
@@ -264,7 +259,7 @@ func (s *session) which(ctx context.Context, query string, names []string) ([]st
 	return found, rows.Err()
 }
 
-// Broken is [sessions.Session.Broken]. An answer leaves the session in order, unless it is the last one.
+// Broken is [sessions.Session.Broken]. After an answer the session is usable, unless the server ends it.
 // https://dev.mysql.com/doc/mysql-errors/en/server-error-reference.html
 // https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference
 func (s *session) Broken(err error) bool {

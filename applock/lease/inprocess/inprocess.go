@@ -1,8 +1,7 @@
 // Package inprocess keeps leases in memory: locks among the goroutines of one process, first come, first served.
 //
-// What it does not promise: anything beyond the process. The locks end with it, other processes do not see them, and
-// nothing is durable. Its fences grow like those of the table, also from one process to the next, unless the clock of
-// the machine goes back in between.
+// What it does not promise: anything beyond the process. The locks end with it, other processes do not see them, and nothing is durable.
+// Fences grow like those of the table, even from one process to the next, unless the machine's clock is set back in between.
 package inprocess
 
 import (
@@ -15,14 +14,14 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// New returns leases that are kept in memory. Each call returns locks of their own.
+// New returns leases in memory. Each call returns independent locks.
 func New() *lease.Leases {
 	return lease.New(newBackend(), lease.Config{})
 }
 
 func newBackend() *backend { return &backend{grants: map[applock.Object]applock.Grant{}} }
 
-// backend is a table in memory. It needs no poller: whoever releases is in the same Leases as those who wait.
+// backend is a table in memory. It needs no poller: all waiters are in the same Leases as the holder.
 type backend struct {
 	mutex  sync.Mutex
 	grants map[applock.Object]applock.Grant

@@ -17,7 +17,7 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// clientRules are those whose checks use the backend as programs do.
+// clientRules are the rules whose checks use the backend as programs do.
 func clientRules() []rule {
 	return []rule{
 		{"ExclusionOfClients", "never two clients hold an object at a time", exclusionOfClients},
@@ -32,8 +32,7 @@ func clientRules() []rule {
 	}
 }
 
-// Goal: never two at a time. Method: goroutines of several clients count in two steps, which loses counts unless each is
-// alone.
+// Goal: never two holders at a time. Method: goroutines of several clients count in two steps, which loses counts unless each is alone.
 func exclusionOfClients(t *trial, backend Backend) {
 	const goroutines, clients, rounds = 12, 4, 4
 	place := newPlace(t, backend)
@@ -69,8 +68,7 @@ func exclusionOfClients(t *trial, backend Backend) {
 	}
 }
 
-// Goal: objects that differ in anything are different ones; trailing blanks do not count, as everywhere. Method: hold
-// them all at once; then the same by other spellings.
+// Goal: any difference makes different objects, except trailing blanks. Method: hold all at once; then try other spellings.
 func keys(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	kind := place.kind
@@ -112,8 +110,8 @@ func keys(t *trial, backend Backend) {
 	}
 }
 
-// Goal: a refusal says who has the object, and comes at once. Method: a held object, by the same client and by another;
-// then the object is free.
+// Goal: a refusal names the holder and comes at once. Method: a held object, requested by the same client and by another; then the object
+// is free.
 func refusalNamesTheHolder(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
@@ -129,7 +127,7 @@ func refusalNamesTheHolder(t *trial, backend Backend) {
 	mustRelease(t, lease)
 }
 
-// Goal: a release serves who waits. Method: a waiter in the same client, and one in another.
+// Goal: a release serves waiters. Method: a waiter in the same client, and one in another.
 func waitersAreServed(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	for _, locker := range []lease.Locker{place.locker, place.open(t)} {
@@ -148,8 +146,8 @@ func waitersAreServed(t *trial, backend Backend) {
 	}
 }
 
-// Goal: who is cancelled while waiting hears why, and leaves nothing behind. Method: cancel a waiter; then nobody is
-// listed, and nobody else has the object after the release.
+// Goal: a cancelled waiter gets the reason and leaves nothing behind. Method: cancel a waiter; then no waiter is listed, and the object is
+// free after the release.
 func cancelledWaiter(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
@@ -167,8 +165,8 @@ func cancelledWaiter(t *trial, backend Backend) {
 	requireFree(t, place.locker, place.object(1))
 }
 
-// Goal: the same at any moment, also while the call is under way. Method: deadlines of random length on an object that is
-// being released; in the end it is free, and nobody is listed.
+// Goal: the same at any moment, even during the call. Method: deadlines of random length on an object that is being released; at the end it
+// is free, and no waiter is listed.
 func cancelledAtAnyMoment(t *trial, backend Backend) {
 	const rounds, longest = 30, 10 * time.Millisecond
 	place := newPlace(t, backend)
@@ -195,8 +193,8 @@ func cancelledAtAnyMoment(t *trial, backend Backend) {
 	place.requireNothingLeft(t)
 }
 
-// Goal: the lease ends at MaxHold whatever its holder does, with a signal, and the object is somebody else's then. Method:
-// a holder that does not release, and a waiter from another client; the late release says so and does no harm.
+// Goal: the lease ends at MaxHold whatever its holder does, with a signal, and another client gets the object. Method: a holder that does
+// not release, and a waiter from another client; the late release reports the loss and does no harm.
 func expiry(t *trial, backend Backend) {
 	const short = 500 * time.Millisecond
 	place := newPlace(t, backend)
@@ -213,15 +211,15 @@ func expiry(t *trial, backend Backend) {
 	mustRelease(t, next)
 }
 
-// Goal: a renewed grant is the same grant, and lasts longer where the backend tells. Method: Renew, with a TTL and without;
-// afterwards others are refused, and a release frees the object.
+// Goal: a renewed grant is the same grant, and lasts longer if the backend reports its end. Method: Renew, with a TTL and without; then
+// others are refused, and a release frees the object.
 func renewal(t *trial, backend Backend) {
-	const rounding = time.Second // of what the backend tells
+	const rounding = time.Second // of the reported end
 	place := newPlace(t, backend)
 	for _, ttl := range []time.Duration{0, longTTL} {
 		lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: ttl})
 		before, trusted := lease.ExpiresAt(), lease.Deadline()
-		time.Sleep(lookAgain) // in virtual time, too, the renewal is later
+		time.Sleep(lookAgain) // so that the renewal is later in virtual time, too
 		if err := lease.Renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -238,8 +236,8 @@ func renewal(t *trial, backend Backend) {
 	}
 }
 
-// lossRules are a rule for each way in which the backend can lose a grant. Goal: a loss is seen, and a former holder cannot
-// release what is somebody else's now. Method: a new holder; then the former one renews and releases.
+// lossRules are a rule for each way in which the backend can lose a grant. Goal: the holder notices the loss, and cannot release the next
+// holder's grant. Method: a new holder; then the former one renews and releases.
 func lossRules(backend Backend) (rules []rule) {
 	for _, name := range slices.Sorted(maps.Keys(backend.Losses)) {
 		rules = append(rules, rule{
@@ -271,7 +269,7 @@ func loss(t *trial, backend Backend, lose func(t testing.TB, place string, objec
 	requireFree(t, place.locker, place.object(1))
 }
 
-// Goal: Close frees what was held, and ends who waits. Method: a client with a lease and a waiter.
+// Goal: Close frees held objects and ends waits. Method: a client with a lease and a waiter.
 func closing(t *trial, backend Backend) {
 	name := backend.Place(t)
 	locker, closeClient, err := backend.Open(context.WithoutCancel(t.Context()), name)

@@ -13,7 +13,7 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// directRules are those whose checks call the backend themselves.
+// directRules are the rules whose checks call the backend itself.
 func directRules(kind Backend) []rule {
 	rules := []rule{
 		{"TakeExcludes", "of many who take a free object at once one gets it, and each other a *HeldError", takeExcludes},
@@ -99,7 +99,7 @@ func releaseFrees(t *trial, kind Backend) {
 	}
 }
 
-// Method: a grant that was released, while the object is free and while somebody else has it.
+// Method: release a released grant, while the object is free and while another operator has it.
 func releaseOfALostGrant(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	former := s.take(s.first, s.object(1), ann, longHold)
@@ -111,8 +111,8 @@ func releaseOfALostGrant(t *trial, kind Backend) {
 	s.release(s.second, next)
 }
 
-// Method: one call with live grants, a released one, and one whose object somebody else has; each is answered about, and nothing
-// changes for the lost.
+// Method: one call with live grants, a released one, and one whose object another operator has. Each gets an answer, and nothing changes
+// for the lost ones.
 func renewOfALostGrant(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	live, released, others, last := s.object("live"), s.object("released"), s.object("others"), s.object("last")
@@ -139,7 +139,7 @@ func renewOfALostGrant(t *trial, kind Backend) {
 	s.release(s.first, grants[last])
 }
 
-// Method: the live grant under another operator's name, from both programs; then it is still there.
+// Method: release the live grant under another operator's name, from both programs; then it is still there.
 func ownGrantsOnly(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	grant := s.take(s.first, s.object(1), ann, longHold)
@@ -153,14 +153,14 @@ func ownGrantsOnly(t *trial, kind Backend) {
 	s.release(s.first, grant)
 }
 
-// Method: the operator takes the object from another program, as after a crash, and where there are fences from the same one.
+// Method: the operator takes the object from another program, as after a crash, and with fences also from the same one.
 func takeAgain(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	successors := []lease.Backend{s.second}
 	if kind.Fences {
 		successors = append(successors, s.first)
 	} else if kind.OneClient {
-		return // nothing tells the grants apart
+		return // nothing distinguishes the grants
 	}
 	for i, successor := range successors {
 		former := s.take(s.first, s.object(i), ann, longHold)
@@ -216,7 +216,7 @@ func renewByFence(t *trial, kind Backend) {
 	s.release(s.first, grant)
 }
 
-// Method: another operator tries until it gets the object; the former grant is over then.
+// Method: another operator tries until it gets the object; then the former grant is over.
 func expiredIsTaken(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	began := time.Now()
@@ -234,7 +234,7 @@ func expiredIsTaken(t *trial, kind Backend) {
 	s.release(s.second, grant)
 }
 
-// Method: a grant that has expired and that nobody has taken over.
+// Method: a grant that has expired and was not taken over.
 func expiredIsNotReleased(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	former := s.take(s.first, s.object(1), ann, shortTTL)
@@ -242,7 +242,7 @@ func expiredIsNotReleased(t *trial, kind Backend) {
 	s.releaseLost(s.first, former, "a grant that has expired")
 }
 
-// Method: as for the release; and the object is free afterwards.
+// Method: as for the release; afterwards the object is free.
 func expiredIsNotRenewed(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	former := s.take(s.first, s.object(1), ann, shortTTL)
@@ -251,7 +251,7 @@ func expiredIsNotRenewed(t *trial, kind Backend) {
 	s.take(s.second, s.object(1), bob, longHold)
 }
 
-// Method: a short grant is renewed for long, and its first TTL passes. Where the machine stalls until then, once more with a longer one.
+// Method: renew a short grant for a long time, and let its first TTL pass. After a stall of the machine, once more with a longer one.
 func renewExtends(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	for ttl := shortTTL; ; ttl *= 2 {
@@ -272,7 +272,7 @@ func renewExtends(t *trial, kind Backend) {
 	}
 }
 
-// Method: a long grant is renewed for a short time, which passes.
+// Method: renew a long grant for a short time, and let that pass.
 func renewNeverShortens(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	grant := s.take(s.first, s.object(1), ann, longHold)
@@ -282,7 +282,7 @@ func renewNeverShortens(t *trial, kind Backend) {
 	s.release(s.first, grant)
 }
 
-// Method: an object becomes free by a release and, where grants expire, by the time. An Announcer hears of the waiter first.
+// Method: an object becomes free by a release and, where grants expire, by expiry. An Announcer has listed the waiter before.
 func pollFindsTheFree(t *trial, kind Backend) {
 	s := newSubject(t, kind)
 	poller, ok := s.second.(lease.Poller)
@@ -301,7 +301,7 @@ func pollFindsTheFree(t *trial, kind Backend) {
 	s.awaitPoll(poller, expiring.Object)
 }
 
-// announce lists the second program as waiting, until the end of the check.
+// announce lists the second program as a waiter until the end of the check.
 func (s subject) announce(object applock.Object) {
 	s.t.Helper()
 	announcer, ok := s.second.(lease.Announcer)
@@ -314,7 +314,7 @@ func (s subject) announce(object applock.Object) {
 	}
 }
 
-// awaitPoll polls until the object is told to be free, and takes it.
+// awaitPoll polls until the object is reported free, and takes it.
 func (s subject) awaitPoll(poller lease.Poller, object applock.Object) {
 	s.t.Helper()
 	s.t.begin("Poll for %s", object)
@@ -383,14 +383,14 @@ func (s subject) pass(grant applock.Grant, operator string, ttl time.Duration) a
 func (s subject) tryPass(grant applock.Grant, operator string, ttl time.Duration) (applock.Grant, error) {
 	s.t.begin("Pass of %s to %s", grant.Object, operator)
 	for {
-		next, err := s.first.(lease.Passer).Pass(s.t.Context(), grant, ownerOf(operator), ttl) // rules are asked for Passers only
+		next, err := s.first.(lease.Passer).Pass(s.t.Context(), grant, ownerOf(operator), ttl) // these rules are for Passers only
 		if !errors.Is(err, applock.ErrBusy) || !s.pause() {
 			return next, err
 		}
 	}
 }
 
-// passLost wants Pass to find no such grant, which is lost, as what says.
+// passLost requires that Pass finds no such grant. What describes the lost grant.
 func (s subject) passLost(grant applock.Grant, what string) {
 	s.t.Helper()
 	if _, err := s.tryPass(grant, bob, longHold); !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
@@ -398,7 +398,7 @@ func (s subject) passLost(grant applock.Grant, what string) {
 	}
 }
 
-// newPassing returns a subject, unless the backend passes nothing on, or not with this server.
+// newPassing returns a subject, unless the backend, or its server, cannot pass grants on.
 func newPassing(t *trial, kind Backend) (subject, bool) {
 	s := newSubject(t, kind)
 	if _, ok := s.first.(lease.Passer); !ok {
@@ -408,7 +408,7 @@ func newPassing(t *trial, kind Backend) (subject, bool) {
 	return s, !errors.Is(err, errors.ErrUnsupported)
 }
 
-// Method: the former owner cannot release, renew or pass any more, also where it is the next owner itself, and the next one can.
+// Method: the former owner cannot release, renew or pass any more, even if it is the next owner itself, and the next one can.
 func passEndsTheGrant(t *trial, kind Backend) {
 	s, ok := newPassing(t, kind)
 	if !ok {
@@ -431,7 +431,7 @@ func passEndsTheGrant(t *trial, kind Backend) {
 	s.take(s.second, s.object(1), eve, longHold)
 }
 
-// Method: another program asks and polls all the time while an object is passed on again and again.
+// Method: another program tries and polls all the time while an object is passed on again and again.
 func passedIsNeverFree(t *trial, kind Backend) {
 	const least = 20
 	s, ok := newPassing(t, kind)
@@ -458,7 +458,7 @@ func passedIsNeverFree(t *trial, kind Backend) {
 	s.await(grant.Object, eve, longHold)
 }
 
-// findsFree returns how the second program finds an object free or meets something else than a refusal, nil where it does not until done.
+// findsFree returns an error if the second program finds the object free or gets anything but a refusal; nil if it does not until done.
 func (s subject) findsFree(object applock.Object, asked *atomic.Int32, done <-chan struct{}) error {
 	poller, isPoller := s.second.(lease.Poller)
 	for {
@@ -484,7 +484,7 @@ func (s subject) findsFree(object applock.Object, asked *atomic.Int32, done <-ch
 	}
 }
 
-// Method: a short grant is passed on for long, and its own TTL passes.
+// Method: pass on a short grant for a long time, and let its own TTL pass.
 func passLastsItsTTL(t *trial, kind Backend) {
 	s, ok := newPassing(t, kind)
 	if !ok {
@@ -507,7 +507,7 @@ func passLastsItsTTL(t *trial, kind Backend) {
 	}
 }
 
-// Method: a grant that has expired and that nobody has taken over.
+// Method: a grant that has expired and was not taken over.
 func expiredIsNotPassed(t *trial, kind Backend) {
 	s, ok := newPassing(t, kind)
 	if !ok {

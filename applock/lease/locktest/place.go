@@ -16,7 +16,7 @@ const (
 	// longHold and longTTL are longer than any stall of a machine.
 	longHold = time.Hour
 	longTTL  = time.Minute
-	// lookAgain is how often a test looks whether a condition has come true.
+	// lookAgain is how often a test checks a condition.
 	lookAgain = 5 * time.Millisecond
 )
 
@@ -24,7 +24,7 @@ const (
 type place struct {
 	backend Backend
 	name    string
-	// kind is the type of the test's objects, which no other test has: so tests can share a place.
+	// kind is the test's own object type, so that tests can share a place.
 	kind   string
 	locker lease.Locker
 }
@@ -67,7 +67,7 @@ func request(object applock.Object) applock.AcquireRequest {
 	return applock.AcquireRequest{Object: object, MaxHold: longHold}
 }
 
-// mustAcquire acquires or ends the test.
+// mustAcquire acquires, or fails the test.
 func mustAcquire(t testing.TB, locker lease.Locker, request applock.AcquireRequest) applock.Lease {
 	t.Helper()
 	lease, err := locker.Acquire(t.Context(), request)
@@ -84,7 +84,7 @@ func mustRelease(t testing.TB, lease applock.Lease) {
 	}
 }
 
-// requireHeld wants the object to be held by somebody else.
+// requireHeld requires that another holder has the object.
 func requireHeld(t testing.TB, locker lease.Locker, object applock.Object) {
 	t.Helper()
 	lease, err := locker.TryAcquire(t.Context(), request(object))
@@ -93,13 +93,13 @@ func requireHeld(t testing.TB, locker lease.Locker, object applock.Object) {
 	}
 }
 
-// requireFree wants the object to be free, now or soon.
+// requireFree requires that the object is free, now or soon.
 func requireFree(t testing.TB, locker lease.Locker, object applock.Object) {
 	t.Helper()
 	mustRelease(t, mustAcquire(t, locker, request(object)))
 }
 
-// requireLost wants the lease's context to end because it was lost.
+// requireLost requires that the lease's context ends because the lease was lost.
 func requireLost(t testing.TB, lease applock.Lease) {
 	t.Helper()
 	select {
@@ -113,7 +113,7 @@ func requireLost(t testing.TB, lease applock.Lease) {
 	}
 }
 
-// requireHolder wants a refusal to tell the holder, where the backend knows it.
+// requireHolder requires that a refusal names the holder, if the backend knows it.
 func (p place) requireHolder(t testing.TB, err error, holder applock.Lease) {
 	t.Helper()
 	var held *applock.HeldError
@@ -125,7 +125,7 @@ func (p place) requireHolder(t testing.TB, err error, holder applock.Lease) {
 	}
 }
 
-// requireNothingLeft wants nobody to be listed as waiting, now or soon.
+// requireNothingLeft requires that no waiter is listed, now or soon.
 func (p place) requireNothingLeft(t testing.TB) {
 	t.Helper()
 	if p.backend.Waiters != nil {
@@ -133,7 +133,7 @@ func (p place) requireNothingLeft(t testing.TB) {
 	}
 }
 
-// eventually wants a condition to come true.
+// eventually waits for a condition.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for !condition() {
@@ -145,14 +145,14 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// acquired is what became of an Acquire.
+// acquired is the result of an Acquire.
 type acquired struct {
 	lease applock.Lease
 	err   error
 }
 
-// waiting begins to acquire and returns where the lease or the error comes out. Where the backend lists waiters it returns
-// when this one is listed; elsewhere the waiter may not have begun to wait, and must be served all the same.
+// waiting begins to acquire and returns a channel for the result. If the backend lists waiters, it returns when this one is listed.
+// Otherwise the waiter may not have begun to wait, and must be served all the same.
 func (p place) waiting(ctx context.Context, t testing.TB, locker lease.Locker) <-chan acquired {
 	t.Helper()
 	listed := 0
@@ -170,7 +170,7 @@ func (p place) waiting(ctx context.Context, t testing.TB, locker lease.Locker) <
 	return result
 }
 
-// ended wants the waiter to come to an end, and returns it.
+// ended waits for the waiter's result.
 func ended(t testing.TB, result <-chan acquired) acquired {
 	t.Helper()
 	select {

@@ -22,7 +22,7 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// The variables that make the test binary another process of a test.
+// Environment variables that make the test binary another process of a test.
 const (
 	jobVariable     = "APPLOCK_LOCKTEST_JOB"
 	placeVariable   = "APPLOCK_LOCKTEST_PLACE"
@@ -37,15 +37,14 @@ const (
 
 	jobMany = "many"
 
-	// processLimit ends a process that nobody has killed.
+	// processLimit ends a process that was not killed.
 	processLimit = 5 * time.Minute
 
 	processes       = 4
 	roundsPerWorker = 10
 )
 
-// Main is what TestMain of a backend's tests calls. It makes the test binary one of the processes of a test if the
-// environment has a job for it.
+// Main is for TestMain of a backend's tests. If the environment has a job, it makes the test binary a process of a test.
 func Main(m *testing.M, open Open) {
 	if job := os.Getenv(jobVariable); job != "" {
 		if err := work(job, open); err != nil {
@@ -88,10 +87,10 @@ func countRounds(ctx context.Context, locker lease.Locker) error {
 	return nil
 }
 
-// ours returns an object of the test that has started this process.
+// ours returns an object of the test that started this process.
 func ours(id any) applock.Object { return objectOf(os.Getenv(kindVariable), id) }
 
-// countInFile reads, and writes later: alone, it counts; with others, it loses counts.
+// countInFile reads and later writes a count. If it is not alone, counts get lost.
 func countInFile(context.Context, applock.Lease) error {
 	path := os.Getenv(counterVariable)
 	text, err := os.ReadFile(path)
@@ -116,14 +115,13 @@ func holdUntilKilled(ctx context.Context, locker lease.Locker) error {
 	return errors.New("nobody has killed the holder")
 }
 
-// manySockets is fewer than the leases and waiters of holdMany, and more than a pool and a listener need.
+// manySockets is less than the number of leases and waiters of holdMany, and more than a pool and a listener need.
 const (
 	manyObjects = 60
 	manySockets = 30
 )
 
-// holdMany holds many objects and has somebody wait for each. It counts the sockets while all are held, and again each time
-// that a waiter has been served.
+// holdMany holds many objects, each with a waiter. It counts the sockets while all are held, and after each served waiter.
 func holdMany(ctx context.Context, locker lease.Locker, before int) error {
 	var leases []applock.Lease
 	for id := range manyObjects {
@@ -155,7 +153,7 @@ func holdMany(ctx context.Context, locker lease.Locker, before int) error {
 	return nil
 }
 
-// leave uses a client in all ways, closes it, and looks what is left of it.
+// leave uses a client in all ways, closes it, and checks what is left.
 func leave(ctx context.Context, open Open) error {
 	sockets := countSockets()
 	locker, closeClient, err := open(ctx, os.Getenv(placeVariable))
@@ -196,7 +194,7 @@ func leave(ctx context.Context, open Open) error {
 	return nil
 }
 
-// countSockets counts the sockets of this process, where /proc tells them.
+// countSockets counts the sockets of this process, if /proc lists them.
 func countSockets() int {
 	descriptors, _ := filepath.Glob("/proc/self/fd/*")
 	sockets := 0
@@ -221,7 +219,7 @@ func (p place) process(t testing.TB, job, counter string) *exec.Cmd {
 	return command
 }
 
-// processRules are those whose checks start other processes.
+// processRules are the rules whose checks start other processes.
 func processRules(backend Backend) (rules []rule) {
 	if backend.OneProcess {
 		return nil
@@ -238,8 +236,7 @@ func processRules(backend Backend) (rules []rule) {
 	return rules
 }
 
-// Goal: never two processes at a time. Method: four of them count in a file in two steps, which loses counts unless each
-// is alone.
+// Goal: never two processes hold at a time. Method: four of them count in a file in two steps, which loses counts unless each is alone.
 func exclusionOfProcesses(t *trial, backend Backend) {
 	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	counter := filepath.Join(t.TempDir(), "counter")
@@ -262,8 +259,8 @@ func exclusionOfProcesses(t *trial, backend Backend) {
 	}
 }
 
-// Goal: the object of a holder that crashes is free as soon as the backend sees it, or after its TTL. Method: kill a
-// process that holds a lease with a TTL, and let the TTL pass where that is needed.
+// Goal: a crashed holder's object is free as soon as the backend sees the crash, or after the TTL. Method: kill a process that holds a
+// lease with a TTL, and let the TTL pass if needed.
 func killedHolder(t *trial, backend Backend) {
 	place := newPlace(t, backend)
 	command := place.process(t, jobHold, "")
@@ -290,8 +287,7 @@ func killedHolder(t *trial, backend Backend) {
 	requireFree(t, place.locker, place.object(1))
 }
 
-// Goal: neither a lease nor a waiter occupies a connection. Method: a process with many of each counts its sockets, where
-// /proc tells them.
+// Goal: neither a lease nor a waiter occupies a connection. Method: a process with many of each counts its sockets, if /proc lists them.
 func manyLeases(t *trial, backend Backend) {
 	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	if err := place.process(t, jobMany, "").Run(); err != nil {
@@ -299,8 +295,7 @@ func manyLeases(t *trial, backend Backend) {
 	}
 }
 
-// Goal: a closed client leaves no goroutine and no connection. Method: a process that uses one in all ways, closes it and
-// looks.
+// Goal: a closed client leaves no goroutine and no connection. Method: a process that uses one in all ways, closes it and checks.
 func leavesNothing(t *trial, backend Backend) {
 	place := place{backend: backend, name: backend.Place(t), kind: newKind()}
 	if err := place.process(t, jobLeave, "").Run(); err != nil {

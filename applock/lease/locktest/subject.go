@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// shortTTL is the shortest TTL that every backend takes as it is.
+	// shortTTL is the shortest TTL that every backend accepts unchanged.
 	shortTTL = time.Second
-	// clockDrift is how much sooner than this program's clock that of a backend may say that shortTTL has passed.
+	// clockDrift is how much sooner than by this program's clock a backend may expire a grant of shortTTL.
 	clockDrift = 100 * time.Millisecond
 )
 
@@ -25,14 +25,13 @@ const (
 
 func ownerOf(operator string) applock.Owner { return applock.Owner{Operator: operator} }
 
-// subject is a backend under test, whose methods a check calls itself. Its own methods end the check where the backend does
-// something else than they want.
+// subject is a backend that a check calls directly. Its methods end the check when the backend does not do what they require.
 type subject struct {
 	t    *trial
 	kind Backend
-	// first and second are two programs on one place, or one where there are no others.
+	// first and second are two programs on one place, or the same one if there are no others.
 	first, second lease.Backend
-	// objectType is the type of the check's objects, which no other check has.
+	// objectType is the check's own object type.
 	objectType string
 }
 
@@ -63,7 +62,7 @@ func newSubject(t *trial, kind Backend) subject {
 
 func (s subject) object(id any) applock.Object { return objectOf(s.objectType, id) }
 
-// tryGet is Get, again where others were changing the object.
+// tryGet is Get, repeated while others are changing the object.
 func (s subject) tryGet(
 	backend lease.Backend, object applock.Object, operator string, ttl time.Duration,
 ) (applock.Grant, error) {
@@ -76,7 +75,7 @@ func (s subject) tryGet(
 	}
 }
 
-// pause waits a moment, and reports whether the check is to go on.
+// pause waits a moment, and reports whether the check continues.
 func (s subject) pause() bool {
 	select {
 	case <-s.t.Context().Done():
@@ -86,7 +85,7 @@ func (s subject) pause() bool {
 	}
 }
 
-// take wants the object to be free or the operator's own.
+// take requires that the object is free or the operator's own.
 func (s subject) take(backend lease.Backend, object applock.Object, operator string, ttl time.Duration) applock.Grant {
 	s.t.Helper()
 	grant, err := s.tryGet(backend, object, operator, ttl)
@@ -104,7 +103,7 @@ func (s subject) requireGrant(grant applock.Grant, object applock.Object, operat
 	}
 }
 
-// refuse wants the object to be held by another operator.
+// refuse requires that another operator holds the object.
 func (s subject) refuse(backend lease.Backend, object applock.Object, operator, holder string) {
 	s.t.Helper()
 	grant, err := s.tryGet(backend, object, operator, longHold)
@@ -125,7 +124,7 @@ func (s subject) requireRefusal(err error, object applock.Object, holder string)
 	}
 }
 
-// release wants the grant to be live.
+// release requires that the grant is live.
 func (s subject) release(backend lease.Backend, grant applock.Grant) {
 	s.t.Helper()
 	s.t.begin("Release of %s by %s", grant.Object, grant.Owner)
@@ -134,7 +133,7 @@ func (s subject) release(backend lease.Backend, grant applock.Grant) {
 	}
 }
 
-// releaseLost wants Release to find no such grant, which is lost, as what says.
+// releaseLost requires that Release finds no such grant. What describes the lost grant.
 func (s subject) releaseLost(backend lease.Backend, grant applock.Grant, what string) {
 	s.t.Helper()
 	s.t.begin("Release of %s", what)
@@ -144,7 +143,7 @@ func (s subject) releaseLost(backend lease.Backend, grant applock.Grant, what st
 	}
 }
 
-// renewAll returns the answers to all renewals, each by its object. What is passed over is asked about again.
+// renewAll returns the answers to all renewals, by object. It repeats those that were passed over.
 func (s subject) renewAll(backend lease.Backend, renewals []lease.Renewal) map[applock.Object]lease.Renewed {
 	s.t.Helper()
 	answers := map[applock.Object]lease.Renewed{}
@@ -180,13 +179,13 @@ func (s subject) renewAll(backend lease.Backend, renewals []lease.Renewal) map[a
 	return answers
 }
 
-// tryRenew returns why the grant is lost, nil when it has been renewed.
+// tryRenew returns why the grant is lost, nil if it was renewed.
 func (s subject) tryRenew(backend lease.Backend, grant applock.Grant, ttl time.Duration) error {
 	s.t.Helper()
 	return s.renewAll(backend, []lease.Renewal{{Grant: grant, TTL: ttl}})[grant.Object].Lost
 }
 
-// renew wants the grant to be live.
+// renew requires that the grant is live.
 func (s subject) renew(backend lease.Backend, grant applock.Grant, ttl time.Duration) {
 	s.t.Helper()
 	if lost := s.tryRenew(backend, grant, ttl); lost != nil {
@@ -194,7 +193,7 @@ func (s subject) renew(backend lease.Backend, grant applock.Grant, ttl time.Dura
 	}
 }
 
-// renewLost wants Renew to find no such grant, which is lost, as what says.
+// renewLost requires that Renew finds no such grant. What describes the lost grant.
 func (s subject) renewLost(backend lease.Backend, grant applock.Grant, what string) {
 	s.t.Helper()
 	if s.tryRenew(backend, grant, longHold) == nil {
@@ -202,7 +201,7 @@ func (s subject) renewLost(backend lease.Backend, grant applock.Grant, what stri
 	}
 }
 
-// outlast waits until grants of this TTL that began before have expired: until another one, which begins later, has.
+// outlast waits until earlier grants of this TTL have expired: until a grant that begins now has.
 func (s subject) outlast(ttl time.Duration) {
 	s.t.Helper()
 	clock := s.object("clock")

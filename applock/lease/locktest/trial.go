@@ -23,14 +23,14 @@ type rule struct {
 const (
 	// patience is how long a check may take. It is longer than any stall of a machine.
 	patience = 3 * time.Minute
-	// partOfRest is which part of the time until the time-out of the test binary one check may take: however many checks hang,
-	// each is reported before that.
+	// partOfRest is which part of the test binary's remaining time one check may take, so that each check that hangs is reported before the
+	// time-out.
 	partOfRest = 4
-	// farewell is how long a check has to end after its deadline.
+	// farewell is how long a check may take to end after its deadline.
 	farewell = 5 * time.Second
 )
 
-// limitOf returns how long a check may take that begins now.
+// limitOf returns the time limit of a check that begins now.
 func limitOf(t *testing.T) time.Duration {
 	t.Helper()
 	deadline, ok := t.Deadline()
@@ -73,7 +73,7 @@ var (
 	errLate  = errors.New("the deadline of the rule has passed")
 )
 
-// trial is the testing.TB of one check, which runs in a goroutine of its own and may be abandoned. Each failure names the rule.
+// trial is the testing.TB of one check, which runs in its own goroutine and may be abandoned. Each failure names the rule.
 type trial struct {
 	testing.TB
 
@@ -86,21 +86,21 @@ type trial struct {
 	step     string
 	failed   bool
 	skipped  bool
-	// over is true when nothing is reported any more.
+	// over is true when reports have ended.
 	over bool
 }
 
 // Context ends at the deadline of the rule, and before the functions of Cleanup.
 func (t *trial) Context() context.Context { return t.context }
 
-// Cleanup has a function called when the check has ended.
+// Cleanup registers a function for the end of the check.
 func (t *trial) Cleanup(cleanup func()) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.cleanups = append(t.cleanups, cleanup)
 }
 
-// cleanUp calls the last function first, and the others also when one ends the goroutine.
+// cleanUp calls the last function first, and goes on when one ends the goroutine.
 func (t *trial) cleanUp() {
 	t.mutex.Lock()
 	count := len(t.cleanups)
@@ -115,7 +115,7 @@ func (t *trial) cleanUp() {
 	last()
 }
 
-// begin notes what the check does now, for the report of a hang.
+// begin records what the check does now, for the report of a hang.
 func (t *trial) begin(format string, args ...any) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -131,7 +131,7 @@ func (t *trial) whereabouts() string {
 	return "; the last call is " + t.step
 }
 
-// abandon ends the reports, and returns whether the test is to be skipped.
+// abandon ends the reports, and returns whether to skip the test.
 func (t *trial) abandon() (skipped bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/applock/applock/applock/lease/internal/sessions"
 )
 
-// LockKey is what the server calls an advisory lock: one key of 64 bits, as [Bigint] makes it, or two of 32, as [Ints] does.
-// The two kinds never exclude each other. The zero value is Bigint(0).
+// LockKey is the key of an advisory lock: one of 64 bits, from [Bigint], or two of 32, from [Ints]. Locks of the two kinds never exclude
+// each other. The zero value is Bigint(0).
 type LockKey struct {
-	bits int64 // of two keys the first is in the upper half
+	bits int64 // of two keys, the first is in the upper half
 	pair bool
 }
 
@@ -24,7 +24,7 @@ func Ints(key1, key2 int32) LockKey {
 	return LockKey{bits: int64(key1)<<32 | int64(uint32(key2)), pair: true} //nolint:gosec // the same bits
 }
 
-// String returns what stands in the parentheses of pg_advisory_lock.
+// String returns the arguments for pg_advisory_lock.
 func (k LockKey) String() string {
 	if k.pair {
 		return fmt.Sprintf("%d, %d", k.first(), int32(k.bits)) //nolint:gosec // the lower half

@@ -1,37 +1,32 @@
-// Package pgadvisory keeps leases as session advisory locks of PostgreSQL: nothing to install, and nothing
-// written.
+// Package pgadvisory keeps leases as session advisory locks of PostgreSQL: nothing to install, and nothing written.
 //
-// A few sessions of its own, one unless Config says otherwise, have the locks of all leases, and nobody else uses
-// them; one more listens while somebody waits. Neither a holder nor a waiter occupies a connection, and holders may acquire more while they hold.
+// The locks of all leases are in a few sessions of the package's own, by default one. One more session listens while there are waiters.
+// Neither a holder nor a waiter occupies a connection, and holders may acquire more while they hold.
 //
 // What it does not promise:
-//   - Nothing is durable. The locks end with their session: when the server restarts or fails over, or somebody
-//     ends the session, all leases in it are lost at once. Their holders hear of it within a second, and so some
-//     time after others could have the objects; there is no fence (it is 0) to keep a former holder out of the
-//     data.
-//   - The locks are those of one database on one server. All programs must reach the same one. A standby, which has locks of
-//     its own, is refused (ErrReadOnly).
-//   - It does not work through a pooler that gives a session to its clients for one transaction at a time, such as
-//     PgBouncer with pool_mode = transaction. Poolers are detected and refused; see Config.SessionPooler.
-//   - The server does not know when a lease ends. A holder whose process or host stops without closing its
-//     connections keeps its objects until the server has heard nothing for Config.Grace.
-//   - A refusal of another program's holder names its session, not its operator.
-//   - Each lock takes room in the server's table of locks (max_locks_per_transaction), which is not for hundreds
-//     of thousands.
+//   - Nothing is durable. The locks end with their session: after a restart, a failover or a killed session, all its leases are lost at
+//     once. Their holders learn of it within a second, and until then other operators may already have the objects. There is no fence (it
+//     is 0) to keep a former holder's writes out.
+//   - The locks are those of one database on one server. All programs must reach the same one. A standby has locks of its own, and is
+//     refused (ErrReadOnly).
+//   - It does not work through a pooler that lends sessions for one transaction at a time, such as PgBouncer with pool_mode = transaction.
+//     Poolers are detected and refused; see Config.SessionPooler.
+//   - The server does not know when a lease ends. If a holder's process or host stops without closing its connections, its objects stay
+//     locked until the server has heard nothing for Config.Grace.
+//   - A refusal because of another program's holder names its session, not its operator.
+//   - Each lock takes room in the server's lock table (max_locks_per_transaction), which is too small for hundreds of thousands.
 //
-// A lock is an exclusive session advisory lock with a single key of 64 bits, that [Key] returns, and so can be
-// taken and seen in any language. A collision of keys makes two objects exclude each other; it never lets two hold
-// one. In SQL the key of customer:42 is
+// A lock is an exclusive session advisory lock with the single 64-bit key that [Key] returns, so programs in any language can take and see
+// it. A collision of keys makes two objects exclude each other; it never lets two operators hold one. In SQL the key of customer:42 is
 //
 //	('x' || left(encode(sha256('applock:customer:42'), 'hex'), 16))::bit(64)::bigint
 //
-// A program that takes locks with keys of its own, such as pg_advisory_lock(42) or pg_advisory_lock(1, 2), excludes
-// and is excluded where [Config.Keys] gives the objects these keys.
+// To share locks with a program that uses its own keys, such as pg_advisory_lock(42) or pg_advisory_lock(1, 2), let [Config.Keys] return
+// these keys for the objects.
 //
-// Who waits in another process is told of a release by a notification on the channel applock_advisory, with the payload
-// applock:customer:42. A program that has waiters listens there, on one connection more, and shows by shared advisory locks with two
-// keys that it does: so a release that nobody waits for sends nothing. What ends without a word, with its session or by
-// another program's hand, is found by polls, every 250 ms at the latest.
+// A release notifies waiters in other processes on the channel applock_advisory, with the payload applock:customer:42. A program with
+// waiters listens there on one more connection. It shows that by shared advisory locks with two keys, so that a release without waiters
+// sends nothing. A lock that ends with its session, or that another program releases, sends no message: polls find it within 250 ms.
 package pgadvisory
 
 import (
@@ -54,36 +49,33 @@ import (
 	"github.com/applock/applock/internal/pgproduct"
 )
 
-// Config tells New where the locks are.
+// Config says where the locks are.
 type Config struct {
-	// DSN names the database, as postgres://user@host:port/database or as key=value. Options of pools mean nothing
-	// here.
+	// DSN names the database, as postgres://user@host:port/database or as key=value. Options of pools have no effect.
 	DSN string
-	// Namespace separates locks that have nothing to do with each other: up to 64 bytes without a colon. Empty is
-	// "applock".
+	// Namespace separates independent locks: up to 64 bytes without a colon. Empty is "applock".
 	Namespace string
-	// Keys, if set, returns the key of the lock on an object, always the same, so that the locks are those which another
-	// program takes. Give no two objects the same key: they exclude each other. An error of Keys refuses the object (ErrInvalid). It
-	// is called by several goroutines at a time.
+	// Keys, if set, returns the key of the lock on an object, always the same one, to share locks with another program. Two objects with the
+	// same key exclude each other. An error of Keys refuses the object (ErrInvalid). Several goroutines call it at a time.
 	Keys func(object applock.Object) (LockKey, error)
-	// Sessions is among how many sessions the objects are distributed, 1 to 100; zero is 1. One is enough for any
-	// number of leases. More of them take and release more locks at a time.
+	// Sessions is how many sessions share the objects, 1 to 100; zero is 1. One is enough for any number of leases. More of them take and
+	// release more locks at a time.
 	Sessions int
-	// Grace is how long objects stay locked after their holder's process or host has stopped without closing its
-	// connections: the server ends a session that has been silent for so long (idle_session_timeout), 3 s to 1 h.
-	// Zero is 30 s. A session that owes an answer for a third of it is given up, and its leases are lost.
+	// Grace is how long objects stay locked after their holder's process or host has stopped without closing its connections: the server ends
+	// a session that is silent for that long (idle_session_timeout). It is 3 s to 1 h; zero is 30 s. A session without an answer for a third
+	// of it is given up, and its leases are lost.
 	Grace time.Duration
-	// SessionPooler says that DSN leads to a pooler which keeps one session of the server for each of its clients,
-	// such as PgBouncer with pool_mode = session. Otherwise a pooler is refused.
+	// SessionPooler says that DSN leads to a pooler that keeps one server session for each client, such as PgBouncer with pool_mode = session.
+	// Without it a pooler is refused.
 	SessionPooler bool
-	// Logger gets what goes wrong in the background; nil logs nothing.
+	// Logger gets errors from the background; nil logs nothing.
 	Logger *slog.Logger
-	// Hooks are told of the leases.
+	// Hooks observe the leases.
 	Hooks lease.Hooks
 }
 
-// New returns leases on sessions of their own, which Close ends. It does not connect: the first acquisition does.
-// It returns ErrInvalid for a configuration that cannot be used.
+// New returns leases in sessions of their own, which Close ends. It does not connect: the first acquisition does. It returns ErrInvalid for
+// an invalid configuration.
 func New(config Config) (*lease.Leases, error) {
 	server, common, err := configured(config)
 	if err != nil {
@@ -92,7 +84,7 @@ func New(config Config) (*lease.Leases, error) {
 	return sessions.New(server, common), nil
 }
 
-// configured returns the server, and what is not PostgreSQL's, or ErrInvalid.
+// configured returns the server and the settings of the sessions, or ErrInvalid.
 func configured(config Config) (*server, sessions.Config, error) {
 	common, err := sessions.Config{
 		Namespace: config.Namespace, Sessions: config.Sessions, Grace: config.Grace, Logger: config.Logger, Hooks: config.Hooks,
@@ -101,7 +93,7 @@ func configured(config Config) (*server, sessions.Config, error) {
 		return nil, common, err
 	}
 	pool, err := pgxpool.ParseConfig(config.DSN)
-	if err != nil { // it repeats the DSN, which may hold a password
+	if err != nil { // err repeats the DSN, which may hold a password
 		return nil, common, &applock.InvalidError{
 			Argument: "dsn", Reason: "is not postgres://USER:PASSWORD@HOST:PORT/DATABASE or a list of key=value",
 		}
@@ -114,7 +106,7 @@ func configured(config Config) (*server, sessions.Config, error) {
 	}, common, nil
 }
 
-// programName is how the holder shows in pg_stat_activity, and in the refusals of others.
+// programName is the holder's name in pg_stat_activity and in other programs' refusals.
 func programName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -129,7 +121,7 @@ type server struct {
 	pooler    bool
 	namespace string
 	keys      func(object applock.Object) (LockKey, error)
-	// listening is how many connections listen.
+	// listening is the number of connections that listen.
 	listening atomic.Int32
 }
 
@@ -156,7 +148,7 @@ func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Sessio
 	return opened, nil
 }
 
-// prepare refuses a pooler, and what only looks like PostgreSQL, before it changes anything, and a standby.
+// prepare refuses poolers, imitations of PostgreSQL and standbys, before it changes anything.
 func (s *server) prepare(ctx context.Context, opened *session, grace time.Duration) error {
 	if err := s.refusePooler(ctx, opened); err != nil {
 		return err
@@ -172,8 +164,8 @@ func (s *server) prepare(ctx context.Context, opened *session, grace time.Durati
 	return nil
 }
 
-// refusePooler finds out with whom the session is. A server tells its clients the process id of their session, for cancelling;
-// what a pooler tells is its own. In the same answer the server says what it is.
+// refusePooler finds out whether the session ends at a pooler. A server sends its clients the process id of their session, for cancelling;
+// a pooler sends its own number. The same query returns the server's version.
 func (s *server) refusePooler(ctx context.Context, opened *session) error {
 	const ask = "SELECT version(), pg_backend_pid()"
 	var version string
@@ -194,18 +186,18 @@ type session struct {
 	server *server
 	conn   *pgx.Conn
 	pid    uint32
-	// hints are those that the session shows.
+	// hints are the hints that this session shows.
 	hints map[int32]bool
-	// holders are who had which key at holdersAsked, and finding them took holdersTook.
+	// holders are the holders of the keys at holdersAsked. The query for them took holdersTook.
 	holders      map[LockKey]string
 	holdersAsked time.Time
 	holdersTook  time.Duration
 }
 
-// holdersShare is the share of the time that is spent on finding out who holds.
+// holdersShare is the share of the time for queries of holders.
 const holdersShare = 1.0 / 25
 
-// advisoryLocks are the advisory locks that sessions have in this database.
+// advisoryLocks selects the advisory locks of all sessions in this database.
 const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint AS bits, l.objsubid = 2 AS pair
 	FROM pg_locks AS l
 	WHERE l.locktype = 'advisory' AND l.granted
@@ -231,8 +223,8 @@ func (s *session) TryLock(ctx context.Context, key LockKey) (holder string, err 
 	return s.holder(ctx, key)
 }
 
-// holder returns who has a key. The server only tells that of all locks at once, which takes long where there are many: so an
-// answer is used for others that are refused soon after.
+// holder returns the session that has a key. The server reports only all locks at once, which is slow with many locks, so an answer serves
+// later refusals, too.
 func (s *session) holder(ctx context.Context, key LockKey) (string, error) {
 	began := time.Now()
 	if began.Sub(s.holdersAsked) > time.Duration(float64(s.holdersTook)/holdersShare) {
@@ -252,7 +244,7 @@ func (s *session) holder(ctx context.Context, key LockKey) (string, error) {
 	return cmp.Or(s.holders[key], "unknown"), nil
 }
 
-// Unlock is [sessions.Session.Unlock]. It tells those who wait, if there may be any.
+// Unlock is [sessions.Session.Unlock]. It notifies waiters, if there may be any.
 func (s *session) Unlock(ctx context.Context, key LockKey, object applock.Object) (had bool, err error) {
 	const (
 		andTell = "SELECT u.had, CASE WHEN u.had AND NOT pg_try_advisory_xact_lock($2, $3) THEN pg_notify($4, $5)::text END FROM " // after u
@@ -269,12 +261,12 @@ func (s *session) Unlock(ctx context.Context, key LockKey, object applock.Object
 	return had, err
 }
 
-// Locked is [sessions.Session.Locked]. It returns all locks of the session: that is cheaper.
+// Locked is [sessions.Session.Locked]. It returns all locks of the session, which is cheaper.
 func (s *session) Locked(ctx context.Context, _ []LockKey) ([]LockKey, error) {
 	return s.keys(ctx, "SELECT l.bits, l.pair FROM ("+advisoryLocks+") AS l WHERE l.pid = pg_backend_pid()")
 }
 
-// Free is [sessions.Session.Free]. The hints come first: a lock is found free here, or its release finds the hint.
+// Free is [sessions.Session.Free]. It shows the hints first: then either this query finds a lock free, or its release finds the hint.
 func (s *session) Free(ctx context.Context, keys []LockKey) ([]LockKey, error) {
 	if err := s.hint(ctx, keys); err != nil || len(keys) == 0 {
 		return nil, err
@@ -304,7 +296,7 @@ func (s *session) Broken(err error) bool {
 	return s.conn.IsClosed() || errors.Is(err, errShared)
 }
 
-// Close is [sessions.Session.Close]. A connection that broke takes some time to be cleaned up.
+// Close is [sessions.Session.Close]. Closing a broken connection takes some time.
 func (s *session) Close(ctx context.Context) {
 	_ = s.conn.Close(ctx) // the server ends the session in any case
 	select {

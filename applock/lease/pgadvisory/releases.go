@@ -15,9 +15,9 @@ import (
 	"github.com/applock/applock/applock/lease/internal/sessions"
 )
 
-// A release tells only if somebody may wait. Who waits shows it by a shared advisory lock with two keys, a hint: one of the
-// namespace, and one of 256 that the object's key falls on. Who releases tries to have the same lock for itself, for no longer than
-// the statement: it cannot where another session shows a hint. Hints are few, however many wait, and seldom needless.
+// A release sends a message only if there may be waiters. Waiters show a hint: a shared advisory lock with two keys, one for the namespace
+// and one of 256 that the object's key maps to. A releasing session tries to take the same lock exclusively for one statement, which fails
+// while another session shows the hint. So hints are few, however many waiters there are, and seldom needless.
 const (
 	channel = "applock_advisory"
 	hints   = 256
@@ -31,8 +31,7 @@ func (s *server) hintClass() int32 {
 	return int32(binary.BigEndian.Uint32(digest[:4])) //nolint:gosec // the same bits
 }
 
-// hint shows that these keys are waited for, and no others, if this program listens. A hint that somebody else keeps from being
-// shown is tried again the next time.
+// hint shows hints for exactly these keys, if this program listens. A hint that another session blocks is tried again the next time.
 func (s *session) hint(ctx context.Context, keys []LockKey) error {
 	wanted := map[int32]bool{}
 	if s.server.listening.Load() > 0 {
@@ -82,13 +81,13 @@ func (s *session) change(ctx context.Context, query string, hints []int32) ([]in
 }
 
 const (
-	// pingPause is after how much silence a listening connection asks the server whether it is still there, and pingLimit how
-	// long that answer may take: a connection that a firewall has forgotten is silent for ever.
+	// After pingPause without a message a listening connection pings the server, and waits pingLimit for the answer: a connection that a
+	// firewall has dropped stays silent for ever.
 	pingPause = 15 * time.Second
 	pingLimit = 5 * time.Second
 )
 
-// Listen is [sessions.Teller.Listen], on a connection of its own. A pooler is refused as for a session with locks.
+// Listen is [sessions.Teller.Listen], on a connection of its own. A pooler is refused as for any session.
 func (s *server) Listen(ctx context.Context) (lease.Listener, error) {
 	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// unreachable is ErrUnreachable in other words.
+// unreachable is an ErrUnreachable with its own text.
 type unreachable string
 
 const (
@@ -25,7 +25,7 @@ func (u unreachable) Error() string { return string(u) }
 
 func (unreachable) Is(target error) bool { return target == applock.ErrUnreachable }
 
-// explain gives an error of the client its kind. A call without an answer is unanswered.
+// explain wraps an error of the client with its kind. A call without an answer gets unanswered.
 func explain(ctx context.Context, err, unanswered error) error {
 	var answer redis.Error
 	switch {
@@ -55,17 +55,17 @@ func explain(ctx context.Context, err, unanswered error) error {
 	return fmt.Errorf("%w: %w", unanswered, err)
 }
 
-// coarseness is by how much a connection's deadline may come before that of the context which it is made of: go-redis reads the clock so seldom.
+// coarseness is by how much go-redis may set a connection's deadline before that of its context: it reads the clock only that often.
 const coarseness = 100 * time.Millisecond
 
-// isOutOfTime reports whether a call has ended because its context ends, which may be a moment later.
+// isOutOfTime reports whether a call ended because of its context's deadline, which may be a moment later.
 func isOutOfTime(ctx context.Context, err error) bool {
 	var network net.Error
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < coarseness && errors.As(err, &network) && network.Timeout() && !errors.Is(err, ctx.Err())
 }
 
-// isUnconnected reports whether there was no connection to be had.
+// isUnconnected reports whether no connection could be made.
 func isUnconnected(err error) bool {
 	var operation *net.OpError
 	return errors.As(err, &operation) && operation.Op == "dial"

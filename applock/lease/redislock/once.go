@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sentOnce sends the scripts that take and release a lock once. go-redis sends a command again whose connection breaks, and does not say so. Of
-// two takes the first may arrive after the second has been answered and its lock released, and would take the object for nobody. Of two
-// releases the second finds nothing, which would look like a loss. Leases repeat both, and know that they do.
+// sentOnce sends the scripts that take and release a lock only once. go-redis silently repeats a command whose connection breaks. A
+// repeated take could arrive after its lock was released, and take the object for nobody. A repeated release would find nothing, which
+// would look like a loss. Leases repeats both calls, and knows of it.
 type sentOnce struct {
 	redis.Scripter
 
@@ -38,7 +38,7 @@ func (s sentOnce) send(ctx context.Context, name, script string, keys []string, 
 			command.SetFirstKeyPos(firstKey)
 		}
 		if err := s.client.Process(ctx, command); !isHarmless(err) || pause > lastPause {
-			return command.Cmd // which has the error, too
+			return command.Cmd // it has the error, too
 		}
 		select {
 		case <-ctx.Done():
@@ -48,14 +48,14 @@ func (s sentOnce) send(ctx context.Context, name, script string, keys []string, 
 }
 
 const (
-	// firstKey is where a cluster looks for the key.
+	// firstKey is the position of the key, for a cluster.
 	firstKey = 3
-	// firstPause and lastPause are those before a script is sent again that has not run.
+	// firstPause and lastPause are the pauses before a script that has not run is sent again.
 	firstPause = 10 * time.Millisecond
 	lastPause  = 320 * time.Millisecond
 )
 
-// isHarmless reports whether a script has not run, and may soon: as go-redis judges it, but for what may have been sent.
+// isHarmless reports whether a script has not run, but soon may. It follows go-redis, except that the command must not have been sent.
 func isHarmless(err error) bool {
 	return isUnconnected(err) ||
 		redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsClusterDownError(err) || redis.IsTryAgainError(err) ||
@@ -70,6 +70,6 @@ func (unrepeated) NoRetry() bool { return true }
 
 // Clone is [redis.Cmder.Clone].
 func (c unrepeated) Clone() redis.Cmder {
-	clone, _ := c.Cmd.Clone().(*redis.Cmd) // it is what a Cmd clones to
+	clone, _ := c.Cmd.Clone().(*redis.Cmd) // Clone of a Cmd returns a *Cmd
 	return unrepeated{clone}
 }

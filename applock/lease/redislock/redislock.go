@@ -1,25 +1,24 @@
-// Package redislock keeps leases as keys of a Redis server: fast, without a database, by the scripts of
-// github.com/bsm/redislock. A release is published, so that the next holder, in whichever program, begins at once. A key
-// that has expired or was deleted is a lost lease; its holder hears of it when it is renewed, a third of its TTL later, and
-// within 30 s in any case.
+// Package redislock keeps leases as keys of a Redis server: fast, without a database, by the scripts of github.com/bsm/redislock. A release
+// is published, so that the next holder in any program begins at once. A lease is lost if its key has expired or was deleted. Its holder
+// learns of that at the next renewal, after a third of its TTL, and within 30 s in any case.
 //
-// While somebody waits in a program, the program has one more connection, which listens on the channel NAMESPACE:released.
+// A program with waiters has one more connection, which listens on the channel NAMESPACE:released.
 //
 // What it does not promise:
-//   - It is for a single master. Replication is asynchronous: a failover can give an object to a second holder
-//     while the first still has it. Locks on several masters (Redlock) are not made.
-//   - Nothing is durable, unless the server is told to write and flush every change. After a restart without that,
-//     all objects are free, and so they are after keys were evicted (maxmemory-policy).
-//   - There is no fence (it is 0) to keep a former holder out of the data: one that was paused beyond the end of
-//     its lease finds out when it goes on.
-//   - Expiry is by the server's clock; what ExpiresAt tells was computed with this one's.
+//   - It is for a single master. Replication is asynchronous: after a failover a second holder can get an object while the first still has
+//     it. Locks on several masters (Redlock) are not supported.
+//   - Nothing is durable, unless the server writes and flushes every change. Without that, all objects are free after a restart. They are
+//     also free after their keys were evicted (maxmemory-policy).
+//   - There is no fence (it is 0) to keep a former holder's writes out. A holder that was paused beyond the end of its lease learns of the
+//     loss only when it runs again.
+//   - The server's clock decides about expiry; ExpiresAt is computed with this machine's.
 //
-// A lock is the key NAMESPACE:TYPE:ID, with an expiry in milliseconds. Its value says who has it:
+// A lock is the key NAMESPACE:TYPE:ID, with an expiry in milliseconds. Its value names the holder:
 //
 //	{"operator_id":"JDOE","department_id":"CS","grant":"..."}
 //
-// The grant is random, so that nobody else renews or releases it, and none of the scripts takes one value for
-// another.
+// The grant is random, so that no other caller renews or releases it. No value is a prefix of another, so that no script confuses two
+// values.
 package redislock
 
 import (
@@ -43,18 +42,17 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Config tells New where the locks are.
+// Config says where the locks are.
 type Config struct {
-	// Client is the caller's. Close of the leases leaves it open. Its options have ContextTimeoutEnabled: otherwise a connection that the network
-	// has forgotten keeps a renewal for ReadTimeout. A renewal may meet two such connections; set ConnMaxIdleTime to less than after what time the
-	// network forgets one.
+	// Client is the caller's, and stays open after Close of the leases. Its options must have ContextTimeoutEnabled: otherwise a connection
+	// that the network has dropped blocks a renewal for ReadTimeout. A renewal may meet two such connections. Set ConnMaxIdleTime to less than
+	// the time after which the network drops one.
 	Client redis.UniversalClient
-	// Namespace begins the keys, and separates locks that have nothing to do with each other: up to 64 bytes
-	// without a colon. Empty is "applock".
+	// Namespace is the prefix of the keys, and separates independent locks: up to 64 bytes without a colon. Empty is "applock".
 	Namespace string
-	// Logger gets what goes wrong in the background; nil logs nothing.
+	// Logger gets errors from the background; nil logs nothing.
 	Logger *slog.Logger
-	// Hooks are told of the leases.
+	// Hooks observe the leases.
 	Hooks lease.Hooks
 }
 
@@ -62,25 +60,25 @@ const (
 	defaultNamespace = "applock"
 	maxNamespace     = 64
 
-	// checkInterval is how often holders learn of a loss that no renewal tells. It is long, because it is rare that somebody
-	// deletes a key, and 10,000 leases are asked for each time.
+	// checkInterval is how often leases are checked for a loss that no renewal finds. It is long, because deleted keys are rare and a check
+	// asks for every lease.
 	checkInterval = 30 * time.Second
-	// callLimit bounds a call, beside the limits of the client.
+	// callLimit limits a call, in addition to the client's limits.
 	callLimit = 10 * time.Second
-	// attempts bounds how often an object is asked for that changes hands meanwhile.
+	// attempts limits how often a call retries an object that changes hands meanwhile.
 	attempts = 3
 	// batch is how many keys one round trip asks about.
 	batch = 1000
-	// refreshers is how many renewals are under way at a time: as many as callers of a busy program, beside whom each gets its
-	// share of the connections.
+	// refreshers is the number of concurrent renewals: as many as the callers of a busy program, so that renewals get their share of the
+	// connections.
 	refreshers = 64
-	// slackPerTTL and maxSlack are by how much a key may end before it should without being renewed for that. A
-	// lease ends here by ten times as much before the key does.
+	// slackPerTTL and maxSlack limit by how much a key may end too early before it needs a renewal. The holder's trust ends ten times as much
+	// before the key does.
 	slackPerTTL = 100
 	maxSlack    = 100 * time.Millisecond
 )
 
-// New returns leases on Redis. It returns ErrInvalid for a configuration that cannot be used.
+// New returns leases on Redis. It returns ErrInvalid for an invalid configuration.
 func New(config Config) (*lease.Leases, error) {
 	if config.Client == nil {
 		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: "client", Reason: "must be given"})
@@ -99,7 +97,7 @@ func New(config Config) (*lease.Leases, error) {
 	return newLeases(config, checkInterval), nil
 }
 
-// heedsContexts reports whether calls end with their contexts. Clients of other types are believed.
+// heedsContexts reports whether the client's calls end with their contexts. For an unknown type of client it says yes.
 func heedsContexts(client redis.UniversalClient) bool {
 	switch client := client.(type) {
 	case *redis.Client:
@@ -132,8 +130,7 @@ func newBackend(config Config) *backend {
 	}
 }
 
-// backend is applock's, on Redis. It remembers the locks of the grants it has given: with them goes what makes
-// each different from all others.
+// backend is a lease.Backend on Redis. It keeps the lock of each of its grants, which has the unique part of the value.
 type backend struct {
 	client    redis.UniversalClient
 	locker    *bsm.Client
@@ -147,7 +144,7 @@ type backend struct {
 	locks map[claim]*bsm.Lock
 }
 
-// claim is what a grant on a backend without fences is known by.
+// claim identifies a grant without a fence.
 type claim struct {
 	object   applock.Object
 	operator string
@@ -164,21 +161,21 @@ var (
 	_ lease.Passer   = (*backend)(nil)
 )
 
-// releaseScript is that of github.com/bsm/redislock, and tells those who wait in the same step. Nobody listening costs
-// the server next to nothing.
+// releaseScript is that of github.com/bsm/redislock, and publishes the release in the same step. Without listeners that costs the server
+// almost nothing.
 const releaseScript = `
 if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("publish", ARGV[2], ARGV[3])
 return redis.call("del", KEYS[1])`
 
-// value is what a key has.
+// value is the value of a key.
 type value struct {
 	Operator   string `json:"operator_id"`
 	Department string `json:"department_id"`
 	Grant      string `json:"grant"`
 }
 
-// newValue returns a text that no other one begins with.
+// newValue returns a text that is not a prefix of any other.
 func newValue(owner applock.Owner) (string, error) {
 	text, err := json.Marshal(value{Operator: owner.Operator, Department: owner.Department, Grant: rand.Text()})
 	return string(text), err
@@ -187,7 +184,7 @@ func newValue(owner applock.Owner) (string, error) {
 // key is the bytes of the object.
 func (b *backend) key(object applock.Object) string { return b.namespace + ":" + object.String() }
 
-// state is what a key has, and until when.
+// state is a key's value and expiry.
 type state struct {
 	found bool
 	value string
@@ -195,7 +192,7 @@ type state struct {
 	asked time.Time
 }
 
-// owner returns who the value names, or the value itself if somebody else has written it.
+// owner returns the owner in the value, or the value itself if another program has written it.
 func (s state) owner() applock.Owner {
 	var written value
 	err := json.Unmarshal([]byte(s.value), &written)
@@ -209,7 +206,7 @@ func (s state) owner() applock.Owner {
 }
 
 func (s state) expiresAt() time.Time {
-	if s.ttl <= 0 { // nobody has given the key an expiry
+	if s.ttl <= 0 { // the key has no expiry
 		return time.Time{}
 	}
 	return s.asked.Add(s.ttl).UTC()
@@ -219,8 +216,8 @@ func (s state) refusal(object applock.Object) *applock.HeldError {
 	return &applock.HeldError{Object: object, Holder: applock.Holder{Owner: s.owner(), ExpiresAt: s.expiresAt()}}
 }
 
-// look returns the states of keys, in one round trip. The time to live comes before the value: if the value is
-// that of a grant, so was the time.
+// look returns the states of keys, in one round trip. It reads the time to live before the value: if the value is a grant's, so was the
+// time.
 func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
 	asked := time.Now()
 	values := make([]*redis.StringCmd, len(keys))
@@ -275,7 +272,7 @@ func (b *backend) Get(
 	return applock.Grant{}, holder.refusal(object)
 }
 
-// obtain takes an object in the way of the taker: one that is free, or has this very value.
+// obtain takes an object with a taker, which succeeds if the object is free or has exactly this value.
 func (b *backend) obtain(ctx context.Context, taker *bsm.Client, grant applock.Grant, text string, ttl time.Duration) error {
 	lock, err := taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
 	switch {
@@ -297,26 +294,26 @@ if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("set", KEYS[1], ARGV[2], "px", ARGV[3])
 return 1`
 
-// takeOver ends a grant that the operator has from elsewhere, such as its crashed predecessor's, and begins a new one with
-// this value. It reports whether it did, and returns what was there.
+// takeOver ends an earlier grant of the operator, such as that of its crashed predecessor, and begins a new one with this value. It reports
+// whether it did, and returns the earlier state.
 func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) (state, bool, error) {
 	present, own, err := b.ownState(ctx, grant)
 	if err != nil || !own {
 		return present, false, err
 	}
 	err = b.obtain(ctx, b.successorOf(present.value), grant, text, ttl)
-	if errors.Is(err, bsm.ErrNotObtained) { // it is somebody else's by now
+	if errors.Is(err, bsm.ErrNotObtained) { // another operator has it by now
 		return state{}, false, nil
 	}
 	return present, err == nil, err
 }
 
-// successorOf returns a taker that takes an object which has this value.
+// successorOf returns a taker that takes an object with this value.
 func (b *backend) successorOf(former string) *bsm.Client {
 	return bsm.New(successor{sentOnce: b.once, script: b.takeover, former: former})
 }
 
-// successor runs the script that replaces a value in the place of the one that takes a free object.
+// successor runs the script that replaces a value instead of the script that takes a free object.
 type successor struct {
 	sentOnce
 
@@ -324,7 +321,7 @@ type successor struct {
 	former string
 }
 
-// EvalSha is called with the value and the milliseconds to live as the first and the last argument.
+// EvalSha gets the new value as its first argument and the time to live, in milliseconds, as its last.
 func (s successor) EvalSha(ctx context.Context, _ string, keys []string, args ...any) *redis.Cmd {
 	command := s.script.Run(ctx, s.sentOnce, keys, s.former, args[0], args[len(args)-1])
 	if replaced, err := command.Bool(); err == nil && !replaced {
@@ -333,7 +330,7 @@ func (s successor) EvalSha(ctx context.Context, _ string, keys []string, args ..
 	return command
 }
 
-// Pass is [lease.Passer.Pass]. Nobody is told of it.
+// Pass is [lease.Passer.Pass]. It publishes nothing.
 func (b *backend) Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -358,7 +355,7 @@ func (b *backend) Pass(ctx context.Context, grant applock.Grant, to applock.Owne
 	return next, nil
 }
 
-// ownState returns what is there, and whether it is the operator's.
+// ownState returns the present state, and whether it is the operator's.
 func (b *backend) ownState(ctx context.Context, grant applock.Grant) (present state, own bool, err error) {
 	states, err := b.look(ctx, b.key(grant.Object))
 	if err != nil {
@@ -371,8 +368,8 @@ func wholeMilliseconds(ttl time.Duration) time.Duration {
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// Release is [lease.Backend.Release]. A grant whose Get had no answer is looked up by its operator. One that was found to be
-// lost is not: the operator's grant there is a later one.
+// Release is [lease.Backend.Release]. A grant whose Get had no answer is found by its operator. A grant that was found lost is not: the
+// operator's present grant is a later one.
 func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -396,7 +393,7 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	return b.releaseValue(ctx, grant.Object, present.value)
 }
 
-// releaseValue deletes the key of an object if it has this value.
+// releaseValue deletes an object's key if it has this value.
 func (b *backend) releaseValue(ctx context.Context, object applock.Object, value string) error {
 	released, err := b.release.Run(ctx, b.once, []string{b.key(object)}, value, b.channel(), object.String()).Bool()
 	if err != nil {
@@ -410,7 +407,7 @@ func (b *backend) releaseValue(ctx context.Context, object applock.Object, value
 
 var errGone = errors.New("the key has expired or was deleted")
 
-// lockOf returns the lock of a grant, nil where there is none.
+// lockOf returns the lock of a grant, nil if there is none.
 func (b *backend) lockOf(grant applock.Grant) *bsm.Lock {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -427,7 +424,7 @@ func (b *backend) forget(grant applock.Grant, lock *bsm.Lock) {
 	}
 }
 
-// Renew is [lease.Backend.Renew]. It asks for all keys at once, and renews those that would end too soon.
+// Renew is [lease.Backend.Renew]. It reads all keys at once, and renews those that would end too early.
 func (b *backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
 	var answers []lease.Renewed
 	for some := range slices.Chunk(renewals, batch) {
@@ -448,7 +445,7 @@ func (b *backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.
 	return answers, nil
 }
 
-// renew returns what became of grants, and an error where nothing is known of any of them.
+// renew returns the results of grants, and an error if no result is known.
 func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []state) ([]lease.Renewed, error) {
 	results, failures := make([]*lease.Renewed, len(renewals)), make([]error, len(renewals))
 	busy := make(chan struct{}, refreshers)
@@ -483,7 +480,7 @@ func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []
 	return answers, nil
 }
 
-// lossOf says why a grant is lost that is not what is there.
+// lossOf says why a grant is lost that is not the present one.
 func lossOf(grant applock.Grant, present state) error {
 	if !present.found || present.owner().Operator == grant.Owner.Operator {
 		return errGone
@@ -491,7 +488,7 @@ func lossOf(grant applock.Grant, present state) error {
 	return present.refusal(grant.Object)
 }
 
-// refresh renews a grant. After an error it is not known what became of it.
+// refresh renews a grant. After an error the result is unknown.
 func (b *backend) refresh(ctx context.Context, renewal lease.Renewal, lock *bsm.Lock) (*lease.Renewed, error) {
 	object := renewal.Grant.Object
 	asked := time.Now()
@@ -533,13 +530,13 @@ func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (an
 	return answer, nil
 }
 
-// channel is where releases are published.
+// channel is the channel for releases.
 func (b *backend) channel() string { return b.namespace + ":released" }
 
 // Listen is [lease.Notifier.Listen].
 func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {
 	subscription := b.client.Subscribe(ctx, b.channel())
-	if _, err := subscription.Receive(ctx); err != nil { // the server's word that it has begun
+	if _, err := subscription.Receive(ctx); err != nil { // the server has confirmed the subscription
 		return nil, errors.Join(err, subscription.Close())
 	}
 	return releases{subscription: subscription, messages: subscription.Channel()}, nil
@@ -548,7 +545,7 @@ func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {
 // releases is [lease.Listener].
 type releases struct {
 	subscription *redis.PubSub
-	// messages goes on after a lost connection. Those that were sent meanwhile are lost, which a poll makes up for.
+	// messages continues after a lost connection. A poll makes up for messages lost meanwhile.
 	messages <-chan *redis.Message
 }
 

@@ -1,9 +1,8 @@
-// Package fakebackend is a backend of leases for tests: it keeps grants in memory, in the time of a testing/synctest
-// bubble, and answers late, wrongly or not at all when a test wants it to.
+// Package fakebackend is a backend of leases for tests. It keeps grants in memory, in the time of a testing/synctest bubble, and answers
+// late, wrongly or not at all when a test wants that.
 //
-// What is held is decided as the table decides it: one row for each object, a fence that grows, an expiry, and an answer
-// for everybody else that names the holder. Faults concern the way there and the way back only. So a test knows the truth,
-// whatever the program under test was told.
+// It decides as the table does: one row for each object, a growing fence, an expiry, and a refusal that names the holder. Faults affect
+// only the way of a call and of its answer. So a test knows the truth, whatever the tested program was told.
 package fakebackend
 
 import (
@@ -17,12 +16,12 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// The operations, as a Call names them.
+// The operations of a Call.
 const (
 	Get     = "get"
 	GetAll  = "get all"
 	Release = "release"
-	// ReleaseAll ends all that an operator has.
+	// ReleaseAll ends all grants of an operator.
 	ReleaseAll = "release all"
 	Renew      = "renew"
 	Poll       = "poll"
@@ -33,78 +32,78 @@ const (
 	Pass       = "pass"
 )
 
-// Call is a call that has come in.
+// Call is a call that a program makes.
 type Call struct {
 	Operation string
 	// Number counts the calls of the operation, from 1.
 	Number int
-	// Object and Owner are those of the first grant, where there is one.
+	// Object and Owner are those of the first grant, if any.
 	Object applock.Object
 	Owner  applock.Owner
-	// Grants is how many grants it is about.
+	// Grants is the number of grants in the call.
 	Grants int
 }
 
 // Fault is what happens to a call. The zero value is none.
 type Fault struct {
-	// Before and After are how long the call takes to the backend, and the answer back.
+	// Before is how long the call takes to the backend, and After how long the answer takes back.
 	Before, After time.Duration
-	// Deaf has the call go on when its context ends, as a driver without cancellation does.
+	// Deaf lets the call go on when its context ends, as a driver without cancellation does.
 	Deaf bool
 	// Refuse, if set, is the answer of a call that has no effect.
 	Refuse error
-	// Lose has the call take effect, and its answer get lost: it is ErrOutcomeUnknown, wrapped around ErrConnection.
+	// Lose lets the call take effect and loses its answer, which is ErrOutcomeUnknown, wrapped around ErrConnection.
 	Lose bool
-	// Duplicate has the call arrive twice, one after the other. The second answer is returned, and the first for
-	// releases and a pass, which find nothing the second time.
+	// Duplicate makes the call arrive twice, one after the other. The second answer is returned. For a release and a pass, which find nothing
+	// the second time, it is the first.
 	Duplicate bool
-	// Ghost has a call arrive, in its own time, whose context ended on the way: its caller has ErrOutcomeUnknown by then.
+	// Ghost lets a call whose context ended on the way arrive all the same. Its caller has ErrOutcomeUnknown by then.
 	Ghost bool
-	// Stray, if set, breaks the connection while the call is on its way: its caller has ErrOutcomeUnknown after Before, and the call arrives
-	// so much later, whatever its caller has done since.
+	// Stray, if set, breaks the connection while the call is on its way. Its caller has ErrOutcomeUnknown after Before, and the call arrives
+	// that much later, whatever its caller has done since.
 	Stray time.Duration
-	// PassOver has a renewal say nothing about any of its grants, which it does not renew, and ReleaseAll release nothing.
+	// PassOver makes a renewal answer nothing about its grants and renew none, and makes ReleaseAll release nothing.
 	PassOver bool
 }
 
-// ErrConnection is what a broken connection looks like.
+// ErrConnection is the error of a broken connection.
 var ErrConnection = errors.New("connection reset")
 
-// Backend is the truth about the objects, which all programs of a test share. Fault, Granted and Messages are set before it
-// is used; ChangeFault is for later. It is an lease.Backend and nothing more; Polled and Program make more of it.
+// Backend is the truth about the objects, which all programs of a test share. Set Fault, Granted and Messages before its use; ChangeFault
+// is for later. It is only a lease.Backend; Polled and Program add the rest.
 type Backend struct {
-	// Fault, if set, returns what happens to a call. It may block.
+	// Fault, if set, returns the fault of a call. It may block.
 	Fault Faults
-	// Granted, if set, is called when a new grant begins, in the moment of the decision, with the time at which the call was sent that has
-	// begun it. It must not call the backend.
+	// Granted, if set, is called when a new grant begins, at the moment of the decision, with the time at which its call was sent. It must not
+	// call the backend.
 	Granted func(grant applock.Grant, sent time.Time)
-	// Messages, if set, returns how often a message about a release arrives; otherwise each arrives once.
+	// Messages, if set, returns how often a message about a release arrives. Otherwise it arrives once.
 	Messages func() int
 
 	mutex sync.Mutex
-	// grants are the last ones of all objects; a released one has expired.
+	// grants are the last grants of all objects. A released grant has expired.
 	grants  map[applock.Object]applock.Grant
 	fence   applock.Fence
 	numbers map[string]int
-	// listings are those who were announced and not retracted.
+	// listings are the waiters that were announced and not retracted.
 	listings map[waiter]*listing
 	ears     map[*ear]struct{}
-	// ahead is by how much the backend's clock is ahead of that of the programs, and restarts how often it has been restarted.
+	// ahead is how much the backend's clock is ahead of the programs'. restarts counts the backend's restarts.
 	ahead    time.Duration
 	restarts int
 }
 
-// Faults returns what happens to a call.
+// Faults returns the fault of a call.
 type Faults func(ctx context.Context, call Call) Fault
 
-// ChangeFault replaces the faults of a backend that is in use.
+// ChangeFault replaces the faults of a backend in use.
 func (b *Backend) ChangeFault(change func(former Faults) Faults) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.Fault = change(b.Fault)
 }
 
-// New returns a backend on which nothing is held.
+// New returns a backend without grants.
 func New() *Backend {
 	return &Backend{
 		grants:   map[applock.Object]applock.Grant{},
@@ -114,12 +113,11 @@ func New() *Backend {
 	}
 }
 
-// travel takes a call to the backend and its answer back. decide is the moment in which the backend decides; it is called
-// with the mutex held.
+// travel takes a call to the backend and its answer back. It calls decide at the moment in which the backend decides, with the mutex held.
 func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault) error) error {
 	fault, restarts := b.faultOf(ctx, call)
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // nothing has been sent
+		return context.Cause(ctx) // nothing was sent
 	}
 	if err := fault.wait(ctx, fault.Before); err != nil {
 		return b.cutOff(fault, decide, err)
@@ -156,25 +154,25 @@ func (b *Backend) hasRestarted(restarts int) bool {
 	return b.restarts != restarts
 }
 
-// cutOff is a call whose context ended on its way: it never arrives, or late.
+// cutOff is a call whose context ended on its way. It arrives late or never.
 func (b *Backend) cutOff(fault Fault, decide func(fault Fault) error, cause error) error {
 	if !fault.Ghost || fault.Refuse != nil {
 		return cause
 	}
-	time.AfterFunc(fault.Before, func() { _ = b.decided(fault, decide) }) // nobody hears the answer
+	time.AfterFunc(fault.Before, func() { _ = b.decided(fault, decide) }) // nobody receives the answer
 	return unknown(cause)
 }
 
-// stray has a call arrive that nobody waits for any more, unless the backend is restarted before.
+// stray makes a call arrive for which nobody waits any more, unless the backend restarts first.
 func (b *Backend) stray(fault Fault, restarts int, decide func(fault Fault) error) {
 	time.AfterFunc(fault.Stray, func() {
 		if !b.hasRestarted(restarts) {
-			_ = b.decided(fault, decide) // nobody hears the answer
+			_ = b.decided(fault, decide) // nobody receives the answer
 		}
 	})
 }
 
-// firstOf returns the first error that there is.
+// firstOf returns the first error that is not nil.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -184,7 +182,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// faultOf also returns how often the backend has been restarted before the call.
+// faultOf returns a call's fault, and how often the backend restarted before the call.
 func (b *Backend) faultOf(ctx context.Context, call Call) (fault Fault, restarts int) {
 	b.mutex.Lock()
 	b.numbers[call.Operation]++
@@ -203,7 +201,7 @@ func (b *Backend) decided(fault Fault, decide func(fault Fault) error) error {
 	return decide(fault)
 }
 
-// wait lets the time pass that a call is on its way, unless ctx ends first.
+// wait waits while a call is on its way, unless ctx ends first.
 func (f Fault) wait(ctx context.Context, way time.Duration) error {
 	if way <= 0 {
 		return nil
@@ -240,14 +238,14 @@ func (b *Backend) Get(
 	return taken, nil
 }
 
-// Claim is one of those that GetAll takes.
+// Claim is a claim of GetAll.
 type Claim struct {
 	Object applock.Object
 	Owner  applock.Owner
 	TTL    time.Duration
 }
 
-// GetAll takes all or none in one moment, as Client.AcquireAll has the database do.
+// GetAll takes all or none at once, as the database does for Client.AcquireAll.
 func (b *Backend) GetAll(ctx context.Context, claims []Claim) ([]applock.Grant, error) {
 	call := Call{Operation: GetAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}
 	var taken []applock.Grant
@@ -285,7 +283,7 @@ func (b *Backend) takeAll(claims []Claim, sent time.Time) ([]applock.Grant, erro
 	return taken, nil
 }
 
-// heldByOther returns the refusal of a claim, nil where there is none; the mutex is held.
+// heldByOther returns the refusal of a claim, nil if there is none; the mutex is held.
 func (b *Backend) heldByOther(claim Claim) *applock.HeldError {
 	present := b.grants[claim.Object]
 	if !b.isLive(present) || present.Owner.Operator == claim.Owner.Operator {
@@ -338,9 +336,9 @@ func (b *Backend) Release(ctx context.Context, grant applock.Grant) error {
 	})
 }
 
-// ReleaseAll ends all that an operator has, as Client.ReleaseAll has the table do, and returns what it has ended.
+// ReleaseAll ends all grants of an operator, as the table does for Client.ReleaseAll, and returns their objects.
 func (b *Backend) ReleaseAll(ctx context.Context, operator string) ([]applock.Object, error) {
-	var answer []applock.Object // not a named result: a call that arrives late writes it after this one has returned
+	var answer []applock.Object // not a named result: a late call writes it after this one has returned
 	err := b.travel(ctx, Call{Operation: ReleaseAll, Owner: applock.Owner{Operator: operator}}, func(fault Fault) error {
 		for object, grant := range b.grants {
 			if grant.Owner.Operator == operator && b.isLive(grant) && !fault.PassOver {
@@ -356,7 +354,7 @@ func (b *Backend) ReleaseAll(ctx context.Context, operator string) ([]applock.Ob
 	return answer, nil
 }
 
-// end ends the grant of an object, and tells of it; the mutex is held.
+// end ends the grant of an object, and sends messages; the mutex is held.
 func (b *Backend) end(object applock.Object) {
 	ended := b.grants[object]
 	ended.ExpiresAt = b.now()
@@ -422,7 +420,7 @@ func (b *Backend) renew(renewal lease.Renewal) lease.Renewed {
 		return lease.Renewed{Object: object, Lost: err}
 	}
 	present := b.grants[object]
-	if expires := b.now().Add(renewal.TTL); expires.After(present.ExpiresAt) { // as renew_appl_locks
+	if expires := b.now().Add(renewal.TTL); expires.After(present.ExpiresAt) { // like renew_appl_locks
 		present.ExpiresAt = expires
 	}
 	b.grants[object] = present

@@ -20,7 +20,7 @@ var (
 	_ lease.Passer      = Program{}
 )
 
-// Polled is a backend that can be asked which objects are free, and offers nothing else.
+// Polled is a backend with only a Poll in addition.
 type Polled struct{ *Backend }
 
 // Poll is [lease.Poller.Poll].
@@ -28,9 +28,9 @@ func (p Polled) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (leas
 	return p.poll(ctx, waited)
 }
 
-// poll returns which of the objects are free, and when the next one is to be.
+// poll returns which of the objects are free, and when the next one will be.
 func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (lease.PollAnswer, error) {
-	var answer lease.PollAnswer // not a named result: a call that arrives late writes it after this one has returned
+	var answer lease.PollAnswer // not a named result: a late call writes it after this one has returned
 	err := b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
 		answer = lease.PollAnswer{}
 		for object := range waited {
@@ -50,14 +50,14 @@ func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (le
 	return answer, nil
 }
 
-// Program is the backend as one program has it, with everything that a backend can offer.
+// Program is the backend for one program, with everything that a backend can offer.
 type Program struct {
 	*Backend
 	// Name tells the program from others.
 	Name string
 }
 
-// Poll is [lease.Poller.Poll]. It goes by what was announced, as the table does.
+// Poll is [lease.Poller.Poll]. Like the table, it uses the announced waiters.
 func (p Program) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (lease.PollAnswer, error) {
 	listed := map[applock.Object]bool{}
 	answer, err := p.poll(ctx, func(yield func(applock.Object) bool) {
@@ -110,17 +110,17 @@ func (p Program) Retract(ctx context.Context, object applock.Object, operator st
 	})
 }
 
-// forgottenAfter is after what time without a poll a program is taken to be dead, and its waiters are not listed any more.
+// forgottenAfter is after which time without a poll a program counts as dead, so that its waiters are not listed any more.
 const forgottenAfter = 40 * time.Second
 
-// waiter is what a waiter is listed by.
+// waiter is the key of a waiter.
 type waiter struct {
 	program  string
 	object   applock.Object
 	operator string
 }
 
-// listing is a waiter that was announced.
+// listing is an announced waiter.
 type listing struct {
 	waiter
 
@@ -133,7 +133,7 @@ func (l *listing) isListed() bool {
 	return (l.until.IsZero() || time.Now().Before(l.until)) && time.Since(l.seen) < forgottenAfter
 }
 
-// oldest is the program of whoever has waited longest for an object, empty if nobody is listed; the mutex is held.
+// oldest is the program of the waiter that has waited longest for an object, empty without waiters; the mutex is held.
 func (b *Backend) oldest(object applock.Object) string {
 	var first *listing
 	for _, listed := range b.listings {
@@ -204,10 +204,10 @@ func (p Program) Pass(
 	return handed, nil
 }
 
-// maxMessages is how many messages may be on their way to a listener. What is more is lost.
+// maxMessages is how many messages may be on their way to a listener. Further ones are lost.
 const maxMessages = 1000
 
-// ear hears of releases.
+// ear receives messages of releases.
 type ear struct {
 	backend  *Backend
 	program  string

@@ -6,9 +6,9 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// The methods of this file are for the test: no call of a program is behind them, and nothing delays them.
+// The methods in this file are for the test itself. They are not calls of a program, and no fault affects them.
 
-// Holder returns the live grant of an object, and false where it is free. Its end is by the clock of the programs.
+// Holder returns the live grant of an object, or false if it is free. The grant's end is by the programs' clock.
 func (b *Backend) Holder(object applock.Object) (applock.Grant, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -18,8 +18,8 @@ func (b *Backend) Holder(object applock.Object) (applock.Grant, bool) {
 	return present, isHeld
 }
 
-// FreeFor returns for how long an object has been free; zero or less is for how long it stays held. It is very long for one
-// that has never been held.
+// FreeFor returns how long an object has been free. Zero or less is how long it stays held. For an object that was never held it is very
+// long.
 func (b *Backend) FreeFor(object applock.Object) time.Duration {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -39,7 +39,7 @@ func (b *Backend) Held() []applock.Grant {
 	return live
 }
 
-// Waiting returns how many are listed as waiting.
+// Waiting returns the number of listed waiters.
 func (b *Backend) Waiting() int {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -52,7 +52,7 @@ func (b *Backend) Waiting() int {
 	return waiting
 }
 
-// Calls returns how many calls of an operation there have been.
+// Calls returns the number of calls of an operation.
 func (b *Backend) Calls(operation string) int {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -66,14 +66,14 @@ func (b *Backend) End(object applock.Object) {
 	b.end(object)
 }
 
-// Forget takes all waiters off the list, as a failover does to a server that had not heard of them.
+// Forget removes all waiters from the list, as a failover to a server without them does.
 func (b *Backend) Forget() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	clear(b.listings)
 }
 
-// Hold has somebody else hold an object, who was not seen coming.
+// Hold gives an object to an operator from outside the programs.
 func (b *Backend) Hold(object applock.Object, owner applock.Owner, ttl time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -82,8 +82,8 @@ func (b *Backend) Hold(object applock.Object, owner applock.Owner, ttl time.Dura
 	b.grants[object] = grant
 }
 
-// Step sets the backend's clock ahead or back. What has been free stays free for as long as it was, and what is live ends by the new time, sooner or
-// later than whoever holds it counts.
+// Step sets the backend's clock forward or back. Free objects stay free for as long as they were. Live grants end by the new time, sooner
+// or later than their holders expect.
 func (b *Backend) Step(by time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -99,8 +99,8 @@ func (b *Backend) Step(by time.Duration) {
 	}
 }
 
-// Restart ends all connections, as a crash does that loses nothing which is committed: calls that have not arrived never do, those whose answers are
-// under way have none, and nobody listens any more.
+// Restart ends all connections, as a crash does that loses nothing committed. Calls on their way never arrive, calls whose answers are on
+// their way have none, and all listeners end.
 func (b *Backend) Restart() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -15,35 +15,35 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// line is one session, and the next one when that is lost, with the locks that it has.
+// line is one session with its locks, and the next session when that is lost.
 type line[Name comparable] struct {
 	server   Server[Name]
 	grace    time.Duration
 	patience time.Duration
 	logger   *slog.Logger
 
-	// turn is full while somebody uses the session. The fields up to the mutex are theirs.
+	// turn is full while a goroutine uses the session. That goroutine owns the fields up to the mutex.
 	turn    chan struct{}
 	session Session[Name] // nil: none is open
 
-	// mutex guards the rest, which only those change who have the turn, except for what is said.
+	// mutex guards the rest. Only the goroutine with the turn changes these fields, except where a comment says otherwise.
 	mutex sync.Mutex
-	heard time.Time         // when the last statement was sent that has been answered
-	held  map[Name]*holding // which holder has a lock changes without the turn
-	// overdue are locks whose release has not come to an end.
+	heard time.Time         // when the last answered statement was sent
+	held  map[Name]*holding // a lock's holder changes without the turn
+	// overdue are the locks whose release has not finished.
 	overdue map[Name]*holding
 	lost    error // why the last session ended
 	beat    *time.Timer
 	closed  bool // changed without the turn
 }
 
-// holding is a lock that a session has for somebody.
+// holding is a lock that a session has for a holder.
 type holding struct {
 	object applock.Object
 	owner  applock.Owner
 
-	ending   bool // nobody's any more; guarded by the mutex of the line, changed without the turn
-	unlocked bool // who has the turn knows
+	ending   bool // has no holder any more; guarded by the line's mutex, changed without the turn
+	unlocked bool // for the goroutine with the turn
 }
 
 func (h *holding) isOf(other *holding) bool {
@@ -72,15 +72,14 @@ func newLine[Name comparable](server Server[Name], config Config) *line[Name] {
 	return l
 }
 
-// noTurnError is the error of work that has not begun.
+// noTurnError is the error of work that did not begin.
 type noTurnError struct{ cause error }
 
 func (e *noTurnError) Error() string { return "the session was busy: " + e.cause.Error() }
 func (e *noTurnError) Unwrap() error { return e.cause }
 
-// run has work done when it is its turn. Work goes on when ctx ends, because a statement that is cut off costs the
-// session and all of its locks; it has its own limit. Work that calls keep, and gets true, has its caller wait for
-// the result; false means that the caller has gone.
+// run runs work when it is its turn. Work goes on when ctx ends, up to its own limit: cutting off a statement would cost the session and
+// all of its locks. If keep returns true to the work, the caller waits for the result; if false, the caller has gone.
 func (l *line[Name]) run(ctx context.Context, work func(ctx context.Context, keep func() bool) error) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -111,7 +110,7 @@ func (l *line[Name]) run(ctx context.Context, work func(ctx context.Context, kee
 	}
 }
 
-// endTurn sees to it that the server hears from the session in time, or never again.
+// endTurn makes sure that the server hears from the session in time, or that the session ends.
 func (l *line[Name]) endTurn(ctx context.Context) {
 	l.mutex.Lock()
 	closed := l.closed
@@ -128,9 +127,9 @@ func (l *line[Name]) endTurn(ctx context.Context) {
 	<-l.turn
 }
 
-// pulse is the sign of life of a session that has locks and nothing else to do.
+// pulse sends a statement on an idle session that has locks, so that the server keeps it.
 func (l *line[Name]) pulse() {
-	_ = l.run(context.Background(), func(ctx context.Context, _ func() bool) error { // a failure has been noted
+	_ = l.run(context.Background(), func(ctx context.Context, _ func() bool) error { // ask has recorded a failure
 		l.sweep(ctx)
 		l.mutex.Lock()
 		names := slices.Collect(maps.Keys(l.held))
@@ -139,7 +138,7 @@ func (l *line[Name]) pulse() {
 	})
 }
 
-// connect opens a session if there is none, and reports whether it did.
+// connect opens a session if none is open, and reports whether it did.
 func (l *line[Name]) connect(ctx context.Context) (fresh bool, err error) {
 	if l.session != nil {
 		return false, nil
@@ -152,7 +151,7 @@ func (l *line[Name]) connect(ctx context.Context) (fresh bool, err error) {
 	return true, nil
 }
 
-// ask executes a statement, and notes what its end says of the session.
+// ask executes a statement, and records what the result says about the session.
 func (l *line[Name]) ask(ctx context.Context, statement func() error) error {
 	if l.session == nil {
 		return l.whyLost()
@@ -174,7 +173,7 @@ func (l *line[Name]) ask(ctx context.Context, statement func() error) error {
 	return err
 }
 
-// drop gives the session up, and with it all of its locks.
+// drop gives up the session, and with it all of its locks.
 func (l *line[Name]) drop(ctx context.Context, cause error) {
 	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -189,8 +188,7 @@ func (l *line[Name]) drop(ctx context.Context, cause error) {
 	l.logger.LogAttrs(ctx, slog.LevelWarn, "a session for locks was lost", slog.Int("leases", lost), slog.Any("error", cause))
 }
 
-// again repeats work on a new session, once, when it finds the one that was open dead: not when that was no
-// session.
+// again repeats work once, on a new session, if it found the open session dead. It does not repeat work that had no open session.
 func (l *line[Name]) again(ctx context.Context, work func() error) error {
 	for {
 		fresh, err := l.connect(ctx)
@@ -204,7 +202,7 @@ func (l *line[Name]) again(ctx context.Context, work func() error) error {
 	}
 }
 
-// take takes a lock, and reports whether its owner had it before.
+// take takes a lock, and reports whether its owner had it already.
 func (l *line[Name]) take(ctx context.Context, name Name, wanted *holding) (renewed bool, err error) {
 	had := false
 	err = l.run(ctx, func(ctx context.Context, keep func() bool) error {
@@ -220,12 +218,12 @@ func (l *line[Name]) take(ctx context.Context, name Name, wanted *holding) (rene
 		case keep():
 			had = before
 		default:
-			_ = l.unlock(ctx, name, wanted) // not what was there before; what fails is overdue
+			_ = l.unlock(ctx, name, wanted) // on failure it is overdue
 		}
 		return nil
 	})
 	if err != nil {
-		return false, err // had is somebody else's
+		return false, err // another owner has it
 	}
 	return had, nil
 }
@@ -259,7 +257,7 @@ func (l *line[Name]) takeNow(ctx context.Context, name Name, wanted *holding) (r
 	return false, nil
 }
 
-// pass gives a lock to the next holder. The server is asked only if the session has not answered for a while, and may have ended.
+// pass gives a lock to the next holder. It asks the server only if the session has not answered for a while and may have ended.
 func (l *line[Name]) pass(ctx context.Context, name Name, grant, next *holding) error {
 	var err error
 	if !l.isFresh() {
@@ -284,7 +282,7 @@ func (l *line[Name]) isFresh() bool {
 	return time.Since(l.heard) < freshFor
 }
 
-// release gives a lock up. One whose turn does not come in time is given up later.
+// release releases a lock. If its turn does not come in time, it is released later.
 func (l *line[Name]) release(ctx context.Context, name Name, grant *holding) error {
 	l.mutex.Lock()
 	present := l.held[name]
@@ -301,7 +299,7 @@ func (l *line[Name]) release(ctx context.Context, name Name, grant *holding) err
 	return err
 }
 
-// postpone has a lock given up at the next opportunity.
+// postpone schedules a lock to be released at the next turn.
 func (l *line[Name]) postpone(name Name, ended *holding) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -311,7 +309,7 @@ func (l *line[Name]) postpone(name Name, ended *holding) {
 	}
 }
 
-// sweep gives up what is overdue.
+// sweep releases overdue locks.
 func (l *line[Name]) sweep(ctx context.Context) {
 	l.mutex.Lock()
 	overdue := maps.Clone(l.overdue)
@@ -321,7 +319,7 @@ func (l *line[Name]) sweep(ctx context.Context) {
 	}
 }
 
-// unlock gives up what the session has.
+// unlock releases a lock of the session.
 func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) error {
 	if ended.unlocked {
 		return nil
@@ -335,7 +333,7 @@ func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) erro
 		return err
 	})
 	switch {
-	case err != nil && l.session == nil: // it has ended with the session
+	case err != nil && l.session == nil: // it ended with the session
 		return l.notHeld()
 	case err != nil:
 		l.postpone(name, ended)
@@ -349,8 +347,7 @@ func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) erro
 	return nil
 }
 
-// check returns which of the grants the session has. It fails for those of which it cannot tell, and returns the
-// others.
+// check returns the results for the grants that the session has or has lost. The error is about the others.
 func (l *line[Name]) check(ctx context.Context, grants map[Name]*holding) ([]lease.Renewed, error) {
 	answers := l.lostOf(grants)
 	if len(grants) == 0 {
@@ -369,7 +366,7 @@ func (l *line[Name]) check(ctx context.Context, grants map[Name]*holding) ([]lea
 	return answers, nil
 }
 
-// lostOf takes those out of the grants that are known to be lost, without a turn.
+// lostOf removes the grants that are known to be lost and returns them. It needs no turn.
 func (l *line[Name]) lostOf(grants map[Name]*holding) []lease.Renewed {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -383,7 +380,7 @@ func (l *line[Name]) lostOf(grants map[Name]*holding) []lease.Renewed {
 	return answers
 }
 
-// verify asks the session whether it has these locks, and forgets those that it does not.
+// verify asks the session for these locks, and forgets the ones that it does not have.
 func (l *line[Name]) verify(ctx context.Context, names []Name) error {
 	if len(names) == 0 {
 		return nil
@@ -435,11 +432,11 @@ func (l *line[Name]) free(ctx context.Context, names []Name) ([]Name, error) {
 	return free, nil
 }
 
-// awaitNothing has others tell of nothing any more.
+// awaitNothing hides the session's hints, so that other sessions stop sending messages.
 func (l *line[Name]) awaitNothing() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = l.run(ctx, func(ctx context.Context, _ func() bool) error { // else they tell needlessly
+	_ = l.run(ctx, func(ctx context.Context, _ func() bool) error { // otherwise other sessions send needless messages
 		if l.session == nil {
 			return nil
 		}
@@ -450,7 +447,7 @@ func (l *line[Name]) awaitNothing() {
 	})
 }
 
-// close ends the session. If that is at work, it ends with the work.
+// close ends the session, after its present work.
 func (l *line[Name]) close() {
 	l.mutex.Lock()
 	l.closed = true

@@ -1,16 +1,13 @@
-// Package sessions keeps leases as locks of sessions on a database server: what pgadvisory and getlock have in
-// common.
+// Package sessions keeps leases as locks of sessions on a database server. It is the common part of pgadvisory and getlock.
 //
-// A few sessions, opened for nothing else, have the locks of all leases. No statement waits for a lock, so a
-// session is busy only while a statement runs, and one of them does for any number of holders and waiters. Each
-// object belongs to one session for good, by the name of its lock: all that happens to an object happens in one place, one
-// thing after the other.
+// A few sessions of its own have the locks of all leases. No statement waits for a lock, so a session is busy only while a statement runs,
+// and one session is enough for any number of holders and waiters. Each object belongs to one session, by the name of its lock, so that all
+// calls for an object run there one after the other.
 //
-// A lock ends with its session, and the two sides learn of that at different times. Therefore each gives the other
-// up after some silence, this one first. The server ends a session that has been silent for the grace, and hears
-// more often from each that has locks. Here, a session that owes an answer for a third of the grace is given up,
-// and its leases are lost. That is at most two thirds of the grace after the last statement that the server has
-// answered was sent, so the holders hear of it before anybody else gets their objects.
+// A lock ends with its session, and the two sides learn of that at different times. So each side gives up the other after some silence,
+// this side first. The server ends a session that has been silent for the grace; a session with locks sends something more often. This side
+// gives up a session that has not answered for a third of the grace, and its leases are lost. That is at most two thirds of the grace after
+// the last answered statement was sent, so the holders learn of it before other operators get their objects.
 package sessions
 
 import (
@@ -31,9 +28,9 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Server opens sessions. Name is what the server calls a lock.
+// Server opens sessions. Name is the server's name for a lock.
 type Server[Name comparable] interface {
-	// Name returns the name of the lock on an object, always the same. It returns ErrInvalid for an object that has none.
+	// Name returns the name of the lock on an object, always the same one. It returns ErrInvalid for an object without one.
 	Name(object applock.Object) (Name, error)
 	// Open opens a session that the server ends after a silence of grace.
 	Open(ctx context.Context, grace time.Duration) (Session[Name], error)
@@ -41,28 +38,28 @@ type Server[Name comparable] interface {
 
 // Session is one session on a server. Its methods are called one at a time.
 type Session[Name comparable] interface {
-	// TryLock takes a lock that no session has, without waiting. When another session has it, it says which.
+	// TryLock takes a lock that no session has, without waiting. Otherwise it returns the session that has it.
 	TryLock(ctx context.Context, name Name) (holder string, err error)
-	// Unlock gives the lock on an object up, and reports whether this session had it.
+	// Unlock releases the lock on an object, and reports whether this session had it.
 	Unlock(ctx context.Context, name Name, object applock.Object) (had bool, err error)
-	// Locked returns those of the locks that this session has; it may return others of its locks, too.
+	// Locked returns which of the locks this session has. It may add others of its locks.
 	Locked(ctx context.Context, names []Name) ([]Name, error)
-	// Free returns those of the locks that no session has. Where the server is a Teller, who gives one of these up from now on
-	// tells of it, until the next call.
+	// Free returns which of the locks no session has. If the server is a Teller, releases of these locks send messages from now on, until the
+	// next call.
 	Free(ctx context.Context, names []Name) ([]Name, error)
-	// Broken reports whether the session is of no use after this error of one of its methods.
+	// Broken reports whether an error of one of its methods means that the session is unusable.
 	Broken(err error) bool
 	// Close ends the session, and so its locks.
 	Close(ctx context.Context)
 }
 
-// Teller is a Server whose sessions tell of what they give up.
+// Teller is a Server whose sessions send messages of releases.
 type Teller interface {
 	// Listen is [lease.Notifier.Listen].
 	Listen(ctx context.Context) (lease.Listener, error)
 }
 
-// Config is what the packages above have in common.
+// Config has the settings that getlock and pgadvisory share.
 type Config struct {
 	Namespace string
 	Sessions  int
@@ -79,24 +76,24 @@ const (
 	minGrace         = 3 * time.Second
 	maxGrace         = time.Hour
 
-	// checkInterval is how often holders learn of a loss. It is short against a third of the least grace.
+	// checkInterval is how often leases are checked. It is short compared with a third of the shortest grace.
 	checkInterval = 500 * time.Millisecond
-	// patiencePerGrace and beatsPerGrace divide the grace: into the time that an answer may take, and into the
-	// silences after which the server hears from a session that has locks.
+	// patiencePerGrace and beatsPerGrace divide the grace: into the longest time for an answer, and into the longest silence of a session with
+	// locks.
 	patiencePerGrace = 3
 	beatsPerGrace    = 6
-	// freshFor is for how long after its last answer a session is taken to have its locks without being asked.
+	// freshFor is how long after its last answer a session is assumed to have its locks.
 	freshFor = time.Second
-	// closeLimit bounds goodbyes.
+	// closeLimit limits the end of a session.
 	closeLimit = 5 * time.Second
-	// pollAtLeast is how often locks are asked about also where sessions tell: a lock that ends with its session, or that another
-	// program gives up, is free without a word.
+	// pollAtLeast is how often locks are polled even if sessions send messages: a lock that ends with its session, or that another program
+	// releases, sends none.
 	pollAtLeast = 250 * time.Millisecond
-	// pollNames is how many names one statement asks about: it stays well below the packets that servers accept.
+	// pollNames is how many names one statement asks about, well below the limits of servers.
 	pollNames = 10_000
 )
 
-// Checked returns the configuration with its defaults, or which field of it is wrong.
+// Checked returns the configuration with its defaults, or an error that names the invalid field.
 func (c Config) Checked() (Config, error) {
 	if c.Namespace == "" {
 		c.Namespace = defaultNamespace
@@ -126,12 +123,12 @@ func Text(namespace string, object applock.Object) string {
 	return cmp.Or(namespace, defaultNamespace) + ":" + object.String()
 }
 
-// Digest is where the names of locks come from: the SHA-256 of the Text.
+// Digest is the SHA-256 of the Text, from which the names of locks are made.
 func Digest(namespace string, object applock.Object) [sha256.Size]byte {
 	return sha256.Sum256([]byte(Text(namespace, object)))
 }
 
-// New returns leases on a server. The configuration has been checked. It connects when it has to.
+// New returns leases on a server, with a checked configuration. It does not connect yet.
 func New[Name comparable](server Server[Name], config Config) *lease.Leases {
 	return lease.New(newBackend(server, config), lease.Config{
 		CheckInterval: checkInterval,
@@ -140,7 +137,7 @@ func New[Name comparable](server Server[Name], config Config) *lease.Leases {
 	})
 }
 
-// NewBackend returns what New keeps leases on. It is an [io.Closer].
+// NewBackend returns the backend of New. It is an [io.Closer].
 func NewBackend[Name comparable](server Server[Name], config Config) lease.Backend {
 	return newBackend(server, config)
 }
@@ -153,7 +150,7 @@ func newBackend[Name comparable](server Server[Name], config Config) *backend[Na
 	return b
 }
 
-// backend is applock's, on sessions.
+// backend is a lease.Backend on sessions.
 type backend[Name comparable] struct {
 	server Server[Name]
 	seed   maphash.Seed
@@ -167,15 +164,14 @@ var (
 	_ lease.Passer   = (*backend[int64])(nil)
 )
 
-// lineOf returns the name of an object's lock and the line that the name belongs to.
+// lineOf returns the name of an object's lock, and the line of that name.
 func (b *backend[Name]) lineOf(object applock.Object) (Name, *line[Name], error) {
 	name, err := b.server.Name(object)
 	number := maphash.Comparable(b.seed, name) % uint64(len(b.lines))
 	return name, b.lines[number], err
 }
 
-// Get is [lease.Backend.Get]. The grant does not tell when it expires: the session has it until it is
-// released.
+// Get is [lease.Backend.Get]. The grant has no ExpiresAt: the session keeps it until a release.
 func (b *backend[Name]) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, _ time.Duration,
 ) (applock.Grant, error) {
@@ -203,7 +199,7 @@ func (b *backend[Name]) Release(ctx context.Context, grant applock.Grant) error 
 	return line.release(ctx, name, &holding{object: grant.Object, owner: grant.Owner})
 }
 
-// Pass is [lease.Passer.Pass]. The session keeps the lock, so that the server need not be asked.
+// Pass is [lease.Passer.Pass]. The session keeps the lock, so the server need not be asked.
 func (b *backend[Name]) Pass(ctx context.Context, grant applock.Grant, to applock.Owner, _ time.Duration) (applock.Grant, error) {
 	name, line, err := b.lineOf(grant.Object)
 	if err != nil {
@@ -243,13 +239,13 @@ func (b *backend[Name]) Renew(ctx context.Context, renewals []lease.Renewal) ([]
 		})
 	}
 	group.Wait()
-	if len(answers) > 0 { // what is missing could not be asked about
+	if len(answers) > 0 { // the missing ones could not be checked
 		return answers, nil
 	}
 	return nil, errors.Join(errs...)
 }
 
-// Poll is [lease.Poller.Poll]. Any session can tell, so the first does.
+// Poll is [lease.Poller.Poll]. Any session can answer, so the first one does.
 func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
 	objects := map[Name][]applock.Object{}
 	var names []Name
@@ -289,14 +285,14 @@ func (b *backend[Name]) Listen(ctx context.Context) (lease.Listener, error) {
 	return heard{Listener: releases, end: b.lines[0].awaitNothing}, nil
 }
 
-// heard is what is listened to.
+// heard is a listener, and what its end needs.
 type heard struct {
 	lease.Listener
 
 	end func()
 }
 
-// Close has nobody tell any more.
+// Close ends the messages.
 func (h heard) Close() error {
 	err := h.Listener.Close()
 	h.end()

@@ -1,5 +1,5 @@
-// Package sessionstest is what backends promise whose leases are locks of sessions, as a library of tests on a
-// server. The rest of what they promise is in locktest.
+// Package sessionstest has the tests for backends whose leases are locks of sessions on a server. Package locktest has the tests for all
+// backends.
 package sessionstest
 
 import (
@@ -17,16 +17,15 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Product is a product on whose server the tests run.
+// Product is a product whose server the tests use.
 type Product struct {
-	// Open opens leases in a namespace of the test; via, if it is not empty, is the address to reach the server
-	// at.
+	// Open opens leases in a namespace of the test. Via, if not empty, is the server's address to use.
 	Open func(t testing.TB, namespace, via string, grace time.Duration) *lease.Leases
-	// Address is where the server is.
+	// Address is the server's address.
 	Address string
-	// Holder returns the session that has the lock on an object, 0 if nobody has it.
+	// Holder returns the session that has the lock on an object, 0 for none.
 	Holder func(t testing.TB, namespace string, object applock.Object) int
-	// Alive reports whether a session is there.
+	// Alive reports whether a session exists.
 	Alive func(t testing.TB, session int) bool
 	// Kill ends a session, and returns when its locks are free.
 	Kill func(t testing.TB, session int)
@@ -34,10 +33,9 @@ type Product struct {
 
 const (
 	longHold = 10 * time.Minute
-	// patience ends a test that would never end.
+	// patience ends a test that hangs.
 	patience = 5 * time.Minute
-	// grace is short enough to be waited for. A session is given up after a third of it without an answer, so a machine
-	// may stall for as long.
+	// grace is short enough to wait for. A session is given up after a third of it without an answer, so a machine may stall for that long.
 	grace = 10 * time.Second
 )
 
@@ -86,7 +84,7 @@ func mustAcquire(t testing.TB, leases *lease.Leases, id any) applock.Lease {
 	return lease
 }
 
-// acquire is for goroutines beside the test's.
+// acquire is for other goroutines than the test's.
 func acquire(t testing.TB, leases *lease.Leases, id any) (applock.Lease, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -113,7 +111,7 @@ func requireLost(t testing.TB, lease applock.Lease) {
 	}
 }
 
-// eventually wants a condition to come true.
+// eventually waits for a condition.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
@@ -123,8 +121,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// Goal: one session has the locks of all. Method: 50 objects held at once, each with a waiter; ask the server who
-// has them.
+// Goal: one session has the locks of all. Method: 50 objects held at once, each with a waiter; the server names their session.
 func oneSessionForAll(t *testing.T, product Product, namespace string) {
 	const objects = 50
 	leases := product.open(t, namespace, "", 0)
@@ -169,8 +166,8 @@ func oneSessionForAll(t *testing.T, product Product, namespace string) {
 	}
 }
 
-// Goal: a holder acquires a second object inside the first, with one session and others waiting for both. Method:
-// ten goroutines who all do.
+// Goal: a holder acquires a second object inside the first, in one session, while others wait for both. Method: ten goroutines that all do
+// so.
 func nested(t *testing.T, product Product, namespace string) {
 	leases := product.open(t, namespace, "", 0)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -189,8 +186,8 @@ func nested(t *testing.T, product Product, namespace string) {
 	group.Wait()
 }
 
-// Goal: with its session, all leases are lost, each holder hears of it, and the next acquisition has another
-// session at once. Method: kill the session.
+// Goal: when a session ends, all its leases are lost, each holder learns of it, and the next acquisition has a new session at once. Method:
+// kill the session.
 func killedSession(t *testing.T, product Product, namespace string) {
 	leases := product.open(t, namespace, "", 0)
 	held := []applock.Lease{mustAcquire(t, leases, 1), mustAcquire(t, leases, 2), mustAcquire(t, leases, 3)}
@@ -210,7 +207,7 @@ func killedSession(t *testing.T, product Product, namespace string) {
 	if session := product.Holder(t, namespace, wallet(1)); session == 0 || session == first {
 		t.Errorf("session %d has the lock, after session %d was killed", session, first)
 	}
-	// The session is found dead by who wants to acquire, while nobody holds anything.
+	// An acquisition finds the session dead while nothing is held.
 	idle := product.open(t, namespace, "", 0)
 	lease := mustAcquire(t, idle, 4)
 	session := product.Holder(t, namespace, wallet(4))
@@ -219,7 +216,7 @@ func killedSession(t *testing.T, product Product, namespace string) {
 	mustAcquire(t, idle, 4)
 }
 
-// Goal: a session that has locks and nothing to do is not ended by the server. Method: hold for longer than the grace.
+// Goal: the server does not end an idle session with locks. Method: hold for longer than the grace.
 func idleSession(t *testing.T, product Product, namespace string) {
 	leases := product.open(t, namespace, "", grace)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -237,8 +234,8 @@ func idleSession(t *testing.T, product Product, namespace string) {
 	eventually(t, "a session without locks ends after the grace", func() bool { return !product.Alive(t, session) })
 }
 
-// Goal: when the network is gone, the holder gives up before the server gives the object to somebody else, and the
-// server does so. Method: a connection that carries nothing from one moment on, and somebody who waits.
+// Goal: when the network is gone, the holder gives up before the server gives the object to another operator, and the server does so.
+// Method: a connection that carries nothing from one moment on, and a waiter.
 func lostNetwork(t *testing.T, product Product, namespace string) {
 	wire := newWire(t, product.Address)
 	holder := product.open(t, namespace, wire.address, grace)
@@ -269,8 +266,7 @@ func lostNetwork(t *testing.T, product Product, namespace string) {
 	}
 }
 
-// Goal: a refusal tells what there is to know: the owner to those in the same program, the session to others.
-// Method: ask from both.
+// Goal: a refusal names the owner within the same program, and the session to others. Method: ask from both.
 func refusal(t *testing.T, product Product, namespace string) {
 	leases := product.open(t, namespace, "", 0)
 	lease := mustAcquire(t, leases, 1)
@@ -298,7 +294,7 @@ func closing(t *testing.T, product Product, namespace string) {
 	}
 }
 
-// wire leads connections to a server, until it is cut: then it swallows everything.
+// wire carries connections to a server until it is cut. Then it swallows everything.
 type wire struct {
 	address string
 	mutex   sync.Mutex

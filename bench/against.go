@@ -16,8 +16,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// against compares our procedures with those of another checkout, on the same server in one run, in turns: -against names its
-// folder. Both are called by the same SQL, without the façade, which knows one of them only.
+// against compares our procedures with those of another checkout (-against), in turns on the same server. Both are called by the same SQL,
+// without the façade, which fits only one of them.
 func (b *bench) against(ctx context.Context, p *place) (err error) {
 	if b.other == "" || p.product == productSQLite || p.product == productRedis {
 		return nil
@@ -74,7 +74,7 @@ func (p *place) migrateFrom(ctx context.Context, checkout string, handle *sql.DB
 	return err
 }
 
-// verbs are calls by SQL of what is installed, whatever number of arguments it takes: those that are missing are NULL.
+// verbs are calls by SQL of the installed operations. Missing arguments are NULL, so that they fit any version.
 func (p *place) verbs(ctx context.Context, raw executor) ([]contender, error) {
 	handle, counts := raw.handle(), map[string]int{}
 	for _, routine := range []string{"get_appl_lock_row", "release_appl_lock_row"} {
@@ -126,13 +126,13 @@ func (p *place) verbs(ctx context.Context, raw executor) ([]contender, error) {
 	}, nil
 }
 
-// wantFlag wants the first column to be a flag.
+// wantFlag requires that the first column is this flag.
 func wantFlag(ctx context.Context, handle *sql.DB, query string, arguments []any, want string) error {
 	rows, err := handle.QueryContext(ctx, query, arguments...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // Err tells what matters
+	defer func() { _ = rows.Close() }() // Err returns the error
 	columns, err := rows.Columns()
 	if err != nil {
 		return err

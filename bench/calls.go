@@ -13,7 +13,7 @@ import (
 
 const jdoe, asmith = "JDOE", "ASMITH"
 
-// calls compares single calls with the statement to which somebody without applock would come down.
+// calls compares single calls with the statement that a program without applock would send.
 func (b *bench) calls(ctx context.Context, p *place) (err error) {
 	o, err := p.open(ctx, access{connections: poolSize, name: "calls"})
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *bench) calls(ctx context.Context, p *place) (err error) {
 	return nil
 }
 
-// leastCall is what no refusal that is a procedure's can do without: one SELECT in it.
+// leastCall is the least that any refusing procedure needs: one SELECT.
 func (p *place) leastCall() []contender {
 	if p.statements.least == nil {
 		return nil
@@ -61,7 +61,7 @@ func (p *place) leastCall() []contender {
 	}}}
 }
 
-// called is what a goroutine calls for.
+// called is the object that a goroutine calls for.
 func called(goroutine int) applock.Object {
 	return applock.Object{Type: "call", ID: strconv.Itoa(goroutine)}
 }
@@ -94,7 +94,7 @@ func renewed(client *applock.Client) contender {
 	}}
 }
 
-// transferred hands the object to whoever has it, which is a new grant.
+// transferred transfers the object to its own holder, which makes a new grant.
 func transferred(client *applock.Client) contender {
 	return contender{name: "transfer", once: func(ctx context.Context, goroutine int) error {
 		_, err := client.Transfer(ctx, applock.TransferRequest{

@@ -24,7 +24,7 @@ const (
 	titleHeight   = 50
 	productHeight = 30
 	barHeight     = 32
-	// beyond is how far the greatest whisker may reach over the greatest bar before it is cut off.
+	// beyond is how far the longest whisker may exceed the longest bar before it is cut off.
 	beyond = 1.5
 )
 
@@ -46,7 +46,7 @@ line { stroke: #e6edf3; }
 </style>
 `
 
-// chart draws some figures and what they are compared with, each once, grouped by product, as SVG.
+// chart draws figures and their baselines, each once, grouped by product, as SVG.
 func (r *report) chart(title string, wanted func(*figure) bool) string {
 	bars := r.bars(wanted)
 	top := 1e-9
@@ -70,7 +70,7 @@ func (r *report) chart(title string, wanted func(*figure) bool) string {
 		chartWidth, y+chartMargin, chartStyle, chartMargin, html.EscapeString(title), body.String())
 }
 
-// draw writes a bar below its name and median. top is the value at the right edge.
+// draw writes a bar below its name and median. Top is the value at the right edge.
 func (b bar) draw(svg *strings.Builder, y int, top float64) {
 	x := func(value float64) float64 { return chartMargin + (chartWidth-2*chartMargin)*min(value, top)/top }
 	class := "theirs"
@@ -85,7 +85,7 @@ func (b bar) draw(svg *strings.Builder, y int, top float64) {
 		x(percentile(b.values, 5)), x(percentile(b.values, 95)), float64(y)+21.5)
 }
 
-// bars are in the order of the products, which groups them.
+// bars returns the bars in the order of the products, which groups them.
 func (r *report) bars(wanted func(*figure) bool) []bar {
 	var bars []bar
 	add := func(b bar) {

@@ -17,7 +17,7 @@ type question struct {
 	below          string
 }
 
-// choice is a row. Without a baseline it is a figure of ours, with one the baseline of that figure.
+// choice is a row. Without a baseline it is our figure; with one it is that baseline of the figure.
 type choice struct{ label, figure, baseline string }
 
 const choosePreface = "# Performance\n\n" +
@@ -148,7 +148,7 @@ func questions() []question {
 	}
 }
 
-// choosePage is the page for readers who choose.
+// choosePage returns the page for readers who choose.
 func (r *report) choosePage(folder, results string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, choosePreface, filepath.Base(folder), results)
@@ -208,7 +208,7 @@ func (r *report) writeHeldAnswer(text *strings.Builder) {
 	text.WriteString("\n")
 }
 
-// heldServer names the server of a run under a held snapshot.
+// heldServer returns the server of a run under a held snapshot.
 func (r *report) heldServer() string {
 	for _, f := range r.Figures {
 		if strings.HasPrefix(f.Name, heldPrefix) {
@@ -218,7 +218,7 @@ func (r *report) heldServer() string {
 	return ""
 }
 
-// answers is the table of a question: the products that were measured, and the rows that have a value.
+// answers returns the table of a question: the measured products, and the rows with a value.
 func (r *report) answers(q question) [][]string {
 	products := slices.DeleteFunc(slices.Clone(q.products), func(product string) bool {
 		return !slices.ContainsFunc(q.rows, func(c choice) bool { return r.answer(c, product) != "" })

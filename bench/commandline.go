@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// commandLine measures applockctl from its start to its end: with a call, and without.
+// commandLine measures applockctl from start to end, with a call and without.
 func (b *bench) commandLine(ctx context.Context, p *place) error {
 	program, err := b.program(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *bench) commandLine(ctx context.Context, p *place) error {
 		var times []float64
 		for _, args := range [][]string{{"get", "bench:command", "--operator", jdoe}, {"help"}} {
 			command := exec.CommandContext(ctx, program, args...)
-			command.Env = append(os.Environ(), "APPLOCK_DSN="+dsn) // where nobody sees the password
+			command.Env = append(os.Environ(), "APPLOCK_DSN="+dsn) // a list of processes does not show it
 			began := time.Now()
 			if err := started(command); err != nil {
 				return err
@@ -52,11 +52,11 @@ func (b *bench) program(ctx context.Context) (string, error) {
 		return "", err
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/applockctl")
-	build.Dir = strings.TrimSpace(string(where)) // this module's go.sum knows nothing of what the command line needs
+	build.Dir = strings.TrimSpace(string(where)) // this module's go.sum lacks the command line's dependencies
 	return program, started(build)
 }
 
-// started runs a program, and tells what it said when it failed.
+// started runs a program. An error has the program's output.
 func started(command *exec.Cmd) error {
 	if said, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", filepath.Base(command.Path), err, said)

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// contender does the same thing over and over, in several goroutines.
+// contender does the same thing repeatedly, in several goroutines.
 type contender struct {
 	name string
 	once func(ctx context.Context, goroutine int) error
-	// together is set, and once is not, where other processes do it: for how long they are to, and how often they did.
+	// together, if set instead of once, makes other processes do it for a period, and returns how often they did.
 	together func(ctx context.Context, period time.Duration) (int, error)
 }
 
-// compete has contenders take turns in so many goroutines, and returns how often a second each of them did it in each round.
+// compete runs contenders in turns, each in that many goroutines. It returns the rate per second of each one in each round.
 func (b *bench) compete(ctx context.Context, goroutines int, contenders []contender) ([][]float64, error) {
 	rates := make([][]float64, len(contenders))
 	for range b.rounds {
@@ -34,7 +34,7 @@ func (b *bench) compete(ctx context.Context, goroutines int, contenders []conten
 	return rates, nil
 }
 
-// run returns how often a second it was done.
+// run returns the rate per second.
 func (c contender) run(ctx context.Context, goroutines int, period time.Duration) (float64, error) {
 	began := time.Now()
 	var count int
@@ -47,7 +47,7 @@ func (c contender) run(ctx context.Context, goroutines int, period time.Duration
 	return float64(count) / time.Since(began).Seconds(), err
 }
 
-// count returns how often it was done here.
+// count returns how often this process did it.
 func (c contender) count(ctx context.Context, goroutines int, period time.Duration) (int, error) {
 	counts := make([]int, goroutines)
 	errs := make([]error, goroutines)
@@ -69,8 +69,8 @@ func (c contender) count(ctx context.Context, goroutines int, period time.Durati
 	return sum, errors.Join(errs...)
 }
 
-// pit has ours and others take turns, and compares each of ours with each of the others. The figure has all but the names; that of
-// ours follows its own.
+// pit runs ours and others in turns, and compares each of ours with each of the others. The figure has everything but the names. A name of
+// ours is appended to the figure's.
 func (b *bench) pit(ctx context.Context, f figure, goroutines int, ours, others []contender) error {
 	rates, err := b.compete(ctx, goroutines, slices.Concat(ours, others))
 	if err != nil {

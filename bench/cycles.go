@@ -19,7 +19,7 @@ type peer struct {
 	cycle func(ctx context.Context, object string) error
 }
 
-// apart has each goroutine take an object of its own, and together all of them the same.
+// apart gives each goroutine its own object, and returns a contender.
 func (p peer) apart() contender {
 	return contender{name: p.name, once: func(ctx context.Context, goroutine int) error { return p.cycle(ctx, strconv.Itoa(goroutine)) }}
 }
@@ -36,11 +36,11 @@ func apart(peers []peer) []contender {
 	return contenders
 }
 
-// cycles compares how many times a second objects are taken and released, on the table and on each backend of a product.
+// cycles compares the rate of takes and releases, on the table and on each backend of a product.
 func (b *bench) cycles(ctx context.Context, p *place) error {
 	for _, connections := range b.connections {
 		if p.product == productSQLite && connections > poolSize {
-			continue // a file has one writer, and so many connections wait for each other only
+			continue // a file has one writer: so many connections only wait for each other
 		}
 		name := fmt.Sprintf("cycles, %d connections: ", connections)
 		if connections == 1 {
@@ -80,7 +80,7 @@ func (b *bench) cyclesOnTable(ctx context.Context, p *place, f figure, connectio
 	return errors.Join(err, b.pit(ctx, f, connections, apart(ours), apart(peers)), o.close())
 }
 
-// least is what no lock that is kept by procedures can do without: one UPDATE of its row in each. The row has to be there.
+// least is the least that any lock kept by procedures needs: one UPDATE of its row for each of take and release. The row must exist.
 func (p *place) least(by executor) peer {
 	const name = "procedures of one UPDATE"
 	return peer{name, func(ctx context.Context, id string) error {
@@ -126,13 +126,13 @@ func acquireAndRelease(name string, locker lease.Locker) peer {
 	}}
 }
 
-// programs is how many clients share a hot object, and goroutines how many there are in all.
+// programs is how many clients share a hot object, and goroutines how many they have in all.
 const (
 	programs   = 4
 	goroutines = 64
 )
 
-// hotObject has 64 goroutines of four clients, as of four programs, want the same object all the time.
+// hotObject measures one object that 64 goroutines of four clients, like four programs, want all the time.
 func (b *bench) hotObject(ctx context.Context, p *place) error {
 	f := figure{Product: p.product, Name: "a hot object, 64 who want it: "}
 	if p.raw != nil {

@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// depositArgument has this program be one of several that deposit into one wallet.
+	// depositArgument makes this program one of several that deposit into one wallet.
 	depositArgument = "deposit"
-	// hotGoroutines is how many goroutines each of them has: together as many as one program has.
+	// hotGoroutines is the number of goroutines of each such program: together as many as one program has.
 	hotGoroutines = poolSize / hotPrograms
 
 	waySerialize = "serialize"
 	wayLease     = "lease"
 )
 
-// depositors are other processes that deposit when they are told to.
+// depositors are other processes that deposit on order.
 type depositors struct{ running []*depositor }
 
-// depositor reads "WAY PERIOD" and answers how many deposits it has made in this way and time. It ends with its input, and so
-// with who started it. The first line names the place, whose DSN is nobody's to see in a list of processes.
+// depositor reads "WAY PERIOD" and answers how many deposits it has made in that way and time. It ends with its input, and so with its
+// parent. The first line names the place, so that no list of processes shows the DSN.
 type depositor struct {
 	process *exec.Cmd
 	orders  io.WriteCloser
 	answers *bufio.Reader
 }
 
-// startDepositors returns those that were started also with an error, for end.
+// startDepositors starts the processes. After an error, too, it returns those that have started, for end.
 func startDepositors(ctx context.Context, place server) (depositors, error) {
 	var all depositors
 	executable, err := os.Executable()
@@ -86,7 +86,7 @@ func (all depositors) end() error {
 	return err
 }
 
-// deposit has all of them deposit at once.
+// deposit makes all of them deposit at the same time.
 func (all depositors) deposit(way string, counting *wallet) func(context.Context, time.Duration) (int, error) {
 	return func(_ context.Context, period time.Duration) (int, error) {
 		counts, errs := make([]int, len(all.running)), make([]error, len(all.running))
@@ -104,7 +104,7 @@ func (all depositors) deposit(way string, counting *wallet) func(context.Context
 	}
 }
 
-// takeOrders is what such a program does.
+// takeOrders is the work of such a program.
 func takeOrders(ctx context.Context, orders io.Reader, answers io.Writer) error {
 	lines := bufio.NewScanner(orders)
 	lines.Scan()
@@ -114,7 +114,7 @@ func takeOrders(ctx context.Context, orders io.Reader, answers io.Writer) error 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = o.close() }() // who gives the orders does not need it any more
+	defer func() { _ = o.close() }() // the parent does not need it any more
 	ways := map[string]contender{waySerialize: {once: serialized(o)}, wayLease: {once: leased(o)}}
 	for lines.Scan() {
 		way, text, _ := strings.Cut(lines.Text(), " ")
@@ -133,7 +133,7 @@ func takeOrders(ctx context.Context, orders io.Reader, answers io.Writer) error 
 	return lines.Err()
 }
 
-// openDepositor has the patience for all who deposit into the same file.
+// openDepositor waits for other writers as long as depositors of one file need.
 func (p *place) openDepositor(ctx context.Context) (opened, error) {
 	return p.open(ctx, access{connections: poolSize, name: "depositor", patience: 10 * time.Second})
 }

@@ -4,21 +4,21 @@ package main
 
 import "fmt"
 
-// goal is one cell of what the project set out to reach.
+// goal is one goal of the project: a figure of a product, and its limit.
 type goal struct {
-	row     string // as people call it
+	row     string // for the page
 	product string
-	// figure names what is judged, and the best is the first of them that was measured.
+	// figures are names. The first one that was measured is judged.
 	figures []string
-	// baseline says that it is the ratio to this; if it is empty, the value itself.
+	// baseline, if set, makes the goal a ratio to it. Otherwise it is the value itself.
 	baseline string
 	unit     string
-	// atLeast is true when more is better.
+	// atLeast is true if more is better.
 	atLeast     bool
 	must, hoped float64
 }
 
-// cell is where a goal differs from those beside it.
+// cell is what distinguishes a goal from the other goals of its row.
 type cell struct {
 	product     string
 	must, hoped float64
@@ -55,10 +55,10 @@ const (
 	inJavaFigure        = "cycles in Java, 8 threads: our procedures"
 )
 
-// missed is the verdict that has to be explained.
+// missed is the verdict that needs a reason.
 const missed = "**missed**"
 
-// goals are the cells in the order of the table. A measurement that is to reach something has a line here.
+// goals returns the goals in the order of the table. A new measurement with a goal needs a line here.
 func goals() []goal {
 	var all []goal
 	add := func(g goal, cells ...cell) { all = append(all, g.on(cells...)...) }
@@ -128,7 +128,7 @@ func handOffs() []goal {
 	return all
 }
 
-// judge tells what was measured, in words, and whether that reaches the goal.
+// judge returns what was measured, in words, and whether that reaches the goal.
 func (g goal) judge(r *report) (measured, verdict string) {
 	for i, name := range g.figures {
 		f := r.findFor(g.product, name, g.baseline)
@@ -154,13 +154,13 @@ func (g goal) judge(r *report) (measured, verdict string) {
 	return "", "not measured"
 }
 
-// why says what is known of a goal that is missed: what the limit is, and what would have to change.
+// why returns why a goal is missed, if that is known: the limit, and what would have to change.
 func (g goal) why() string { return reasons()[g.key()] }
 
 func (g goal) key() string { return g.row + "/" + g.product + "/" + g.baseline }
 
-// reasons are proofs by counts, which do not depend on how fast the machine was, or on what else it did. The tests of plans and of
-// statements in internal/db hold the counts.
+// reasons are proofs by counts, which depend neither on the speed of the machine nor on its other load. Tests in internal/db hold the
+// counts.
 func reasons() map[string]string {
 	// 8 connections, in turns on one server, medians of seven rounds, the ratio to insert and delete in the same round.
 	least := "A procedure that does nothing but one UPDATE by primary key has lines of its own below: no lock in procedures can be faster. A lock by " +
@@ -253,7 +253,7 @@ func reasons() map[string]string {
 	return all
 }
 
-// findFor also finds a figure by its value alone, when it has some baseline and nobody asks for which, and one of the large run.
+// findFor is find. For a value without a named baseline it also finds a figure with any baseline, and one of the large run.
 func (r *report) findFor(product, name, baseline string) *figure {
 	for _, f := range r.Figures {
 		if f.Product == product && f.Name == name && (baseline == "" || f.Baseline == baseline) {

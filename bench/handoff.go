@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// maxHolding is how long the object is held, at the most, once somebody is known to wait: a poller is met at any
+	// maxHolding is how long the object is held at most once a waiter is known. The time is random, so that a release meets a poller at any
 	// point of its interval.
 	maxHolding = 25 * time.Millisecond
-	// settling is how long one takes to wait that cannot be seen.
+	// settling is how long a waiter that nothing shows needs to begin its wait.
 	settling = 5 * time.Millisecond
-	// askingByHand is the pause of a loop that asks.
+	// askingByHand is the pause of a loop that polls.
 	askingByHand = 10 * time.Millisecond
 )
 
-// relay hands one object over: from the call of the release to the return of who waits.
+// relay hands one object over, and returns the time from the call of the release to the return of the waiter.
 type relay interface {
 	handOver(ctx context.Context, sample int) (time.Duration, error)
 }
 
-// race is a relay, and the same by others.
+// race is a relay of ours, and those of others.
 type race struct {
-	figure  figure // all but the values
+	figure  figure // everything but the values
 	samples int
 	ours    relay
 	others  []rival
@@ -45,14 +45,14 @@ type rival struct {
 	relay relay
 }
 
-// handOff measures the hand-off to one who waits, on each backend of a product.
+// handOff measures the hand-off to a single waiter, on each backend of a product.
 func (b *bench) handOff(ctx context.Context, p *place) error {
 	if p.raw != nil {
 		if err := b.handOffOnTable(ctx, p); err != nil {
 			return err
 		}
 	}
-	if p.product == productSQLite { // which stands for the machine itself
+	if p.product == productSQLite { // it stands for the machine itself
 		if err := b.handOffInMemory(ctx); err != nil {
 			return err
 		}
@@ -65,13 +65,13 @@ func (b *bench) handOff(ctx context.Context, p *place) error {
 	return nil
 }
 
-// handOffOnTable measures it within one client, and between two, as in two programs.
+// handOffOnTable measures it within one client, and between two, like two programs.
 func (b *bench) handOffOnTable(ctx context.Context, p *place) error {
 	holder, err := p.open(ctx, access{connections: 2, name: "holder"})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = holder.close() }() // what it was good for has been measured
+	defer func() { _ = holder.close() }() // the measurement is over
 	waiter, err := p.open(ctx, access{connections: 2, name: "waiter"})
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (b *bench) handOffOnTable(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = byHand.conn.Close(context.WithoutCancel(ctx)) }() // nothing is under way
+	defer func() { _ = byHand.conn.Close(context.WithoutCancel(ctx)) }() // no statement is under way
 	err = b.relays(ctx, race{
 		figure: figure{Product: p.product, Name: "hand-off, two clients"}, samples: b.notified,
 		ours: between.ours, others: []rival{twoCommits, {"NOTIFY", byHand}},
@@ -121,7 +121,7 @@ func (b *bench) handOffOn(ctx context.Context, p *place, each backend) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeHolder() }() // what it was good for has been measured
+	defer func() { _ = closeHolder() }() // the measurement is over
 	waiter, closeWaiter, err := each.open(1)
 	if err != nil {
 		return err
@@ -139,14 +139,14 @@ func (b *bench) handOffOn(ctx context.Context, p *place, each backend) error {
 
 func (b *bench) handOffInMemory(ctx context.Context) error {
 	memory := inprocess.New()
-	defer func() { _ = memory.Close() }() // nobody waits any more
+	defer func() { _ = memory.Close() }() // there are no waiters any more
 	return b.relays(ctx, race{
 		figure: figure{Product: "inprocess", Name: "hand-off, one client", Volatile: true}, samples: b.handOffs,
 		ours: &leases{holder: memory, waiter: memory}, others: []rival{{"channel", channel{}}},
 	})
 }
 
-// relays has all take turns.
+// relays runs all relays in turns.
 func (b *bench) relays(ctx context.Context, r race) error {
 	var ours []time.Duration
 	others := make([][]time.Duration, len(r.others))
@@ -175,7 +175,7 @@ func (b *bench) relays(ctx context.Context, r race) error {
 // leases is a relay by leases of two clients, or of one.
 type leases struct {
 	holder, waiter lease.Locker
-	// watch returns when somebody of that department is seen to wait; nil where nobody can be seen.
+	// watch returns when a waiter of that department is listed; nil where nothing lists waiters.
 	watch func(ctx context.Context, object applock.Object, department string) error
 }
 
@@ -223,7 +223,7 @@ func (l *leases) handOver(ctx context.Context, sample int) (time.Duration, error
 	return answer.at.Sub(began), answer.err
 }
 
-// watchBy returns a function that asks who waits.
+// watchBy returns a function that waits until a waiter is listed.
 func watchBy(observer *applock.Client) func(context.Context, applock.Object, string) error {
 	return func(ctx context.Context, object applock.Object, department string) error {
 		request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID, Department: department}
@@ -265,7 +265,7 @@ func handOverByHand(ctx context.Context, wait, release func(context.Context) err
 	return answer.at.Sub(began), answer.err
 }
 
-// notifying releases by an UPDATE and a NOTIFY in one transaction; who waits listens, and takes by an UPDATE.
+// notifying releases by an UPDATE and a NOTIFY in one transaction. The waiter listens, and takes by an UPDATE.
 type notifying struct {
 	place *place
 	conn  *pgx.Conn
@@ -291,7 +291,7 @@ func (n notifying) handOver(ctx context.Context, _ int) (time.Duration, error) {
 	})
 }
 
-// asking is a loop that asks whether the row is free, and takes it by an UPDATE.
+// asking is a loop that polls until the row is free, and takes it by an UPDATE.
 type asking struct{ place *place }
 
 func (a asking) handOver(ctx context.Context, _ int) (time.Duration, error) {
@@ -314,7 +314,7 @@ func (a asking) handOver(ctx context.Context, _ int) (time.Duration, error) {
 	}, func(ctx context.Context) error { return a.place.raw.exec(ctx, statements.free) })
 }
 
-// telling is a release and a take one after the other, with a word in between.
+// telling is a release and a take one after the other, with a message in between.
 type telling struct{ place *place }
 
 func (t telling) handOver(ctx context.Context, _ int) (time.Duration, error) {
@@ -328,7 +328,7 @@ func (t telling) handOver(ctx context.Context, _ int) (time.Duration, error) {
 	})
 }
 
-// queueing has the server itself make a session wait for another one.
+// queueing makes the server let a session wait for another one.
 type queueing struct {
 	holder, waiter executor
 	lock, unlock   string
@@ -357,7 +357,7 @@ func (q queueing) handOver(ctx context.Context, _ int) (time.Duration, error) {
 	return took, errors.Join(err, q.waiter.exec(ctx, q.unlock))
 }
 
-// channel is a word from one goroutine to another.
+// channel is a message from one goroutine to another.
 type channel struct{}
 
 func (channel) handOver(ctx context.Context, _ int) (time.Duration, error) {

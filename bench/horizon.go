@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// horizonParts is how many parts the time has, of which the last is compared with the first: minutes, if it is ten of them.
+	// horizonParts is the number of parts of the time, minutes in a run of ten. The last part is compared with the first.
 	horizonParts = 10
-	// horizonTTL is that of the leases in seconds, and horizonBatches how many calls renew all of them once.
+	// horizonTTL is the TTL of the leases in seconds. horizonBatches calls renew all of them once.
 	horizonTTL     = 30
 	horizonBatches = 10
 	horizonObject  = "0"
 )
 
-// horizon has one idle transaction hold a snapshot, so that the server can remove no former version of a row, while a hot object is taken
-// and released and leases are renewed. Each contender has a connection of its own and its own pace, all at the same time.
+// horizon holds a snapshot in an idle transaction, so that the server cannot remove old versions of a row. Meanwhile a hot object is taken
+// and released, and leases are renewed. All contenders run at the same time, each at its own pace on its own connection.
 func (b *bench) horizon(ctx context.Context, p *place) (err error) {
 	if p.product == productSQLite {
-		return nil // a reader keeps its log from being shortened, and there are no versions to walk
+		return nil // a reader only keeps the log from being shortened; there are no versions
 	}
 	contenders, closeAll, err := b.underSnapshot(ctx, p)
 	defer func() { err = errors.Join(err, closeAll()) }()
@@ -54,7 +54,7 @@ func (b *bench) horizon(ctx context.Context, p *place) (err error) {
 	return b.noteHorizon(ctx, p, contenders)
 }
 
-// holdSnapshot begins a transaction that reads once and is idle from then on.
+// holdSnapshot begins a transaction that reads once and then stays idle.
 func (p *place) holdSnapshot(ctx context.Context) (end func() error, err error) {
 	o, err := p.open(ctx, access{connections: 1, name: "held snapshot"})
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *place) holdSnapshot(ctx context.Context) (end func() error, err error) 
 	return func() error { return errors.Join(tx.Rollback(), handle.Close(), o.close()) }, err
 }
 
-// warm has each contender call until its plans are made, which the first tenth would count otherwise.
+// warm makes each contender call until its plans are made, which would otherwise count in the first part.
 func warm(ctx context.Context, contenders []*paced) error {
 	for _, each := range contenders {
 		for range horizonBatches {
@@ -85,18 +85,18 @@ func warm(ctx context.Context, contenders []*paced) error {
 // paced is one contender under a held snapshot.
 type paced struct {
 	name string
-	// every is from the beginning of a call to that of the next.
+	// every is the time from the beginning of a call to that of the next.
 	every time.Duration
 	once  func(ctx context.Context) error
-	// threads are the server's processes or threads that serve its connections; nil where this machine cannot look at them.
+	// threads returns the server's processes or threads for its connections; nil if this machine does not run the server.
 	threads func(ctx context.Context) ([]int, error)
 
 	took [horizonParts][]time.Duration
-	// used is the server's processor time, 0 where that is not known: a connection was replaced.
+	// used is the server's processor time in each part, 0 if unknown because a connection was replaced.
 	used [horizonParts]time.Duration
 }
 
-// underSnapshot makes the contenders: ours first.
+// underSnapshot returns the contenders, ours first.
 func (b *bench) underSnapshot(ctx context.Context, p *place) (contenders []*paced, closeAll func() error, err error) {
 	var closers []func() error
 	closeAll = func() error {
@@ -150,12 +150,12 @@ func (b *bench) underSnapshot(ctx context.Context, p *place) (contenders []*pace
 	return contenders, closeAll, err
 }
 
-// hot has a peer take one object over and over.
+// hot makes a peer take one object repeatedly.
 func hot(each peer) func(context.Context) error {
 	return func(ctx context.Context) error { return each.cycle(ctx, horizonObject) }
 }
 
-// renewedInTurn takes the leases, and returns what renews the next part of them.
+// renewedInTurn takes the leases, and returns a function that renews the next part of them.
 func (b *bench) renewedInTurn(ctx context.Context, driver db.Driver) (func(context.Context) error, error) {
 	gets := make([]db.GetApplLockParams, b.held.leases)
 	for i := range gets {
@@ -174,7 +174,8 @@ func (b *bench) renewedInTurn(ctx context.Context, driver db.Driver) (func(conte
 	}, err
 }
 
-// pglockInTurn takes as many locks of pglock, and returns what sends the next part of their heartbeats, one after the other, as it does.
+// pglockInTurn takes as many locks of pglock, and returns a function that sends the heartbeats of the next part of them one after the
+// other, as pglock does.
 func (b *bench) pglockInTurn(ctx context.Context, own *place) (func(context.Context) error, error) {
 	client, err := pglock.UnsafeNew(own.raw.handle(), pglock.WithLeaseDuration(horizonTTL*time.Second), pglock.WithHeartbeatFrequency(0))
 	if err != nil {
@@ -202,7 +203,7 @@ func (b *bench) pglockInTurn(ctx context.Context, own *place) (func(context.Cont
 	}, nil
 }
 
-// shedLock sends what ShedLock sends with the server's time, without Java: the row stays, and each lock and unlock updates it.
+// shedLock sends ShedLock's statements for server time, without Java. The row stays, and each lock and unlock updates it.
 func (p *place) shedLock(ctx context.Context) (func(context.Context) error, error) {
 	for _, statement := range p.statements.shedLockTable {
 		if err := p.raw.exec(ctx, statement); err != nil {
@@ -217,10 +218,10 @@ func (p *place) shedLock(ctx context.Context) (func(context.Context) error, erro
 	}, nil
 }
 
-// threads asks which processes or threads of the server serve this place's pool: on PostgreSQL a client renews on a connection of its own.
+// threads returns the server's processes or threads for this place's pool. On PostgreSQL a client renews on a separate connection.
 func (p *place) threads() func(ctx context.Context) ([]int, error) {
 	if p.pid == 0 {
-		return nil // a server of somebody else's is not watched
+		return nil // this machine may not run the server
 	}
 	return func(ctx context.Context) (ids []int, err error) {
 		var text string
@@ -238,7 +239,7 @@ func (p *place) threads() func(ctx context.Context) ([]int, error) {
 	}
 }
 
-// usedByThread is the processor time of a process or thread, from /proc; an error where there is none.
+// usedByThread returns the processor time of a process or thread, from /proc, or an error if it has ended.
 func usedByThread(id int) (time.Duration, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/schedstat")
 	if err != nil {
@@ -249,7 +250,7 @@ func usedByThread(id int) (time.Duration, error) {
 	return time.Duration(nanoseconds), err
 }
 
-// reading is what the threads of a contender have used until now.
+// reading is the processor time that a contender's threads have used so far.
 type reading struct {
 	threads []int
 	used    time.Duration
@@ -272,7 +273,7 @@ func (c *paced) read(ctx context.Context) (r reading, err error) {
 	return r, nil
 }
 
-// since is 0 where other threads were read before.
+// since is 0 if the threads are not the same as before.
 func (r reading) since(before reading) time.Duration {
 	if !slices.Equal(r.threads, before.threads) {
 		return 0
@@ -280,7 +281,7 @@ func (r reading) since(before reading) time.Duration {
 	return r.used - before.used
 }
 
-// paceAll has all of them go on at their paces, for the whole time.
+// paceAll runs all contenders at their paces for the whole time.
 func (b *bench) paceAll(ctx context.Context, p *place, contenders []*paced) error {
 	errs := make([]error, len(contenders))
 	var running sync.WaitGroup
@@ -297,7 +298,7 @@ func (b *bench) paceAll(ctx context.Context, p *place, contenders []*paced) erro
 	return errors.Join(errs...)
 }
 
-// run calls at its pace in each part, at least once. A call that comes late is not made up for.
+// run calls at its pace in each part, at least once. It does not make up for a late call.
 func (c *paced) run(ctx context.Context, part time.Duration) error {
 	began := time.Now()
 	for i := range horizonParts {
@@ -324,12 +325,12 @@ func (c *paced) run(ctx context.Context, part time.Duration) error {
 	return nil
 }
 
-// perCall is the server's processor time of a call in a part, in microseconds.
+// perCall is the server's processor time per call in a part, in microseconds.
 func (c *paced) perCall(part int) float64 {
 	return float64(c.used[part]) / float64(time.Microsecond) / float64(len(c.took[part]))
 }
 
-// noteHorizon compares the last part with the first, and tells what has become of the table.
+// noteHorizon compares the last part with the first, and reports the size of the table.
 func (b *bench) noteHorizon(ctx context.Context, p *place, contenders []*paced) error {
 	const last = horizonParts - 1
 	for _, each := range contenders {

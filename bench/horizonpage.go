@@ -42,13 +42,13 @@ index entry. InnoDB changes rows in place, and only readers of an old snapshot w
 goose's locker is its table locker; its lockers of sessions write no rows. ShedLock's statements are sent by hand, not by its library.
 `
 
-// readHeld reads the runs under a held snapshot that belong to a page, one file each.
+// readHeld reads a page's runs under a held snapshot, one file each.
 func (r *report) readHeld(page string) error {
 	paths, err := filepath.Glob(filepath.Join(folderOf(page), "horizon-*.json"))
 	if err != nil {
 		return err
 	}
-	for _, path := range paths { // in the order of their names
+	for _, path := range paths { // sorted by name
 		held, err := readJSON(path)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (r *report) readHeld(page string) error {
 	return nil
 }
 
-// writeHeld has a line for each contender on each server.
+// writeHeld writes a line for each contender on each server.
 func (r *report) writeHeld(text *strings.Builder) {
 	if len(r.held) == 0 {
 		return
@@ -91,18 +91,18 @@ func (r *report) heldLines() [][]string {
 	return lines
 }
 
-// firstAndLast are the first minute, the last, and how many times the first that is.
+// firstAndLast returns the first minute, the last one, and their ratio.
 func (f *figure) firstAndLast() []string {
 	return []string{quantity(median(f.BaselineValues), f.Unit), quantity(median(f.Values), f.Unit), round(f.ratio())}
 }
 
-// version is the number of a product's version, without what its packager adds.
+// version is a product's version number, without the packager's suffix.
 func (r *report) version(product string) string {
 	number, _, _ := strings.Cut(strings.ReplaceAll(r.Machine.Products[product].Version, "-", " "), " ")
 	return number
 }
 
-// heldKept says where and when a run was, and what its server kept in the end.
+// heldKept says when and where a run was, and how much its server kept at the end.
 func (r *report) heldKept() string {
 	var kept strings.Builder
 	for _, f := range r.Figures {

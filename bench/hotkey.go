@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// hotPrograms is how many programs deposit into one wallet, each a process with a client and a pool of its own.
+	// hotPrograms is how many programs deposit into one wallet, each a process with its own client and pool.
 	hotPrograms = 4
-	// hotRounds is how many rounds' time each contender has: the turns of programs take a quarter of a second.
+	// hotRounds is how many rounds long each contender's turn is: the turns of programs take a quarter of a second.
 	hotRounds = 5
 
 	hotKeyPrefix = "hot key, deposits: "
@@ -26,8 +26,8 @@ const (
 	deposit = "UPDATE bench_wallet SET balance = balance + 1 WHERE id = 1"
 )
 
-// hotKey has everybody deposit into one wallet, a commit for each deposit. Where they do so one after the other, which is what
-// a lock is for, there cannot be more of them than commits one after the other.
+// hotKey deposits into one wallet from all goroutines, with a commit for each deposit. A lock makes deposits run one after the other, so
+// their number cannot exceed that of successive commits.
 func (b *bench) hotKey(ctx context.Context, p *place) error {
 	for _, statement := range []string{
 		"DROP TABLE IF EXISTS bench_wallet",
@@ -41,7 +41,7 @@ func (b *bench) hotKey(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = here.close() }() // what it was good for has been measured
+	defer func() { _ = here.close() }() // the measurement is over
 	elsewhere, err := startDepositors(ctx, p.server)
 	if err != nil {
 		return errors.Join(err, elsewhere.end())
@@ -93,7 +93,7 @@ func (w *wallet) add(deposits int) {
 	w.deposits += deposits
 }
 
-// check wants each deposit to be there, once.
+// check requires that each deposit was counted once.
 func (w *wallet) check(ctx context.Context, p *place) error {
 	balance := 0
 	if err := p.raw.row(ctx, "SELECT balance FROM bench_wallet WHERE id = 1", nil, &balance); err != nil {
@@ -105,7 +105,7 @@ func (w *wallet) check(ctx context.Context, p *place) error {
 	return nil
 }
 
-// oneAfterTheOther is the limit: no lock but one in memory.
+// oneAfterTheOther is the limit: only a lock in memory.
 func oneAfterTheOther(o opened) depositing {
 	var mutex sync.Mutex
 	return func(ctx context.Context, _ int) error {
@@ -125,7 +125,7 @@ func leased(o opened) depositing {
 	}
 }
 
-// serialized deposits in a transaction that others wait for.
+// serialized deposits in a serialized transaction.
 func serialized(o opened) depositing {
 	return func(ctx context.Context, _ int) error {
 		request := hotWallet()
@@ -143,7 +143,7 @@ func serialized(o opened) depositing {
 			if err != nil {
 				return err
 			}
-			defer func() { _ = tx.Rollback() }() // after the commit this does nothing
+			defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 			if err := o.client.WithSQLTx(tx).Serialize(ctx, request); err != nil {
 				return err
 			}

@@ -22,14 +22,14 @@ var cyclesJava []byte
 //go:embed java/pom.xml
 var pom []byte
 
-// javaRates is what java/Cycles.java prints for each contender.
+// javaRates is what java/Cycles.java prints for one contender.
 type javaRates struct {
 	Name    string    `json:"name"`
 	Threads int       `json:"threads"`
 	Rates   []float64 `json:"rates"`
 }
 
-// java has a program in Java call our procedures beside the libraries of Java, in a process of its own.
+// java runs a Java program that calls our procedures and Java's libraries in turns.
 func (b *bench) java(ctx context.Context, p *place) error {
 	if p.product != productPostgres && p.product != productMariaDB {
 		return nil
@@ -45,7 +45,7 @@ func (b *bench) java(ctx context.Context, p *place) error {
 	return b.noteJava(p, answers)
 }
 
-// fetchJava has Maven copy what the program needs, once.
+// fetchJava lets Maven copy the program's libraries, once.
 func (b *bench) fetchJava(ctx context.Context) error {
 	libraries := filepath.Join(b.directory, "lib")
 	if _, err := os.Stat(libraries); err == nil {
@@ -65,7 +65,7 @@ func (b *bench) fetchJava(ctx context.Context) error {
 	return started(fetch)
 }
 
-// miss says once that something could not be measured.
+// miss reports once that something could not be measured.
 func (b *bench) miss(what string) {
 	b.say("without %s", what)
 	if !slices.Contains(b.report.Missing, what) {
@@ -76,7 +76,7 @@ func (b *bench) miss(what string) {
 func (b *bench) runJava(ctx context.Context, p *place) ([]javaRates, error) {
 	dsn, err := url.Parse(p.dsn)
 	if err != nil {
-		return nil, errors.New("the server's DSN is not a URL") // which may hold a password
+		return nil, errors.New("the server's DSN is not a URL") // it may hold a password
 	}
 	address := "jdbc:mariadb://" + dsn.Host + dsn.Path
 	if p.product == productPostgres {
@@ -97,7 +97,7 @@ func (b *bench) runJava(ctx context.Context, p *place) ([]javaRates, error) {
 	return answers, json.Unmarshal(said, &answers)
 }
 
-// noteJava compares ours, and the least that procedures can be, which are the first two for each number of threads, with the others.
+// noteJava compares ours and the least procedures, which are the first two for each number of threads, with the others.
 func (b *bench) noteJava(p *place, answers []javaRates) error {
 	var ours []javaRates
 	for _, each := range answers {

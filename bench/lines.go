@@ -14,10 +14,10 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// keeping is how long, at the most, each who stands in line keeps the object.
+// keeping is how long each waiter in line keeps the object at most.
 const keeping = 5 * time.Millisecond
 
-// line is many of two clients, as of two programs, who wait for one object until all have had it.
+// line is many waiters of two clients, like two programs, for one object, until all have had it.
 type line struct {
 	clients [2]lease.Locker
 	waiters int
@@ -25,7 +25,7 @@ type line struct {
 	listed func(ctx context.Context) error
 }
 
-// standInLine measures the hand-off when many wait, on the table and on each backend of a product.
+// standInLine measures the hand-off with many waiters, on the table and on each backend of a product.
 func (b *bench) standInLine(ctx context.Context, p *place) error {
 	for _, waiters := range b.lines {
 		name := fmt.Sprintf("%d in line", waiters)
@@ -51,7 +51,7 @@ func (b *bench) standInLine(ctx context.Context, p *place) error {
 				figure: figure{Product: p.product, Name: name + ", " + each.name, Volatile: true},
 				others: []rival{{each.peers[0].name + ", one waits", byHand}},
 			}
-			// Nobody is listed there. Who comes later than that waits from then on.
+			// Nothing lists waiters there. A later waiter counts from when it comes.
 			l := line{waiters: waiters, listed: func(ctx context.Context) error { return sleep(ctx, 20*settling) }}
 			open := func() (lease.Locker, func() error, error) { return each.open(1) }
 			if err := b.lineUp(ctx, l, r, open); err != nil {
@@ -62,7 +62,7 @@ func (b *bench) standInLine(ctx context.Context, p *place) error {
 	return nil
 }
 
-// lineUp lets lines and others take turns until there are samples enough.
+// lineUp runs lines and others in turns until there are enough samples.
 func (b *bench) lineUp(
 	ctx context.Context, l line, r race, open func() (lease.Locker, func() error, error),
 ) (err error) {
@@ -94,7 +94,7 @@ func (b *bench) lineUp(
 	return nil
 }
 
-// move returns how long each hand-off took until everybody has had the object.
+// move returns how long each hand-off took until every waiter has had the object.
 func (l line) move(ctx context.Context) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,7 +104,7 @@ func (l line) move(ctx context.Context) ([]time.Duration, error) {
 		return nil, err
 	}
 	beginning := time.Now()
-	var released atomic.Int64 // since then, by whoever has the object
+	var released atomic.Int64 // the time of the last release
 	type turn struct {
 		took time.Duration
 		err  error

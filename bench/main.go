@@ -1,11 +1,11 @@
 //go:build unix
 
-// Command bench measures applock beside the same thing done by hand and by others, in turns, and prints what is reached:
+// Command bench compares applock with plain SQL and with other libraries, in turns, and prints the results:
 //
 //	go run ./internal/testing/testserver -- go -C bench run .
 //
-// APPLOCK_TEST_<PRODUCT>_DSN names the servers, as for the tests. A product without one is left out, with a word about
-// it, unless APPLOCK_TEST_REQUIRE lists it.
+// APPLOCK_TEST_<PRODUCT>_DSN names the servers, as for the tests. Without one, a product is left out and that is reported, unless
+// APPLOCK_TEST_REQUIRE lists it.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// runOrDeposit is run, unless this is one of the programs of the hot key.
+// runOrDeposit is run, unless this process is one of the depositors.
 func runOrDeposit(ctx context.Context, args []string) error {
 	if slices.Equal(args, []string{depositArgument}) {
 		return takeOrders(ctx, os.Stdin, os.Stdout)
@@ -106,11 +106,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, co
 	if o.results != "" {
 		err = errors.Join(err, r.writeResults(o.results))
 	}
-	_, printErr := io.WriteString(out, r.text()) // also what was measured before a failure
+	_, printErr := io.WriteString(out, r.text()) // a failed run still prints what was measured
 	return errors.Join(err, printErr)
 }
 
-// measure returns what was measured, also when it ended with an error.
+// measure returns the measurements, even with an error.
 func measure(ctx context.Context, o options, getenv func(string) string, complaints io.Writer) (_ *report, err error) {
 	servers, err := servers(getenv, complaints)
 	if err != nil {
@@ -153,39 +153,39 @@ func startProfile(path string) (stop func() error, err error) {
 	return func() error { pprof.StopCPUProfile(); return file.Close() }, pprof.StartCPUProfile(file)
 }
 
-// extent is how much is measured.
+// extent is the amount of what is measured.
 type extent struct {
-	rounds      int           // in which those who compete take turns
-	round       time.Duration // of one of them
-	connections []int         // of those who take and release
+	rounds      int           // turns of each contender
+	round       time.Duration // of one turn
+	connections []int         // that take and release
 	notified    int           // samples of hand-offs by NOTIFY
-	handOffs    int           // and of each other kind
-	lines       []int         // how many stand in line for one object that is handed over
-	waiters     int           // goroutines that wait at once
-	idle        time.Duration // for which they are watched
+	handOffs    int           // samples of each other kind
+	lines       []int         // waiters for one object
+	waiters     int           // goroutines that wait at the same time
+	idle        time.Duration // how long they are watched
 	glance      time.Duration // the same, when all wait for one object
 	polls       int
-	kept        []int         // leases held and renewed at once
-	ttl         time.Duration // of the fewest of them; more of them have more
+	kept        []int         // leases held and renewed at the same time
+	ttl         time.Duration // of the smallest number of leases; more leases have a longer one
 	renewals    int           // to watch
 	grants      int           // renewed in one statement
 	mostRows    int           // of the largest table
-	gets        int           // from it in one round
+	gets        int           // from the table in one round
 	stale       int           // rows to purge
-	manyCycles  int           // after which the table's size is looked at
-	limit       time.Duration // of the time that these take, and that rows do
+	manyCycles  int           // before the table's size is read
+	limit       time.Duration // time limit of the cycles and of filling the table
 	starts      int           // of the command line
-	held        snapshotLoad  // what goes on under a held snapshot
+	held        snapshotLoad  // the load under a held snapshot
 }
 
-// snapshotLoad is what goes on while an idle transaction holds a snapshot.
+// snapshotLoad is the load while an idle transaction holds a snapshot.
 type snapshotLoad struct {
-	total, interval time.Duration // of all, and from a renewal of a lease to its next
+	total, interval time.Duration // of all, and between two renewals of a lease
 	cycles          int           // of a hot object
 	leases          int
 }
 
-// lasting is the same pace for another time; 0 is the same time.
+// lasting is the same load for another time; 0 keeps the time.
 func (h snapshotLoad) lasting(total time.Duration) snapshotLoad {
 	if total == 0 {
 		return h
@@ -223,7 +223,7 @@ func tiny() extent {
 	}
 }
 
-// scale says how large what is measured is, where that depends on a flag.
+// scale describes the amounts that depend on a flag.
 func (e extent) scale() string {
 	return fmt.Sprintf("tables of up to %d rows, %d rows to purge, %d cycles before a table is weighed; -huge has %d, %d and %d",
 		e.mostRows, e.stale, e.manyCycles, huge().mostRows, huge().stale, huge().manyCycles)
@@ -232,9 +232,9 @@ func (e extent) scale() string {
 type bench struct {
 	extent
 	places     []*place
-	directory  string // for what is built and fetched
+	directory  string // for built and fetched files
 	only       *regexp.Regexp
-	other      string // a checkout
+	other      string // a checkout to compare with
 	complaints io.Writer
 	report     report
 }
@@ -243,11 +243,11 @@ type bench struct {
 type measurement struct {
 	name string
 	take func(ctx context.Context, p *place) error
-	// table is true when it is about the table only.
+	// table is true if it measures only the table.
 	table bool
 }
 
-// measurements are all there are. A new one is a line here; its goal, if it has one, is a line in goals.
+// measurements returns all of them. Add a new one here, and its goal, if any, in goals.
 func (b *bench) measurements() []measurement {
 	if b.other != "" {
 		return []measurement{{"against", b.against, true}}
@@ -272,7 +272,7 @@ func (b *bench) measurements() []measurement {
 	}
 }
 
-// measure goes on after a failure: what takes half an hour is not lost by one measurement.
+// measure goes on after a failure, so that one failed measurement does not waste the rest of the run.
 func (b *bench) measure(ctx context.Context) error {
 	var failures error
 	for _, m := range b.measurements() {
@@ -292,12 +292,12 @@ func (b *bench) measure(ctx context.Context) error {
 	return errors.Join(failures, ctx.Err())
 }
 
-// say tells how it goes.
+// say reports progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.complaints, "bench: "+format+"\n", args...)
 }
 
-// enter makes a database on each server, and looks at the server and the machine.
+// enter makes a database on each server, and describes the server and the machine.
 func (b *bench) enter(ctx context.Context, servers []server) error {
 	b.report.Machine = machine(ctx)
 	var err error

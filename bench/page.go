@@ -48,10 +48,10 @@ func pictures() []picture {
 	}
 }
 
-// folderOf is where the charts and values of a page are.
+// folderOf is the folder of a page's charts and values.
 func folderOf(page string) string { return strings.TrimSuffix(page, filepath.Ext(page)) }
 
-// readLarge reads the large run that belongs to a page, if there is one.
+// readLarge reads a page's large run, if there is one.
 func (r *report) readLarge(page string) error {
 	large, err := readJSON(filepath.Join(folderOf(page), "huge.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func (r *report) readLarge(page string) error {
 	return err
 }
 
-// writePage writes the page for those who choose, and its charts and values into the folder of its name. It links the results.
+// writePage writes the page for readers who choose, with its charts and values in the folder of its name. It links the results.
 func (r *report) writePage(path, results string) error {
 	folder := folderOf(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // for all to read
@@ -124,7 +124,7 @@ func (r *report) text() string {
 	return text.String()
 }
 
-// writeCircumstances tells where and when it was measured, and how much.
+// writeCircumstances writes when, where and how much was measured.
 func (r *report) writeCircumstances(text *strings.Builder) {
 	m := r.Machine
 	writeTable(text, [][]string{
@@ -143,7 +143,7 @@ func (r *report) writeMissing(text *strings.Builder) {
 	}
 }
 
-// judged has a line for each goal.
+// judged returns a line for each goal.
 func (r *report) judged() [][]string {
 	lines := [][]string{{"what", "on", "against", "must", "hoped for", "measured", "verdict"}}
 	for _, g := range goals() {
@@ -159,7 +159,7 @@ func (r *report) judged() [][]string {
 	return lines
 }
 
-// missed tells why, where that is known, each reason once.
+// missed lists the known reasons for missed goals, each once.
 func (r *report) missed() string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -187,7 +187,7 @@ func (r *report) missed() string {
 	return "\n## Reasons for missed goals\n" + text.String()
 }
 
-// lines has a line for each of some figures.
+// lines returns a line for each wanted figure.
 func (r *report) lines(wanted func(*figure) bool) [][]string {
 	lines := [][]string{{"what", "on", "median", "average", "least", "p99", "most", "against", "its median", "its average", "ratio"}}
 	for _, f := range r.Figures {
@@ -210,7 +210,7 @@ func (r *report) lines(wanted func(*figure) bool) [][]string {
 	return lines
 }
 
-// writeTable writes a table in Markdown, which is one to the eye as well. The first line is the heading.
+// writeTable writes a Markdown table with aligned columns. The first line is the heading.
 func writeTable(text *strings.Builder, lines [][]string) {
 	widths := make([]int, len(lines[0]))
 	for _, line := range lines {

@@ -24,7 +24,7 @@ import (
 	"github.com/applock/applock/applock/lease/redislock"
 )
 
-// peers are the locks of others that a product keeps in a table, each on the pool of what is done by hand, which is the first.
+// peers are other libraries' locks in a table of the product. They use the pool of the first one, which is plain SQL.
 func (p *place) peers(ctx context.Context, goroutines int) ([]peer, error) {
 	byHand := p.insertAndDelete(p.raw)
 	switch p.product {
@@ -51,7 +51,7 @@ func (p *place) insertAndDelete(by executor) peer {
 	}}
 }
 
-// pglock is used with pgx, as applock is, which it calls unsafe because it knows lib/pq.
+// pglock runs on pgx, like applock. Its authors call that unsafe, since it is written for lib/pq.
 func (p *place) pglock() (peer, error) {
 	client, err := pglock.UnsafeNew(p.raw.handle())
 	if err != nil {
@@ -65,12 +65,12 @@ func (p *place) pglock() (peer, error) {
 		if err := client.ReleaseContext(ctx, held); !errors.Is(err, pglock.ErrLockAlreadyReleased) {
 			return err
 		}
-		// Its heartbeat came in between, and the lock stays for its 20 s.
+		// Its heartbeat interfered, and the lock would stay for its 20 s.
 		return p.raw.exec(ctx, "DELETE FROM locks WHERE name = $1", id)
 	}}, client.TryCreateTable()
 }
 
-// goose has the locker that goose takes for its migrations. One of them is one lock.
+// goose uses the locker of goose's migrations. One locker is one lock.
 func (p *place) goose(
 	ctx context.Context, goroutines int, locker func(...lock.TableLockerOption) (lock.Locker, error),
 ) (peer, error) {
@@ -89,15 +89,15 @@ func (p *place) goose(
 		}
 		return lockers[id].Unlock(ctx, handle)
 	}}
-	return byGoose, byGoose.cycle(ctx, "0") // makes the table, which not all can make at once
+	return byGoose, byGoose.cycle(ctx, "0") // makes the table, which several goroutines cannot do at the same time
 }
 
-// backend is leases that are not on the table, and the same by others.
+// backend is a backend other than the table, and its alternatives.
 type backend struct {
 	name string
-	// open returns leases as a program of its own has them, on so many sessions where there are sessions.
+	// open returns leases of a separate program, with that many sessions if the backend has sessions.
 	open func(sessions int) (leases *lease.Leases, closeIt func() error, err error)
-	// relay hands over by hand, in the way of the first of the peers.
+	// relay hands over by plain statements, like the first peer.
 	relay func(ctx context.Context) (relay, error)
 	peers []peer
 }
@@ -146,7 +146,7 @@ func (p *place) backends() []backend {
 	return nil
 }
 
-// advisory takes and releases a session's advisory lock, which nothing on disk knows of.
+// advisory takes and releases a session's advisory lock, which is only in memory.
 func (e pgExecutor) advisory(ctx context.Context, id string) error {
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ func (e sqlExecutor) getLock(ctx context.Context, id string) error {
 	return err
 }
 
-// redisPeer is the lock library without ours. Who waits asks every 10 ms.
+// redisPeer is the lock library without our package. Its waiters poll every 10 ms.
 type redisPeer struct{ client *bsm.Client }
 
 const redisTTL = time.Minute
@@ -220,11 +220,11 @@ func byRedsync(client *redis.Client) peer {
 	}}
 }
 
-// openRedis connects to a server, of which a place needs nothing else.
+// openRedis connects to a server.
 func openRedis(dsn string) (*redis.Client, error) {
 	options, err := redis.ParseURL(dsn)
 	if err != nil {
-		return nil, errors.New("the DSN of Redis cannot be parsed") // which may hold a password
+		return nil, errors.New("the DSN of Redis cannot be parsed") // it may hold a password
 	}
 	options.PoolSize = manyConnections
 	options.ContextTimeoutEnabled = true

@@ -45,14 +45,14 @@ const (
 	productRedis    = "redis"
 )
 
-// server is where databases are made. SQLite's is a directory, and needs no DSN.
+// server is where databases are made. For SQLite it is a directory without a DSN.
 type server struct {
 	product string
 	dsn     string
-	pid     int // 0 if not known
+	pid     int // 0 if unknown
 }
 
-// servers returns those that the environment names.
+// servers returns the servers that the environment names.
 func servers(getenv func(string) string, complaints io.Writer) ([]server, error) {
 	var found []server
 	required := strings.Split(getenv("APPLOCK_TEST_REQUIRE"), ",")
@@ -61,7 +61,7 @@ func servers(getenv func(string) string, complaints io.Writer) ([]server, error)
 		dsn := getenv(variable + "_DSN")
 		switch {
 		case dsn != "":
-			pid, _ := strconv.Atoi(getenv(variable + "_PID")) // a server of somebody else's is not watched
+			pid, _ := strconv.Atoi(getenv(variable + "_PID")) // only testserver sets it
 			found = append(found, server{product: product, dsn: dsn, pid: pid})
 		case slices.Contains(required, product):
 			return nil, fmt.Errorf("%s_DSN is not set, and APPLOCK_TEST_REQUIRE lists %s", variable, product)
@@ -72,11 +72,11 @@ func servers(getenv func(string) string, complaints io.Writer) ([]server, error)
 	return append(found, server{product: productSQLite}), nil
 }
 
-// place is a database of our own, with the schema installed, or a Redis.
+// place is a database with the schema, or a Redis.
 type place struct {
 	server
 	statements statements
-	raw        executor // for what is done by hand, and to look from outside; nil on Redis
+	raw        executor // for plain SQL; nil on Redis
 	redis      *redis.Client
 	closers    []func() error
 }
@@ -121,7 +121,7 @@ func newPlace(ctx context.Context, s server) (p *place, err error) {
 	return p, nil
 }
 
-// rowOf is the row of a goroutine in bench_row. Row 1 is nobody's.
+// rowOf is the row of a goroutine in bench_row. No goroutine has row 1.
 func rowOf(goroutine int) int { return goroutine + 2 }
 
 // clear empties the tables.
@@ -134,7 +134,7 @@ func (p *place) clear(ctx context.Context) error {
 	return nil
 }
 
-// describe tells the version of the product, and the settings on which it depends what a commit costs.
+// describe returns the product's version, and the settings that affect the cost of a commit.
 func (p *place) describe(ctx context.Context) (product, error) {
 	if p.redis != nil {
 		return describeRedis(ctx, p.redis)
@@ -144,7 +144,7 @@ func (p *place) describe(ctx context.Context) (product, error) {
 		p.raw.row(ctx, p.statements.version, nil, &d.Version), p.raw.row(ctx, p.statements.settings, nil, &d.Settings))
 }
 
-// create makes the database, and has it dropped in the end.
+// create makes the database, which remove drops.
 func (p *place) create(ctx context.Context) error {
 	name := "applock_bench_" + strings.ToLower(rand.Text())
 	if p.product == productSQLite {
@@ -168,7 +168,7 @@ func (p *place) create(ctx context.Context) error {
 	return err
 }
 
-// remove undoes everything, the latest first.
+// remove undoes everything, in reverse order.
 func (p *place) remove() error {
 	var err error
 	for _, undo := range slices.Backward(p.closers) {
@@ -180,27 +180,27 @@ func (p *place) remove() error {
 func withDatabase(dsn, name string) (string, error) {
 	parsed, err := url.Parse(dsn)
 	if err != nil {
-		return "", errors.New("the server's DSN is not a URL") // which may hold a password
+		return "", errors.New("the server's DSN is not a URL") // it may hold a password
 	}
 	parsed.Path, parsed.RawPath = "/"+name, ""
 	return parsed.String(), nil
 }
 
 const (
-	// poolSize is enough for those who compete with each other, unless it is said how many they are.
+	// poolSize is the default number of competing goroutines and connections.
 	poolSize = 8
-	// manyConnections is how many there are at the most.
+	// manyConnections is the greatest number of connections.
 	manyConnections = 64
 )
 
 // access says how to open a place.
 type access struct {
 	connections int
-	name        string          // by which PostgreSQL lists the connections
+	name        string          // in PostgreSQL's list of connections
 	tracer      pgx.QueryTracer // on PostgreSQL
-	deaf        bool            // on PostgreSQL: no connection to listen on is to be had
-	hasty       bool            // on PostgreSQL and SQLite: commits do not wait for the disk
-	patience    time.Duration   // on SQLite, for other writers; that of open.ByDSN if not set
+	deaf        bool            // PostgreSQL: no connection to listen on
+	hasty       bool            // PostgreSQL and SQLite: commits do not wait for the disk
+	patience    time.Duration   // SQLite: how long to wait for other writers; 0 is the default of open.ByDSN
 	logger      *slog.Logger    // gets a record for each operation
 }
 
@@ -269,7 +269,7 @@ func (p *place) openPostgres(ctx context.Context, a access) (opened, error) {
 	}, nil
 }
 
-// fill has a pool make all its connections.
+// fill makes a pool open all its connections.
 func fill(ctx context.Context, pool *pgxpool.Pool, connections int) error {
 	for range connections {
 		conn, err := pool.Acquire(ctx)
@@ -324,14 +324,14 @@ func openedOn(handle *sql.DB, a access, client *applock.Client) opened {
 	}
 }
 
-// executor runs statements, whose parameters are $1, $2 and so on for PostgreSQL and ? elsewhere.
+// executor runs statements. Parameters are $1, $2 and so on for PostgreSQL, and ? elsewhere.
 type executor interface {
-	// handle is the pool as peers want it.
+	// handle is the pool, for peers.
 	handle() *sql.DB
 	exec(ctx context.Context, statement string, args ...any) error
-	// row reads one row; none is an error.
+	// row reads one row. No row is an error.
 	row(ctx context.Context, query string, args []any, into ...any) error
-	// count reads all rows, and returns how many they are.
+	// count reads all rows, and returns their number.
 	count(ctx context.Context, query string, args ...any) (int, error)
 }
 
@@ -373,7 +373,7 @@ func (e sqlExecutor) count(ctx context.Context, query string, args ...any) (int,
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = rows.Close() }() // Err has told
+	defer func() { _ = rows.Close() }() // Err has returned the error
 	columns, err := rows.Columns()
 	if err != nil {
 		return 0, err

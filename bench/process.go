@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// usedHere is the processor time that this process has used.
+// usedHere is the processor time of this process.
 func usedHere() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -20,11 +20,10 @@ func usedHere() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-// ticks is how many a second has in /proc, whatever the kernel's own are.
+// ticks is the number of ticks in a second in /proc, on every kernel.
 const ticks = 100
 
-// usedBy is the processor time that a server has used: its process, the children, and the children that have ended.
-// It is 0 where there is no /proc.
+// usedBy is the processor time of a server: its process and its children, with the ended ones. It is 0 without /proc.
 func usedBy(pid int) time.Duration {
 	if pid == 0 {
 		return 0
@@ -41,7 +40,7 @@ func usedBy(pid int) time.Duration {
 	return time.Duration(sum) * time.Second / ticks
 }
 
-// usedOf returns the ticks in a line of /proc, if it is of the process or of a child.
+// usedOf returns the ticks in a line of /proc, if it belongs to the process or a child.
 func usedOf(line string, pid int) int64 {
 	own, rest, _ := strings.Cut(line, " (")
 	fields := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // state, parent, ...; the name may have blanks

@@ -18,7 +18,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// renewing counts the statements by which many leases are kept.
+// renewing counts the statements that renew many leases.
 func (b *bench) renewing(ctx context.Context, p *place) error {
 	for _, leases := range b.kept {
 		if err := errors.Join(b.renewingMany(ctx, p, leases), p.clear(ctx)); err != nil {
@@ -29,17 +29,17 @@ func (b *bench) renewing(ctx context.Context, p *place) error {
 }
 
 func (b *bench) renewingMany(ctx context.Context, p *place, many int) error {
-	ttl := b.ttl * time.Duration(1+many/2500) // to take more of them takes longer, and so does each renewal
+	ttl := b.ttl * time.Duration(1+many/2500) // more leases take longer to acquire and to renew
 	var sent counter
 	wanted := access{connections: poolSize, name: "renewing", tracer: &sent}
-	if p.product == productSQLite { // where nothing else counts
+	if p.product == productSQLite { // nothing else counts there
 		wanted.logger = slog.New(&sent)
 	}
 	held, err := p.open(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.close() }() // it releases them, as far as 5 s allow
+	defer func() { _ = held.close() }() // it releases them within 5 s
 	client, count := held.client, func() (int64, error) { return sent.Load(), nil }
 	switch p.product {
 	case productMariaDB, productMySQL:
@@ -93,7 +93,7 @@ func (b *bench) renewingMany(ctx context.Context, p *place, many int) error {
 	return nil
 }
 
-// untilMore returns just after a statement.
+// untilMore returns right after a statement.
 func untilMore(ctx context.Context, count func() (int64, error)) error {
 	first, err := count()
 	for now := first; err == nil && now == first; now, err = count() {
@@ -121,7 +121,7 @@ func takeMany(ctx context.Context, client *applock.Client, count int, ttl time.D
 	return leases, errors.Join(errs...)
 }
 
-// counter counts what a pool of pgx sends, or the operations that a client logs: one transaction each on SQLite.
+// counter counts the statements of a pgx pool, or the operations that a client logs: on SQLite each is one transaction.
 type counter struct{ atomic.Int64 }
 
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -142,7 +142,7 @@ func (c *counter) WithAttrs([]slog.Attr) slog.Handler { return c }
 
 func (c *counter) WithGroup(string) slog.Handler { return c }
 
-// questions returns how many statements clients have sent to the server, but for its own.
+// questions returns how many statements clients have sent to the server, without its own.
 func (p *place) questions(ctx context.Context) func() (int64, error) {
 	asked := int64(0)
 	return func() (int64, error) {
@@ -154,13 +154,13 @@ func (p *place) questions(ctx context.Context) func() (int64, error) {
 	}
 }
 
-// renewal has one statement for many grants and one get for each of them take turns.
+// renewal compares one statement for many grants with a get for each of them, in turns.
 func (b *bench) renewal(ctx context.Context, p *place) error {
 	o, err := p.open(ctx, access{connections: 1, name: "renewal"})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = o.close() }() // what it was good for has been measured
+	defer func() { _ = o.close() }() // the measurement is over
 	const ttl = 3600
 	gets := make([]db.GetApplLockParams, b.grants)
 	for i := range gets {
@@ -193,7 +193,7 @@ func (b *bench) renewal(ctx context.Context, p *place) error {
 	return nil
 }
 
-// getAll gets one after the other on one connection.
+// getAll runs the gets one after the other on one connection.
 func getAll(ctx context.Context, driver db.Driver, gets []db.GetApplLockParams) ([]db.RenewableGrant, time.Duration, error) {
 	grants := make([]db.RenewableGrant, len(gets))
 	began := time.Now()

@@ -17,23 +17,23 @@ import (
 	"time"
 )
 
-// report is all that was measured.
+// report is all measurements.
 type report struct {
 	Machine host `json:"machine"`
-	// Smoke is true when so little was measured that the values mean nothing.
+	// Smoke is true for a run that is too short for meaningful values.
 	Smoke bool `json:"smoke,omitempty"`
-	// Scale says how large what was measured is.
+	// Scale describes the amounts that were measured.
 	Scale   string    `json:"scale"`
 	Figures []*figure `json:"figures"`
-	// Missing says what could not be measured, and why.
+	// Missing lists what could not be measured, and why.
 	Missing []string `json:"missing,omitempty"`
-	// large is an earlier run with -huge, nil if there is none. What only that one has is judged by it.
+	// large is an earlier run with -huge, nil if there is none. It supplies figures that this run lacks.
 	large *report
-	// held are earlier runs under a held snapshot, which have a section of their own.
+	// held are earlier runs under a held snapshot, for their own section.
 	held []*report
 }
 
-// host is where it was measured.
+// host is the machine of the run.
 type host struct {
 	Time       time.Time          `json:"time"`
 	Commit     string             `json:"commit"`
@@ -46,33 +46,33 @@ type host struct {
 	LoadAfter  string             `json:"load_after"`
 }
 
-// product is what was measured.
+// product is a measured product.
 type product struct {
 	Version string `json:"version"`
-	// Settings are those on which it depends what a commit costs.
+	// Settings are the settings that affect the cost of a commit.
 	Settings string `json:"settings"`
 }
 
-// figure is one line of the report: a value, or one beside another.
+// figure is one line of the report: a value, or a value and its baseline.
 type figure struct {
 	Product string `json:"product"`
 	Name    string `json:"name"`
 	Unit    string `json:"unit"`
-	// Volatile is true for locks that no disk knows of, which are compared with such.
+	// Volatile is true for locks that are only in memory, which are compared with the same kind.
 	Volatile bool `json:"volatile,omitempty"`
-	// Samples is true when each value is one time that was measured, and not what came out of a round.
+	// Samples is true if each value is a single measured time, and not the result of a round.
 	Samples bool `json:"samples,omitempty"`
-	// Values are in the order in which they were measured.
+	// Values are in the order of the measurements.
 	Values []float64 `json:"values"`
-	// Baseline says what it is compared with, and BaselineValues has the values of that, measured in turns with Values.
+	// Baseline names the alternative. BaselineValues are its values, measured in turns with Values.
 	Baseline       string    `json:"baseline,omitempty"`
 	BaselineValues []float64 `json:"baseline_values,omitempty"`
 }
 
-// note adds values. The figure says what they are of.
+// note adds values to a figure.
 func (r *report) note(f figure, values ...float64) { r.compare(f, values, nil) }
 
-// compare is note with what was measured in turns with it.
+// compare is note with the values of the baseline.
 func (r *report) compare(f figure, values, baseline []float64) {
 	known := r.find(f.Product, f.Name, f.Baseline)
 	if known == nil {
@@ -83,7 +83,7 @@ func (r *report) compare(f figure, values, baseline []float64) {
 	known.BaselineValues = append(known.BaselineValues, baseline...)
 }
 
-// find returns nil for what was not measured.
+// find returns nil for a figure that was not measured.
 func (r *report) find(product, name, baseline string) *figure {
 	for _, known := range r.Figures {
 		if known.Product == product && known.Name == name && known.Baseline == baseline {
@@ -111,8 +111,8 @@ func (r *report) writeJSON(path string) error {
 	return os.WriteFile(path, text, 0o644)                                      //nolint:gosec // for all to read
 }
 
-// ratio is the median of the rounds' own ratios, because what disturbs a round disturbs both sides. Of samples it is that of
-// the medians.
+// ratio is the median of the rounds' ratios, because a disturbance in a round affects both sides. For samples it is the ratio of the
+// medians.
 func (f *figure) ratio() float64 {
 	if f.Samples || len(f.Values) != len(f.BaselineValues) {
 		return median(f.Values) / median(f.BaselineValues)
@@ -124,7 +124,7 @@ func (f *figure) ratio() float64 {
 	return median(ratios)
 }
 
-// round has three significant digits, and all digits of large numbers.
+// round keeps three significant digits, and all digits of large numbers.
 func round(value float64) string {
 	digits := 2
 	if value != 0 {
@@ -141,7 +141,7 @@ func quantity(value float64, unit string) string { return strings.TrimSpace(roun
 
 func median(values []float64) float64 { return percentile(values, 50) }
 
-// percentile returns the value that so many of a hundred do not exceed.
+// percentile returns the value that this percentage of values does not exceed.
 func percentile(values []float64, percent int) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	place := (len(sorted)*percent + 99) / 100
@@ -156,7 +156,7 @@ func average(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// milliseconds makes plain numbers of times.
+// milliseconds converts times to numbers.
 func milliseconds(times ...time.Duration) []float64 {
 	values := make([]float64, len(times))
 	for i, each := range times {
@@ -172,7 +172,7 @@ func machine(ctx context.Context) host {
 	}
 }
 
-// commit is that of the working directory.
+// commit is the commit of the working directory.
 func commit(ctx context.Context) string {
 	said, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	if err != nil {
@@ -181,7 +181,7 @@ func commit(ctx context.Context) string {
 	return strings.TrimSpace(string(said))
 }
 
-// systemName has the release of the kernel where /proc tells it.
+// systemName includes the kernel's release, if /proc has it.
 func systemName() string {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
@@ -190,7 +190,7 @@ func systemName() string {
 	return runtime.GOOS + " " + strings.TrimSpace(string(release))
 }
 
-// loadAverage tells how busy the machine has been in the last minute, with others' work as well.
+// loadAverage is the machine's load in the last minute, with other programs' work.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

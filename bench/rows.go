@@ -18,11 +18,11 @@ import (
 const (
 	fewRows  = 1000
 	pageSize = 1000
-	// heldHours is until when from now what is filled in is held, and staleHours until when before.
+	// heldHours is how long rows of the filled table are held, and staleHours how long ago stale rows ended.
 	heldHours, staleHours = 100, -10_000
 )
 
-// fill has somebody hold the objects bench:FROM up to and without bench:BELOW, until so many hours from now.
+// fill makes the objects bench:FROM up to but without bench:BELOW held for that many hours.
 func (b *bench) fill(ctx context.Context, p *place, hours, from, below int) error {
 	for at := from; at < below; at += holdAtMost {
 		if err := p.raw.exec(ctx, p.statements.hold, at, hours, min(holdAtMost, below-at)); err != nil {
@@ -35,7 +35,7 @@ func (b *bench) fill(ctx context.Context, p *place, hours, from, below int) erro
 	return nil
 }
 
-// rows compares gets from a table that grows with gets from a small one, and a page of the list with the same by hand.
+// rows compares gets from a growing table with gets from a small one, and a page of the list with plain SQL.
 func (b *bench) rows(ctx context.Context, p *place) (err error) {
 	small, err := newPlace(ctx, p.server)
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) rows(ctx context.Context, p *place) (err error) {
 	return b.listPage(ctx, p, many.driver, filled)
 }
 
-// getAmong renews locks at random on one connection. The value of a round is the median.
+// getAmong renews random locks on one connection. The value of a round is the median.
 func (b *bench) getAmong(ctx context.Context, f figure, many *applock.Client, rows int, few *applock.Client) error {
 	once := func(client *applock.Client, rows int) (float64, error) {
 		var times []time.Duration
@@ -131,7 +131,7 @@ func (b *bench) listPage(ctx context.Context, p *place, driver db.Driver, rows i
 	return nil
 }
 
-// purge has rows purged while gets run, in turns with gets alone.
+// purge measures gets during a purge, in turns with gets alone.
 func (b *bench) purge(ctx context.Context, p *place) (err error) {
 	o, err := p.open(ctx, access{connections: poolSize, name: "purge"})
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bench) purge(ctx context.Context, p *place) (err error) {
 	return nil
 }
 
-// getsDuring returns how long gets take, of 4 goroutines that take and release, while something else is done.
+// getsDuring returns how long gets of 4 goroutines, which take and release, take during other work.
 func getsDuring(ctx context.Context, client *applock.Client, meanwhile func(context.Context) error) ([]float64, error) {
 	const callers = 4
 	ctx, cancel := context.WithCancel(ctx)

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// tellEvery is how often it is told how far the cycles have come.
+// tellEvery is how often progress is reported.
 const tellEvery = 30 * time.Second
 
-// size looks at what a table takes up after many cycles, beside one into which rows are inserted and deleted. Where a session
-// may say so, the commits do not wait for the disk, which does not matter for that.
+// size compares the size of a table after many cycles with that of a table with inserts and deletes. Commits do not wait for the disk where
+// a session can choose that, since it does not affect the size.
 func (b *bench) size(ctx context.Context, p *place) (err error) {
 	const objects = 1000
 	o, err := p.open(ctx, access{connections: poolSize, name: "size", hasty: true, patience: 10 * time.Second})
@@ -51,7 +51,7 @@ func (b *bench) size(ctx context.Context, p *place) (err error) {
 	return nil
 }
 
-// cycleMany has all take turns until they have made many cycles, or for as long as may be. It returns how many that were.
+// cycleMany runs all peers in turns until they have made that many cycles or the time is up. It returns how many they made.
 func (b *bench) cycleMany(ctx context.Context, p *place, peers []peer, objects int) (int, error) {
 	const chunk = 2000
 	began, told := time.Now(), time.Now()
@@ -70,7 +70,7 @@ func (b *bench) cycleMany(ctx context.Context, p *place, peers []peer, objects i
 	return done, nil
 }
 
-// often takes and releases so often, in poolSize goroutines, each of which has its share of so many objects.
+// often takes and releases that often, in poolSize goroutines, each of which has its share of the objects.
 func (p peer) often(ctx context.Context, times, objects int) error {
 	errs := make([]error, poolSize)
 	var running sync.WaitGroup

@@ -2,54 +2,54 @@
 
 package main
 
-// statements are what is done by hand on one product.
+// statements are the plain SQL for one product.
 type statements struct {
 	version        string
-	settings       string // on which it depends what a commit costs
-	createDatabase string // of the name %s
+	settings       string // that affect the cost of a commit
+	createDatabase string // %s is its name
 	dropDatabase   string
-	// tables makes bench_row, whose row 1 is handed from hand to hand, and bench_plain, which has a row for each lock.
+	// tables makes bench_row, whose row 1 is passed between sessions, and bench_plain, which has a row for each lock.
 	tables    []string
-	insertRow string // of bench_row, by its number
+	insertRow string // into bench_row, by its number
 	clear     []string
 
-	free   string // hands row 1 back
+	free   string // releases row 1
 	isFree string
 	take   string
-	update string // of a row by its number
+	update string // by the row's number
 
-	insertPlain string // of the name of a lock
+	insertPlain string // by the lock's name
 	deletePlain string
 	holder      string // of an object, by primary key
-	// least makes the least that procedures can be: leastTake and leastGive have one UPDATE by primary key, leastLook one SELECT.
+	// least makes the smallest procedures: leastTake and leastGive have one UPDATE by primary key, leastLook one SELECT.
 	least                           []string
 	leastTake, leastGive, leastLook string // of an object
-	page                            string // of the locks after an object, so many
+	page                            string // of the locks after an object, with a limit
 
-	// hold has somebody hold the objects bench:N, bench:N+1 and so on: the first, until how many hours from now, which
-	// may be past, and how many, at most holdAtMost.
+	// hold makes the objects bench:N, bench:N+1 and so on held. Its parameters are the first number, the hours until they end, which may be
+	// negative, and their number, at most holdAtMost.
 	hold    string
-	waiters string // how many are listed
-	waiting string // the program that one of them belongs to
-	// connections counts those to the database, and questions the statements of all clients of the server.
+	waiters string // counts the listed waiters
+	waiting string // the program of one of them
+	// connections counts the connections to the database, and questions the statements of all clients of the server.
 	connections string
 	questions   string
-	// sizes tells the bytes of a table's rows and of its indexes, once the server has been told to analyze it.
+	// sizes returns the bytes of a table's rows and of its indexes, after analyze.
 	analyze string
 	sizes   string
-	// ours is our table as sizes knows it.
+	// ours is our table's name for sizes.
 	ours string
-	// threads tells which processes or threads of the server serve a pool, with blanks between; dead counts what a held snapshot keeps, which deadAre calls
-	// by its name.
+	// threads returns the server's processes or threads that serve a pool, separated by blanks. dead counts what a held snapshot keeps, and
+	// deadAre names that.
 	threads, dead, deadAre string
-	// shedLock takes ShedLock's lock of one name, and shedUnlock gives it back.
+	// shedLock takes ShedLock's lock of one name, and shedUnlock releases it.
 	shedLockTable        []string
 	shedLock, shedUnlock string
 }
 
 const (
 	holdAtMost = 100_000
-	// lockColumns are what hold fills.
+	// lockColumns are the columns that hold fills.
 	lockColumns = "(object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)"
 )
 
@@ -131,7 +131,7 @@ func postgresStatements() statements {
 	}
 }
 
-// leastFunction has the rights and the settings of our functions.
+// leastFunction makes a function with the rights and the settings of ours.
 func leastFunction(name, body string) string {
 	return "CREATE FUNCTION " + name + "(p_type text, p_id text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER" +
 		" SET search_path = applock, pg_temp SET lock_timeout = '1s' AS $$ BEGIN " + body + " END $$"

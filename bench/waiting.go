@@ -17,12 +17,12 @@ import (
 
 const megabyte = 1 << 20
 
-// waitForMany has one client wait for many objects that somebody else holds.
+// waitForMany makes one client wait for many objects that are held.
 func (b *bench) waitForMany(ctx context.Context, p *place) error {
 	return b.wait(ctx, p, b.waiters, b.idle, fmt.Sprintf("%d wait, an object each", b.waiters))
 }
 
-// waitForOne has them wait for the same object.
+// waitForOne makes it wait for one object in many goroutines.
 func (b *bench) waitForOne(ctx context.Context, p *place) error {
 	return b.wait(ctx, p, 1, b.glance, fmt.Sprintf("%d wait for one object", b.waiters))
 }
@@ -36,7 +36,7 @@ func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Durat
 	if err != nil {
 		return err
 	}
-	defer func() { _ = waiting.close() }() // it says goodbye for all of them, as far as 5 s allow
+	defer func() { _ = waiting.close() }() // it retracts all waiters within 5 s
 	before, err := p.connected(ctx)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Durat
 		return err
 	}
 	gathered := time.Since(began)
-	if err := sleep(ctx, idle/10); err != nil { // the last of them are looked after
+	if err := sleep(ctx, idle/10); err != nil { // until the last of them are polled for
 		return err
 	}
 	now, err := p.connected(ctx)
@@ -85,7 +85,7 @@ func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Durat
 	return nil
 }
 
-// poll returns how long polls for all of them take, and pings.
+// poll returns how long polls for all waiters take, and pings.
 func (b *bench) poll(ctx context.Context, p *place, driver db.Driver) (polls, pings []float64, err error) {
 	params := db.PollApplLocksParams{MaxRows: 100}
 	if err := p.raw.row(ctx, p.statements.waiting, nil, &params.ClientID); err != nil {
@@ -105,17 +105,17 @@ func (b *bench) poll(ctx context.Context, p *place, driver db.Driver) (polls, pi
 	return polls, pings, nil
 }
 
-// crowd is goroutines that wait.
+// crowd is the goroutines that wait.
 type crowd struct {
 	client   *applock.Client
 	sent     counter
 	failures chan error
 }
 
-// idling is what happens while nothing does.
+// idling is the load while nothing changes.
 type idling struct {
-	here, there float64 // the shares of a core, in percent, that this process and the server use
-	statements  float64 // a second
+	here, there float64 // used by this process and by the server, in percent of a core
+	statements  float64 // per second
 }
 
 func (c *crowd) gather(ctx context.Context, waiters, objects int) {
@@ -124,7 +124,7 @@ func (c *crowd) gather(ctx context.Context, waiters, objects int) {
 	}
 }
 
-// waitFor adds little to the stack on which it waits.
+// waitFor adds little to the stack of a waiter.
 func (c *crowd) waitFor(ctx context.Context, object int) {
 	_, err := c.client.Acquire(ctx, applock.AcquireRequest{
 		Object:  applock.Object{Type: "bench", ID: strconv.Itoa(object)},
@@ -143,12 +143,12 @@ func (c *crowd) left(ctx context.Context, err error) {
 	c.failures <- fmt.Errorf("somebody stopped waiting: %w", err)
 }
 
-// untilListed returns when the database knows of all.
+// untilListed returns when the database lists all waiters.
 func (c *crowd) untilListed(ctx context.Context, p *place, waiters int) error {
 	return p.untilListed(ctx, waiters, c.sleep)
 }
 
-// untilListed waits with sleep, which may know that they are not going to be.
+// untilListed waits with sleep, whose error ends the wait.
 func (p *place) untilListed(ctx context.Context, waiters int, sleep func(context.Context, time.Duration) error) error {
 	for listed := 0; listed < waiters; {
 		if err := p.raw.row(ctx, p.statements.waiters, nil, &listed); err != nil {
@@ -161,9 +161,9 @@ func (p *place) untilListed(ctx context.Context, waiters int, sleep func(context
 	return nil
 }
 
-// watch watches them for a while.
+// watch measures the load for a while.
 func (c *crowd) watch(ctx context.Context, pause time.Duration, pid int) (idling, error) {
-	thereBefore, sentBefore, began := usedBy(pid), c.sent.Load(), time.Now() // the first takes some time here
+	thereBefore, sentBefore, began := usedBy(pid), c.sent.Load(), time.Now() // usedBy takes some time at first
 	hereBefore, err := usedHere()
 	if err != nil {
 		return idling{}, err
@@ -180,7 +180,7 @@ func (c *crowd) watch(ctx context.Context, pause time.Duration, pid int) (idling
 	}, err
 }
 
-// sleep ends early when somebody does not wait any more.
+// sleep ends early when a goroutine stops waiting.
 func (c *crowd) sleep(ctx context.Context, pause time.Duration) error {
 	select {
 	case err := <-c.failures:
@@ -192,7 +192,7 @@ func (c *crowd) sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// memory is what the heap and the stacks use once the garbage is gone, also that of finalizers and pools.
+// memory is the size of the heap and the stacks after a garbage collection that includes finalizers and pools.
 func memory() uint64 {
 	for range 3 {
 		runtime.GC()
@@ -202,7 +202,7 @@ func memory() uint64 {
 	return stats.HeapInuse + stats.StackInuse
 }
 
-// connected counts the connections to the place as the server sees them. SQLite has none.
+// connected counts the connections to the place on the server. SQLite has none.
 func (p *place) connected(ctx context.Context) (int, error) {
 	if p.statements.connections == "" {
 		return 0, nil

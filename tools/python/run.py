@@ -1,7 +1,7 @@
-"""Runs a module of Python, such as mkdocs, in the versions of requirements.txt.
+"""Runs a Python module, such as mkdocs, in the versions of requirements.txt.
 
-They are installed once for all checkouts, into the user's cache, and nothing of the system is changed. Exit code 69
-(EX_UNAVAILABLE): they cannot be had here, and stderr says why.
+It installs them once for all checkouts, into the user's cache, and changes nothing else on the system. Exit code 69
+(EX_UNAVAILABLE) means that they cannot be installed; stderr says why.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 
 
 def installed() -> pathlib.Path:
-    """Returns the folder of the modules, which one process makes while others wait."""
+    """Returns the folder of the modules. One process makes it while others wait."""
     version = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "applock"
     cache.mkdir(parents=True, exist_ok=True)

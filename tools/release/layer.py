@@ -1,4 +1,4 @@
-"""Takes the layer of an architecture out of an OCI layout, and prints as whom it runs what: layer.py LAYOUT ARCHITECTURE FILE."""
+"""Extracts the layer of an architecture from an OCI layout, and prints its user and its program: layer.py LAYOUT ARCHITECTURE FILE."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ layout, architecture, file = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
 
 def blob(descriptor):
-    """Returns what a descriptor points to, whose digest it compares."""
+    """Returns the blob of a descriptor, after comparing the digest."""
     content = (layout / "blobs" / descriptor["digest"].replace(":", "/")).read_bytes()
     if "sha256:" + hashlib.sha256(content).hexdigest() != descriptor["digest"]:
         sys.exit(f"{descriptor} leads to something else")

@@ -1,4 +1,4 @@
-"""What mkdocs does not do itself: pages from all over the repository, with links as they work in it."""
+"""Hooks for mkdocs: pages from all folders of the repository, with the links that work there."""
 
 import pathlib
 import re
@@ -21,7 +21,7 @@ LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 
 
 def on_config(config):
-    """Adds the pages of the languages to the navigation, and says which version the site describes."""
+    """Adds the pages of the languages to the navigation, and the version to the site."""
     version, day = RELEASE.search((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")).groups()
     config.site_name = f"applock {version}"
     config.copyright = f"This site describes applock {version} ({day})."
@@ -32,7 +32,7 @@ def on_config(config):
 
 
 def on_files(files, config):
-    """Puts the pages of the repository, under their own paths, in the place of those of docs_dir."""
+    """Replaces the pages of docs_dir by the repository's, under their own paths."""
     for file in list(files):
         if file.src_dir == config.docs_dir:
             files.remove(file)
@@ -44,12 +44,12 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Points links to files that are no pages at the repository."""
+    """Makes links to other files than pages lead to the repository."""
 
     def lead(match):
         target = (ROOT / page.file.src_uri).parent / match[1]
         if not target.exists():
-            return match[1]  # mkdocs warns of it
+            return match[1]  # mkdocs reports it
         path = target.resolve().relative_to(ROOT).as_posix()
         if files.get_file_from_path(path):
             return match[1]
@@ -57,5 +57,5 @@ def on_page_markdown(markdown, page, config, files):
         return f"{config.extra['repository']}/{kind}/main/{path}"
 
     if page.is_homepage:
-        page.meta["hide"] = ["navigation"]  # it would list this page alone
+        page.meta["hide"] = ["navigation"]  # it would list only this page
     return LINK.sub(lead, markdown)

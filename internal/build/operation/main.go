@@ -1,5 +1,5 @@
-// Command operation begins a new operation: it makes the files that each operation has, with text that works and does nothing
-// yet, enters it in the lists that need a line, and prints what is left to do. Run it by `make operation STEM=extend_appl_locks`.
+// Command operation begins a new operation. It makes the files that each operation has, with text that builds and does nothing yet, adds
+// the operation to the lists, and prints what is left to do. Run it by `make operation STEM=extend_appl_locks`.
 package main
 
 import (

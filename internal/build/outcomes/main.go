@@ -1,5 +1,5 @@
-// Command outcomes writes into each library below clients/ what the operations answer, and whether the caller has got then what
-// it asked for. The table stands between a line with "outcomes: made by `make generate`" and one with "outcomes: end".
+// Command outcomes writes the answers of the operations into each library below clients/, and whether the caller then has what it asked
+// for. The table stands between a line with "outcomes: made by `make generate`" and one with "outcomes: end".
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// db2 fills in the parameters, writes the expressions out, and adds the row form and the comments.
+// db2 fills in the parameters, expands the expressions, and adds the row form and the comments.
 func db2(source string) (string, error) {
 	text, err := fill(db2Expressions(source), db2Parameters)
 	if err != nil {
@@ -38,16 +38,15 @@ func db2(source string) (string, error) {
 	return text + comments.String(), nil
 }
 
-// db2Expression finds the expressions that a source writes like functions, and for which Db2 has no function.
+// db2Expression matches the expressions that a source writes like functions, and for which Db2 has no function.
 var db2Expression = regexp.MustCompile(`\b(NOT_PLAIN|SECONDS_UP|SECONDS_DOWN|MICROSECONDS|EPOCH_MICROSECONDS)\(((?:[^()]|\([^()]*\))*)\)`)
 
-// db2Plain are the characters that need no further look. Left out are quotes, the script's terminator, and what not all code pages of
-// z/OS have in one place. A line of SPUFI has room for one part. What is left of a text without them is measured, not compared: a
-// collation may pass over control characters.
+// db2Plain are the characters that need no further check. It leaves out quotes, the script's terminator, and characters whose place differs
+// between code pages of z/OS. A line of SPUFI has room for one part. The rest of a text without these characters is measured, not compared,
+// since a collation may ignore control characters.
 const db2Plain = "'0123456789abcdefghijklmnopqrstuvwxyz'\n|| 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?'"
 
-// db2Expressions writes the expressions out, in place: a function of our own would be a call for each row, and could not be replaced
-// on z/OS.
+// db2Expressions expands the expressions in place. A function of our own would be a call for each row, and could not be replaced on z/OS.
 func db2Expressions(source string) string {
 	var text strings.Builder
 	for line := range strings.Lines(source) {
@@ -63,8 +62,8 @@ func db2Expressions(source string) string {
 	return text.String()
 }
 
-// db2Written returns an expression with FROM and TO, its arguments, or ALL of them. Numbers are BIGINT: a day has more microseconds
-// than an INTEGER holds, and 69 years more seconds.
+// db2Written expands an expression of FROM and TO, its arguments, or of ALL of them. Numbers are BIGINT: the microseconds of a day, and the
+// seconds of 69 years, exceed an INTEGER.
 func db2Written(expression string) string {
 	const (
 		days    = "CAST(DAYS(TO) - DAYS(FROM) AS BIGINT) * "
@@ -81,7 +80,7 @@ func db2Written(expression string) string {
 	}[expression]
 }
 
-// db2Routine finds a routine: kind, name, and what it does with data.
+// db2Routine matches a routine: its kind, its name, and its data access.
 var db2Routine = regexp.MustCompile(`(?ms)^CREATE OR REPLACE (FUNCTION|PROCEDURE) (\w+) \(.*?^((?:CONTAINS|READS|MODIFIES) SQL(?: DATA)?)\n`)
 
 func db2Type(parameter db.Parameter) string {
@@ -98,7 +97,7 @@ func db2Type(parameter db.Parameter) string {
 	}
 	switch {
 	case parameter.Direction == db.In:
-		return "VARCHAR(4000)" // whose length the operation checks
+		return "VARCHAR(4000)" // the operation checks its length
 	case parameter.Name == "p_outcome": // one word in capitals
 		return fmt.Sprintf("VARCHAR(%d)", parameter.Length())
 	}
@@ -115,7 +114,7 @@ func db2Parameters(routine form, _ bool) []string {
 	return parameters
 }
 
-// db2Row returns the row form, which calls the operation and has a cursor on what it answered.
+// db2Row returns the row form, which calls the operation and opens a cursor on the answer.
 func db2Row(row form, access string) string {
 	declarations, variables, columns := rowForm(row, db2Type)
 	return fmt.Sprintf(`

@@ -9,7 +9,7 @@ import (
 	"github.com/applock/applock/procedures"
 )
 
-// mysql fills in the parameters, adds comments, and behind each core the shell that users are granted, with the row form.
+// mysql fills in the parameters, adds comments, and adds after each core the shell that users are granted, with the row form.
 func mysql(source string) (string, error) {
 	text, err := fill(source, mysqlParameters)
 	if err != nil {
@@ -34,28 +34,28 @@ func mysql(source string) (string, error) {
 }
 
 var (
-	// mysqlCore finds a routine: name, parameters, what it does with data, and the body.
+	// mysqlCore matches a routine: its name, parameters, data access and body.
 	mysqlCore = regexp.MustCompile(`(?ms)^CREATE PROCEDURE (\w+)\(([^$]*?)\)\n(\w+ SQL(?: DATA)?)\nSQL SECURITY DEFINER\n((?:main: )?BEGIN\n.*?^END\$\$\n)`)
-	// mysqlText finds what is declared as text: parameters, variables, and columns of JSON.
+	// mysqlText matches declarations of text: parameters, variables, and columns of JSON.
 	mysqlText = regexp.MustCompile(`(?m)(^ *(?:IN p_|OUT p_|INOUT p_|DECLARE [pv]_)\w+ (?:LONGTEXT|VARCHAR\(\d+\)|CHAR\(\d+\))|^ +\w+ (?:LONGTEXT|VARCHAR\(\d+\)))`)
-	// mysqlComment finds what the catalogue says of a routine.
+	// mysqlComment matches a routine's comment in the catalogue.
 	mysqlComment = regexp.MustCompile(`\nCOMMENT '.*'\n`)
-	// mysqlLine finds a line that is not empty.
+	// mysqlLine matches a line that is not empty.
 	mysqlLine = regexp.MustCompile(`(?m)^.+`)
-	// mysqlArgument finds a parameter's name.
+	// mysqlArgument matches a parameter's direction and name.
 	mysqlArgument = regexp.MustCompile(`(IN|OUT) (\w+) `)
 )
 
 var (
-	// mysqlSame finds a routine whose body is three dots: that of the core, with one row as its answer.
+	// mysqlSame matches a routine whose body is three dots: the core's body, with one row as its answer.
 	mysqlSame = regexp.MustCompile(`(?ms)^(CREATE PROCEDURE (\w+)_row_core\([^$]*?\)\n[^$]*?)^BEGIN\n    \.\.\.\nEND\$\$\n`)
-	// mysqlEntry finds the first call of an operation, with its argument if it has one.
+	// mysqlEntry matches the first call in an operation, with its argument if it has one.
 	mysqlEntry = regexp.MustCompile(`(?m)^ +CALL (appl_lock_enter|appl_lock_look)\((\w*)\);\n`)
-	// mysqlFunction finds what only a function or a trigger needs, which cannot call what answers by a row.
+	// mysqlFunction matches lines that only functions and triggers need. Those cannot call a row form.
 	mysqlFunction = regexp.MustCompile(`(?m)^ +-- 1422:.*\n +DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside\(\);\n|^ +IF FALSE THEN\n +COMMIT;\n +END IF;\n`)
 )
 
-// mysqlInline writes the body of an operation into its row form, where each inner CALL and each OUT parameter would cost.
+// mysqlInline copies the body of an operation into its row form, because each inner CALL and each OUT parameter takes time.
 func mysqlInline(text string) (string, error) {
 	session, err := procedures.FS.ReadFile("mysql/appl_lock_session.sql")
 	if err != nil {
@@ -101,7 +101,7 @@ func mysqlType(parameter db.Parameter) string {
 		return "DATETIME(6)"
 	}
 	if parameter.Direction == db.In {
-		return "LONGTEXT" // whose length the operation checks
+		return "LONGTEXT" // the operation checks its length
 	}
 	return fmt.Sprintf("VARCHAR(%d)", parameter.Length())
 }
@@ -116,7 +116,7 @@ func mysqlParameters(routine form, _ bool) []string {
 	return parameters
 }
 
-// mysqlRoutine is a core, of which the others are made.
+// mysqlRoutine is a core, from which the shell and the row form are made.
 type mysqlRoutine struct {
 	name, parameters, access string
 }
@@ -142,7 +142,7 @@ func (r mysqlRoutine) shell(core form) string {
 		"    CALL " + r.name + call(in, out) + ";\nEND$$\n"
 }
 
-// row returns the row form: the shell with variables in place of OUT parameters, which it selects.
+// row returns the row form: the shell with variables instead of OUT parameters, and a SELECT of them.
 func (r mysqlRoutine) row(core form) string {
 	row := form{core.Operation, "_row"}
 	declarations, variables, columns := rowForm(row, mysqlType)
@@ -152,7 +152,7 @@ func (r mysqlRoutine) row(core form) string {
 		"    SELECT\n        " + strings.Join(columns, ",\n        ") + ";\nEND$$\n"
 }
 
-// handler answers while the core is being replaced: MySQL has no statement that does that at once.
+// handler answers while the core is being replaced, which MySQL cannot do in one statement.
 func (r mysqlRoutine) handler(core form) string {
 	return fmt.Sprintf(`    DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET

@@ -43,10 +43,10 @@ func postgres(source string) (string, error) {
 	return text, nil
 }
 
-// postgresRoutine finds a CREATE up to its parenthesis.
+// postgresRoutine matches a CREATE up to its parenthesis.
 var postgresRoutine = regexp.MustCompile(`(?m)^CREATE OR REPLACE (FUNCTION|PROCEDURE) (\w+)\(`)
 
-// createView finds the CREATE of a view.
+// createView matches the CREATE of a view.
 var createView = regexp.MustCompile(`(?m)^CREATE OR REPLACE VIEW (\w+)`)
 
 func postgresType(parameter db.Parameter) string {
@@ -61,7 +61,7 @@ func postgresType(parameter db.Parameter) string {
 	return "text"
 }
 
-// postgresIn returns the IN parameters. Those at the end that may be NULL need not be given.
+// postgresIn returns the IN parameters. The last ones, if they may be NULL, have a default.
 func postgresIn(routine form, direction string) []string {
 	var parameters []string
 	for i, in := range routine.InParameters() {
@@ -74,7 +74,7 @@ func postgresIn(routine form, direction string) []string {
 	return parameters
 }
 
-// postgresFunction returns the parameters of the form that decides. What a named type answers needs no OUT parameters.
+// postgresFunction returns the parameters of the form that decides. A form that returns a named type needs no OUT parameters.
 func postgresFunction(routine form, returnsType bool) []string {
 	parameters := postgresIn(routine, "")
 	answer := routine.Columns
@@ -89,7 +89,7 @@ func postgresFunction(routine form, returnsType bool) []string {
 	return parameters
 }
 
-// postgresProcedure returns the form for CALL, which asks the row form.
+// postgresProcedure returns the form for CALL, which calls the row form.
 func postgresProcedure(routine form) string {
 	parameters := postgresIn(routine, "IN ")
 	var columns []string
@@ -116,7 +116,7 @@ $$;
 `, routine.Name, lines(parameters), body)
 }
 
-// postgresTypes returns the types that tell a routine from others of its name; its parameters begin where the text does.
+// postgresTypes returns the types that identify a routine among others of its name. The text starts at its parameters.
 func postgresTypes(text string) string {
 	end, open := 0, 1
 	for ; open > 0; end++ {

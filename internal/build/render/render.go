@@ -1,5 +1,5 @@
-// Package render makes the text that installs the operations: the decision as procedures/ has it, and around it what is
-// mechanical, made from the decision and the contract. procedures/README.md has the rules for who writes a source.
+// Package render makes the SQL that installs the operations. procedures/ has the routines that decide; the rest is made from them and the
+// contract. procedures/README.md has the rules for writing a source.
 package render
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/applock/applock/procedures"
 )
 
-// Names returns the sources of a dialect in the order of installing. What others call comes first: Db2 installs no caller before
-// what it calls.
+// Names returns the sources of a dialect in the order of installing. Called routines come before their callers, as Db2 requires.
 func Names(dialect string) ([]string, error) {
 	names, err := fs.Glob(procedures.FS, dialect+"/*.sql")
 	called := []string{"appl_lock_argument.sql", "appl_lock_record.sql", "appl_lock_move.sql", "views.sql"}
@@ -29,7 +28,7 @@ func Names(dialect string) ([]string, error) {
 	return names, err
 }
 
-// File returns the full text of a source, which has a name such as mysql/get_appl_lock.sql.
+// File returns the full text of a source, whose name is like mysql/get_appl_lock.sql.
 func File(name string) (string, error) {
 	source, err := procedures.FS.ReadFile(name)
 	if err != nil {
@@ -42,7 +41,7 @@ func File(name string) (string, error) {
 	return text, nil
 }
 
-// Source returns the full text of what a source of a dialect says.
+// Source returns the full text for a source of a dialect.
 func Source(dialect, source string) (string, error) {
 	switch dialect {
 	case "postgres":
@@ -55,13 +54,13 @@ func Source(dialect, source string) (string, error) {
 	return "", fmt.Errorf("no rules for dialect %q", dialect)
 }
 
-// form is a routine of an operation. Its suffix tells which: none is the procedure with OUT parameters, or the only form.
+// form is a routine of an operation. Its suffix names the form: none is the procedure with OUT parameters, or the only form.
 type form struct {
 	db.Operation
 	suffix string
 }
 
-// formOf returns what a routine is for the contract, and false for a helper.
+// formOf returns the form that a routine is in the contract, and false for a helper.
 func formOf(name string) (form, bool) {
 	for _, operation := range db.Contract() {
 		suffix, ok := strings.CutPrefix(name, operation.Name)
@@ -72,7 +71,7 @@ func formOf(name string) (form, bool) {
 	return form{}, false
 }
 
-// viewOf returns a view of the contract, and false for another.
+// viewOf returns a view of the contract, and false for any other.
 func viewOf(name string) (db.View, bool) {
 	views := db.Views()
 	i := slices.IndexFunc(views, func(view db.View) bool { return view.Name == name })
@@ -82,10 +81,10 @@ func viewOf(name string) (db.View, bool) {
 	return views[i], true
 }
 
-// hasRow reports whether the operation has a row form beside it.
+// hasRow reports whether the operation has a separate row form.
 func (f form) hasRow() bool { return f.RowForm() != f.Name }
 
-// comment returns what the catalogue says of the routine.
+// comment returns the routine's comment for the catalogue.
 func (f form) comment() string {
 	summary := strings.TrimSuffix(f.Summary, ".")
 	switch f.suffix {
@@ -107,10 +106,10 @@ func (f form) comment() string {
 	return f.Summary
 }
 
-// blank finds a CREATE with the three dots that stand for the contract's parameters, and the answer's type, where one is named.
+// blank matches a CREATE with three dots in place of the contract's parameters, and the type that it returns, if named.
 var blank = regexp.MustCompile(`(?m)^(CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE) (\w+) ?\()\.\.\.(\)(?:(?:\n-- .*)*\nRETURNS \w+_answer)?)`)
 
-// fill puts the parameters of the contract in the place of the dots.
+// fill replaces the dots by the parameters of the contract.
 func fill(source string, parameters func(routine form, returnsType bool) []string) (string, error) {
 	var failure error
 	text := replaceAll(blank, source, func(match []string) string {
@@ -124,7 +123,7 @@ func fill(source string, parameters func(routine form, returnsType bool) []strin
 	return text, failure
 }
 
-// replaceAll replaces each match by what is made of it and its groups.
+// replaceAll replaces each match by the replacement for its groups.
 func replaceAll(pattern *regexp.Regexp, text string, replacement func(match []string) string) string {
 	return pattern.ReplaceAllStringFunc(text, func(found string) string { return replacement(pattern.FindStringSubmatch(found)) })
 }
@@ -134,7 +133,7 @@ func lines(parameters []string) string {
 	return "    " + strings.Join(parameters, ",\n    ")
 }
 
-// width is how long a line of names may be.
+// width is the longest line of names.
 const width = 120
 
 // wrap returns names with commas, as many on a line as fit.
@@ -155,7 +154,7 @@ func wrap(names []string, indent int) string {
 	return strings.TrimPrefix(text.String(), "\n")
 }
 
-// call returns the arguments of a CALL, those that come back on lines of their own.
+// call returns the arguments of a CALL. OUT arguments have lines of their own.
 func call(in, out []string) string {
 	const indent = 4
 	if len(in) == 0 && len(out) == 0 {
@@ -178,10 +177,10 @@ func namesOf(parameters []db.Parameter) []string {
 	return names
 }
 
-// variable is what a row form calls an OUT parameter in its body.
+// variable is the name of an OUT parameter in a row form's body.
 func variable(parameter db.Parameter) string { return "v_" + strings.TrimPrefix(parameter.Name, "p_") }
 
-// rowForm returns what a row form consists of besides the call: declarations, variables, and the columns of its SELECT.
+// rowForm returns a row form without its call: the declarations, the variables, and the columns of its SELECT.
 func rowForm(f form, typeOf func(db.Parameter) string) (declarations string, variables, columns []string) {
 	for _, out := range f.OutParameters() {
 		declarations += fmt.Sprintf("    DECLARE %s %s;\n", variable(out), typeOf(out))
@@ -194,5 +193,5 @@ func rowForm(f form, typeOf func(db.Parameter) string) (declarations string, var
 	return declarations, variables, columns
 }
 
-// quote returns a literal.
+// quote returns a string literal.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -1,10 +1,8 @@
-// Command snapshot freezes procedures/ into the newest procedures migration of each server dialect, so
-// that plain goose installs everything. Run it with `make snapshot` after editing procedures/; the
-// package's test fails while a migration and its source differ.
+// Command snapshot writes procedures/ into the newest procedures migration of each server dialect, so that plain goose installs everything.
+// Run it with `make snapshot` after editing procedures/. The package's test fails while a migration and its source differ.
 //
-// The newest migration is the file NNNNN_procedures.sql with the highest number. It holds what differs from what the
-// ones before it have left: they are released. To begin another one, create an empty file with that name in
-// migrations/<dialect> for every server dialect, and run the command.
+// The newest migration is the file NNNNN_procedures.sql with the highest number. It holds the difference to the released migrations before
+// it. To begin another one, create an empty file with that name in migrations/<dialect> for every server dialect, and run the command.
 package main
 
 import (

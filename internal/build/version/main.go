@@ -1,4 +1,4 @@
-// Command version writes the version of the next release, which is the first number of CHANGELOG.md, into the packages of the libraries and into
+// Command version writes the version of the next release, the first number of CHANGELOG.md, into the packages of the libraries and into
 // docker-compose.yml. It runs in the root of the repository.
 package main
 
@@ -17,10 +17,10 @@ func main() {
 	}
 }
 
-// place is a file that names the version, and how: before and after are what stands on either side.
+// place is a file with the version between the texts before and after.
 type place struct{ file, before, after string }
 
-// places returns all files that name the version. tools/release/build reads CHANGELOG.md itself.
+// places returns all files with the version. tools/release/build reads CHANGELOG.md itself.
 func places() []place {
 	const parent = `<artifactId>applock-parent</artifactId>\s*<version>`
 	return []place{
@@ -42,7 +42,7 @@ func places() []place {
 
 var newest = regexp.MustCompile(`(?m)^## \[([0-9]+\.[0-9]+\.[0-9]+)\]`)
 
-// writeAll writes the version into all places below a folder.
+// writeAll writes the version into all places in a folder.
 func writeAll(root string) error {
 	changelog, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md")) //nolint:gosec // of this repository
 	if err != nil {
@@ -60,7 +60,7 @@ func writeAll(root string) error {
 	return nil
 }
 
-// write puts the version into one file, wherever that names it.
+// write writes the version into one file, in each place.
 func (p place) write(root, version string) error {
 	path := filepath.Join(root, p.file)
 	text, err := os.ReadFile(path) //nolint:gosec // of this repository

@@ -35,7 +35,7 @@ const (
 // shot is one picture.
 type shot struct {
 	name, scheme, address string
-	// receiver gets the locks of a plan; empty for a page that is no form.
+	// receiver and reason fill in the form of a plan; empty for a page without a form.
 	receiver, reason string
 }
 
@@ -113,7 +113,7 @@ func serveDemo(ctx context.Context) (address addresses, stop func(), err error) 
 	return addresses{base: string(base), signIn: answer.Address}, stop, nil
 }
 
-// take makes one picture. It is as high as its content.
+// take takes one picture, as high as the page's content.
 func (s shot) take(browser context.Context, base string) error {
 	actions := []chromedp.Action{
 		emulation.SetDeviceMetricsOverride(width, 200, 1, false),
@@ -150,7 +150,7 @@ func (s shot) take(browser context.Context, base string) error {
 	return os.WriteFile(filepath.Join(folder, s.name+"-"+s.scheme+".png"), picture, 0o644) //nolint:gosec // it is published
 }
 
-// small reduces a picture to its 256 most frequent colours: of a page with text that is hardly visible, and a third of the size.
+// small reduces a picture to its 256 most frequent colours, which makes a page with text a third of the size with hardly visible loss.
 func small(picture []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {

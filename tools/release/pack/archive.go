@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// file is one of an archive.
+// file is a file of an archive.
 type file struct {
 	name    string
 	mode    int64

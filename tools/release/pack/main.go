@@ -1,9 +1,9 @@
-// Command pack puts the programs of a release, and what goes beside them, into archives and packages, in the root of the repository:
+// Command pack puts the programs of a release and their accompanying files into archives and packages, in the root of the repository:
 //
 //	pack VERSION SECONDS SYSTEM_ARCHITECTURE...
 //
-// It reads bin/programs/SYSTEM_ARCHITECTURE, bin/release-files and tools/release/packages.yaml, and writes into bin/release. SECONDS since the epoch is
-// the time of everything in it, so that the same programs always give the same bytes.
+// It reads bin/programs/SYSTEM_ARCHITECTURE, bin/release-files and tools/release/packages.yaml, and writes into bin/release. SECONDS since
+// the epoch is the time of all files, so that the same programs always give the same bytes.
 package main
 
 import (
@@ -49,7 +49,7 @@ func run(arguments []string) error {
 	return nil
 }
 
-// packArchive writes the archive of a target, of the form that is usual on its system.
+// packArchive writes the archive of a target, in the usual format of its system.
 func packArchive(version, target string, made time.Time) error {
 	files, err := filesOf(target)
 	if err != nil {
@@ -66,7 +66,7 @@ func packArchive(version, target string, made time.Time) error {
 	return write("applockctl_"+version+"_"+target+format, content)
 }
 
-// filesOf reads what the archive of a target has.
+// filesOf reads the files for a target's archive.
 func filesOf(target string) ([]file, error) {
 	var files []file
 	for _, each := range []struct {
@@ -97,7 +97,7 @@ func filesOf(target string) ([]file, error) {
 	return files, nil
 }
 
-// packPackages writes a package for Debian and one of RPM.
+// packPackages writes a deb and an rpm package.
 func packPackages(version, architecture string, made time.Time) error {
 	variables := map[string]string{"VERSION": version, "ARCHITECTURE": architecture}
 	config, err := nfpm.ParseFileWithEnvMapping("tools/release/packages.yaml", func(name string) string { return variables[name] })

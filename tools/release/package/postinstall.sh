@@ -1,5 +1,5 @@
 #!/bin/sh
-# The user as whom the units run. No unit is enabled or started: who wants the purge writes a DSN and enables its timer.
+# Creates the user of the units. It enables and starts no unit: to run the purge, write a DSN and enable its timer.
 set -e
 if ! getent group applock >/dev/null; then groupadd --system applock; fi
 if ! getent passwd applock >/dev/null; then

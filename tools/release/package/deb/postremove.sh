@@ -1,5 +1,5 @@
 #!/bin/sh
-# A purge removes what has passwords, and leaves other files in /etc/applock, which are not ours. The user stays: files may belong to it.
+# A purge removes the files with passwords. It leaves other files in /etc/applock, which are not ours, and the user, who may own files.
 set -e
 if [ "$1" = purge ]; then
     if command -v deb-systemd-helper >/dev/null; then

@@ -27,9 +27,10 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * One of IN-PERMITS permits; OUT-OBJECT-ID is the id of its slot.
-      * When it is refused, that is the slot of OUT-HOLDER-ID, who is
-      * the first to go, and APPLOCK-FETCH gets the others'.
+      * Takes or renews one of IN-PERMITS permits of an object; OUT-
+      * OBJECT-ID is the id of its slot. When it is refused, that is the
+      * slot which expires first, with its OUT-HOLDER-ID, and APPLOCK-
+      * FETCH gets the other slots.
        ENTRY "APPLOCK-PERMIT" USING APPLOCK.
            MOVE "get_appl_lock_permit" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -63,7 +64,8 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * From IN-OPERATOR-ID to IN-TO-OPERATOR-ID of IN-DEPARTMENT-ID.
+      * Hands a held object from IN-OPERATOR-ID to IN-TO-OPERATOR-ID of
+      * IN-DEPARTMENT-ID.
        ENTRY "APPLOCK-TRANSFER" USING APPLOCK.
            MOVE "transfer_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -77,8 +79,8 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * Takes it from whoever holds it, or from the grant IN-FENCE only;
-      * IN-REASON says why.
+      * Takes a held object from its holder, or only from the grant IN-
+      * FENCE, for IN-REASON.
        ENTRY "APPLOCK-TAKE" USING APPLOCK.
            MOVE "take_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -92,8 +94,8 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * One page of what IN-OPERATOR-ID holds, to IN-TO-OPERATOR-ID of
-      * IN-DEPARTMENT-ID. APPLOCK-FETCH gets the rows.
+      * Hands over one page of what IN-OPERATOR-ID holds to IN-TO-
+      * OPERATOR-ID of IN-DEPARTMENT-ID. APPLOCK-FETCH gets the rows.
        ENTRY "APPLOCK-TRANSFER-ALL" USING APPLOCK.
            MOVE "transfer_appl_locks" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -110,8 +112,8 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
-      * One page of what IN-OPERATOR-ID holds. APPLOCK-FETCH gets the
-      * rows.
+      * Releases one page of what IN-OPERATOR-ID holds. APPLOCK-FETCH
+      * gets the rows.
        ENTRY "APPLOCK-RELEASE-ALL" USING APPLOCK.
            MOVE "release_appl_locks" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -124,7 +126,8 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
-      * Says why the operator holds it; a NULL takes that back.
+      * Leaves a note on why the operator holds an object, for everybody
+      * to read; a NULL removes it.
        ENTRY "APPLOCK-NOTE" USING APPLOCK.
            MOVE "note_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -154,8 +157,8 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * LK002 unless this grant is live; it stays so until the
-      * transaction ends. LK001 outside of one: it would end at once.
+      * Fails with LK002 unless exactly this grant is live, and keeps it
+      * so to the end of the transaction. LK001 outside of one.
        ENTRY "APPLOCK-ASSERT" USING APPLOCK.
            MOVE "assert_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -166,8 +169,8 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * Waits until no other transaction is inside, and stays inside
-      * until this one ends. LK001 outside of one.
+      * Lets one transaction at a time work on an object, until this one
+      * ends. LK001 outside of one.
        ENTRY "APPLOCK-SERIALIZE" USING APPLOCK.
            MOVE "serialize_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -176,8 +179,9 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * Renews many in one call: this for each, with its fence and its
-      * ttl, then APPLOCK-RENEW, then APPLOCK-FETCH for the rows.
+      * Renews many grants in one call: call this for each grant, with
+      * its fence and its ttl, then APPLOCK-RENEW, then APPLOCK-FETCH
+      * for the rows.
        ENTRY "APPLOCK-RENEW-ADD" USING APPLOCK.
            MOVE ",{" TO JSON-TEXT
            MOVE 2 TO JSON-LENGTH
@@ -257,9 +261,10 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
-      * Asks whoever holds it for it, with IN-MESSAGE. It is listed for
-      * 60 s, or until IN-WAIT-SECONDS are over, and 0 takes it back:
-      * call it in each heartbeat. GIVEN: the operator has it now.
+      * Asks an object's holder for it, with IN-MESSAGE. The request is
+      * listed for 60 s, or until IN-WAIT-SECONDS are over: repeat the
+      * call in each heartbeat. 0 withdraws the request. GIVEN: the
+      * operator has the object now.
        ENTRY "APPLOCK-ASK" USING APPLOCK.
            MOVE "ask_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -274,8 +279,8 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * Says IN-ANSWER to IN-ASKER-ID, who asks in IN-CLIENT-ID, or in
-      * whichever, for what IN-OPERATOR-ID holds by IN-FENCE.
+      * Answers IN-ASKER-ID, who asks in IN-CLIENT-ID (NULL: in any) for
+      * the object that IN-OPERATOR-ID holds by IN-FENCE.
        ENTRY "APPLOCK-ANSWER" USING APPLOCK.
            MOVE "answer_appl_lock_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -292,10 +297,11 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * Says that the operator looks at it, in the terminal or the
-      * browser tab IN-CLIENT-ID. APPLOCK-FETCH gets who else is there.
-      * It is listed for IN-TTL-SECONDS, 60 at most, and 45 when NULL:
-      * call it in each heartbeat of 15 s.
+      * Lists the operator as a viewer of an object, in the terminal or
+      * the browser tab IN-CLIENT-ID. APPLOCK-FETCH gets the holder,
+      * askers and other viewers. The operator is listed for IN-TTL-
+      * SECONDS, 60 at most, and 45 when NULL: repeat the call in each
+      * heartbeat of 15 s.
        ENTRY "APPLOCK-SEE" USING APPLOCK.
            MOVE "see_appl_lock" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -309,7 +315,7 @@
            PERFORM CALL-FOR-ROWS
            GOBACK.
 
-      * Lays down what holds for IN-OBJECT-TYPE; a NULL is none.
+      * Sets the policy of IN-OBJECT-TYPE; a NULL setting is unset.
        ENTRY "APPLOCK-SET-POLICY" USING APPLOCK.
            MOVE "set_appl_lock_policy_row" TO ROUTINE
            PERFORM BEGIN-CALL
@@ -338,8 +344,8 @@
            PERFORM CALL-FOR-ONE-ROW
            GOBACK.
 
-      * The views: one page in the order of the key, of the rows that
-      * have what is given, behind the row IN-AFTER-. APPLOCK-FETCH gets
+      * The views: one page in the order of the key, of the rows with
+      * the given values, after the row IN-AFTER-. APPLOCK-FETCH gets
       * them.
        ENTRY "APPLOCK-LIVE" USING APPLOCK.
            MOVE "appl_lock_live" TO ROUTINE
@@ -366,7 +372,8 @@
            PERFORM READ-PROGRAMS
            GOBACK.
 
-      * What IN-OPERATOR-ID did, lost or got, oldest first.
+      * The events that IN-OPERATOR-ID caused or that name it, oldest
+      * first.
        ENTRY "APPLOCK-HISTORY" USING APPLOCK.
            MOVE "appl_lock_history" TO ROUTINE
            PERFORM BEGIN-READ
@@ -512,7 +519,7 @@
            MOVE IN-DEPARTMENT-ID TO GIVEN-TEXT
            PERFORM ADD-FILTER.
 
-      * A page of those who wait, ask or look, each in a program.
+      * A page of waiters, askers or viewers, each in a program.
        READ-PROGRAMS.
            PERFORM BEGIN-READ
            PERFORM FILTER-OBJECT-TYPE
@@ -564,7 +571,7 @@
            STRING KEY-COLUMN(KEY-NUMBER) DELIMITED BY SPACE
                INTO STATEMENT WITH POINTER STATEMENT-END.
 
-      * What is NULL in a key is before everything, as an empty text is.
+      * A NULL in a key comes before everything, like an empty text.
        ADD-KEY-VALUE.
            MOVE KEY-VALUE(KEY-NUMBER) TO GIVEN-TEXT
            IF GIVEN-TEXT(1:1) = LOW-VALUE
@@ -668,7 +675,8 @@
            MOVE TEXT-LENGTH TO BYTES-LENGTH
            PERFORM QUOTE-BYTES.
 
-      * TEXT-LENGTH is that of GIVEN-TEXT without its trailing blanks.
+      * TEXT-LENGTH is the length of GIVEN-TEXT without its trailing
+      * blanks.
        MEASURE-TEXT.
            MOVE LENGTH OF GIVEN-TEXT TO TEXT-LENGTH
            PERFORM UNTIL TEXT-LENGTH = 0
@@ -742,7 +750,7 @@
                TO JSON-LENGTH
            PERFORM ADD-TO-GRANTS.
 
-      * A document that has not enough room stays full.
+      * A document without enough room stays full.
        ADD-TO-GRANTS.
            IF GRANTS-LENGTH + JSON-LENGTH > LENGTH OF GRANTS
                MOVE LENGTH OF GRANTS TO GRANTS-LENGTH
@@ -771,8 +779,8 @@
            END-IF
            PERFORM SET-RETURN-CODE.
 
-      * C functions leave what they return in RETURN-CODE, and it would
-      * be the program's: it has what the answer is to a job step.
+      * C functions leave their result in RETURN-CODE, which is the
+      * program's answer to its job step. So it is set afterwards.
        SET-RETURN-CODE.
            EVALUATE TRUE
                WHEN APPLOCK-NO-ROW
@@ -1073,8 +1081,8 @@
                    MOVE COLUMN-TEXT TO OUT-EVENT-TS
            END-EVALUATE.
 
-      * PostgreSQL writes the zone behind the time, mostly without
-      * minutes. MySQL and MariaDB answer in UTC without saying so.
+      * PostgreSQL adds the zone to a time, mostly without minutes.
+      * MySQL and MariaDB answer in UTC without a zone.
        MAKE-TIMESTAMP.
            MOVE "T" TO COLUMN-TEXT(11:1)
            IF COLUMN-TEXT(COLUMN-LENGTH - 2:1) = "+" OR "-"
@@ -1085,7 +1093,7 @@
                END-IF
            END-IF.
 
-      * The text of a C function, which may be without one.
+      * The text that a C function returns, if any.
        KEEP-MESSAGE.
            IF NAME-POINTER NOT = NULL
                PERFORM FIND-NAME
@@ -1094,7 +1102,7 @@
                END-IF
            END-IF.
 
-      * A text of C ends before its first LOW-VALUE.
+      * A C text ends before its first LOW-VALUE.
        FIND-NAME.
            SET ADDRESS OF BYTES TO NAME-POINTER
            MOVE 0 TO NAME-LENGTH

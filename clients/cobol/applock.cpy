@@ -1,11 +1,11 @@
-      * What a program gives to the programs APPLOCK-..., and what it
-      * gets from them. The names are those of procedures/README.md,
-      * with IN- and OUT- for the "p_".
+      * The arguments and answers of the programs APPLOCK-... The names
+      * are those of procedures/README.md, with IN- and OUT- for the
+      * "p_".
       *
-      * A text ends at its trailing blanks. Names are counted in
-      * characters there and in bytes here, of which one in UTF-8 has
-      * up to four. The texts of APPLOCK-IN have room for one character
-      * more than is allowed: what is too long is refused, and not cut.
+      * A text ends at its trailing blanks. Lengths of names are in
+      * characters there and in bytes here; a character in UTF-8 has up
+      * to four. The texts of APPLOCK-IN have room for one character
+      * more than is allowed, so that a long text is refused, not cut.
       *
       * All of APPLOCK-IN is NULL at first, and again after
       *     INITIALIZE APPLOCK-IN ALL TO VALUE
@@ -29,13 +29,13 @@
                    88  IN-TO-OPERATOR-ID-NULL VALUE LOW-VALUES.
                10  IN-CLIENT-ID            PIC X(260) VALUE LOW-VALUES.
                    88  IN-CLIENT-ID-NULL   VALUE LOW-VALUES.
-      *        Who asks for what IN-OPERATOR-ID holds, and the answer:
+      *        An asker for an object of IN-OPERATOR-ID, and the answer:
       *        GIVE, LATER or NO.
                10  IN-ASKER-ID             PIC X(260) VALUE LOW-VALUES.
                    88  IN-ASKER-ID-NULL    VALUE LOW-VALUES.
                10  IN-ANSWER               PIC X(16) VALUE LOW-VALUES.
                    88  IN-ANSWER-NULL      VALUE LOW-VALUES.
-      *        What the holder is to read.
+      *        The message for the holder.
                10  IN-MESSAGE              PIC X(1024) VALUE LOW-VALUES.
                    88  IN-MESSAGE-NULL     VALUE LOW-VALUES.
       *        VIEWING, EDITING or IDLE; NULL when it leaves.
@@ -48,7 +48,7 @@
                    88  IN-ACTOR-ID-NULL    VALUE LOW-VALUES.
                10  IN-REASON               PIC X(1024) VALUE LOW-VALUES.
                    88  IN-REASON-NULL      VALUE LOW-VALUES.
-      *        What is laid down for a type.
+      *        The policy of a type.
                10  IN-TAKE-REASON-FL       PIC X(4) VALUE LOW-VALUES.
                    88  IN-TAKE-REASON-FL-NULL VALUE LOW-VALUES.
                10  IN-HISTORY-LEVEL        PIC X(12) VALUE LOW-VALUES.
@@ -92,7 +92,7 @@
                10  IN-MAX-ROWS             PIC S9(18) COMP-5
                                            VALUE -999999999999999999.
                    88  IN-MAX-ROWS-NULL    VALUE -999999999999999999.
-      *        Y to only tell what would be done.
+      *        Y for a dry run, which changes nothing.
                10  IN-DRY-RUN-FL           PIC X(4) VALUE LOW-VALUES.
                    88  IN-DRY-RUN-FL-NULL  VALUE LOW-VALUES.
       *        The last row of the page before, or OUT-SAFE-EVENT-ID.
@@ -111,7 +111,7 @@
                    88  IN-AFTER-EVENT-ID-NULL
                                            VALUE -999999999999999999.
 
-      *    What an operation does not answer is blank or 0. A timestamp
+      *    Fields without an answer are blank or 0. A timestamp
       *    is text like 2026-11-22T12:41:07.123456Z.
            05  APPLOCK-OUT.
       *        Has the caller got what it asked for? It is blank after
@@ -119,7 +119,7 @@
                10  OUT-GRANTED             PIC X.
                    88  APPLOCK-GRANTED     VALUE "Y".
                    88  APPLOCK-REFUSED     VALUE "N".
-      *        Of APPLOCK-INQUIRE: somebody holds it, or nobody does.
+      *        Of APPLOCK-INQUIRE: the object is held or free.
                10  OUT-HELD                PIC X.
                    88  APPLOCK-HELD        VALUE "Y".
                    88  APPLOCK-FREE        VALUE "N".
@@ -130,12 +130,11 @@
                10  OUT-OPERATOR-ID         PIC X(256).
                10  OUT-DEPARTMENT-ID       PIC X(256).
                10  OUT-CLIENT-ID           PIC X(256).
-      *        Who has it when it is refused or ASKED for; of a waiter
-      *        or a request, who has what that is for.
+      *        The holder when it is refused or ASKED; of a waiter or a
+      *        request, the holder of its object.
                10  OUT-HOLDER-ID           PIC X(256).
                10  OUT-HOLDER-DEPARTMENT-ID PIC X(256).
-      *        Who has lost it to APPLOCK-TAKE, or when it was GIVEN to
-      *        who asked.
+      *        The former holder, after APPLOCK-TAKE or GIVEN.
                10  OUT-FORMER-ID           PIC X(256).
                10  OUT-FORMER-DEPARTMENT-ID PIC X(256).
                10  OUT-WAITED-SECONDS      PIC S9(18) COMP-5.
@@ -181,14 +180,14 @@
                10  OUT-REASON              PIC X(1020).
       *        Those of a notice, and of the event and the object.
       *        TAKEN, HANDED, RELEASED, GIVEN and YIELDED are events;
-      *        AWAITED, LATER and DECLINED are how it is now. Of
+      *        AWAITED, LATER and DECLINED are the present state. Of
       *        APPLOCK-SEE: HOLDER, ASKER or VIEWER.
                10  OUT-KIND                PIC X(8).
                10  OUT-OTHER-OPERATOR-ID   PIC X(256).
                10  OUT-OTHER-DEPARTMENT-ID PIC X(256).
                10  OUT-SAFE-EVENT-ID       PIC S9(18) COMP-5.
-      *        Of a request; OUT-CLIENT-ID and OUT-FENCE are what
-      *        APPLOCK-ANSWER wants to know of it.
+      *        Of a request; OUT-CLIENT-ID and OUT-FENCE are for
+      *        APPLOCK-ANSWER.
                10  OUT-MESSAGE             PIC X(1020).
                10  OUT-ANSWER              PIC X(8).
                10  OUT-ANSWER-REASON       PIC X(1020).
@@ -204,7 +203,7 @@
                88  APPLOCK-CALL-AGAIN      VALUE "LK003".
            05  APPLOCK-MESSAGE             PIC X(2048).
 
-      *    The rows that are still to be fetched; not yours.
+      *    The rows that are not fetched yet; internal.
            05  APPLOCK-RESULT              POINTER VALUE NULL.
            05  APPLOCK-ROWS                PIC S9(9) COMP-5 VALUE 0.
            05  APPLOCK-ROW                 PIC S9(9) COMP-5 VALUE 0.

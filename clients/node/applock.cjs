@@ -6,7 +6,7 @@ const { Lease, acquire } = require("./lease.cjs");
 /** The version of the contract that this package needs. */
 const CONTRACT_VERSION = 1;
 
-/** What each operation answers, and whether the caller has got then what it asked for. */
+/** The answers of each operation, and whether the caller then has what it asked for. */
 const OUTCOMES = {
   // outcomes: made by `make generate` from the contract
   get_appl_lock: { ACQUIRED: true, RENEWED: true, HELD: false },
@@ -25,7 +25,7 @@ const OUTCOMES = {
   // outcomes: end
 };
 
-/** The columns of each view. The first ones, up to the bar, tell a row from all others. */
+/** The columns of each view. The ones before the bar identify a row. */
 const VIEWS = {
   appl_lock_live: "object_type object_id | operator_id department_id fence acquired_ts lock_ts expires_ts seconds_left ttl_seconds note",
   appl_lock_asking: "object_type object_id operator_id client_id | department_id message since_ts until_ts waited_seconds answer answer_reason"
@@ -39,10 +39,10 @@ const VIEWS = {
   appl_lock_stats: "object_type department_id | live expired oldest_seconds next_expiry_seconds waiters longest_wait_seconds",
 };
 
-/** The outcomes after which the other operator that is told is who had the object before. */
+/** The outcomes whose other operator is the former holder. */
 const CHANGED_HANDS = new Set(["TAKEN", "GIVEN"]);
 
-/** The operations that tell of such a former holder. */
+/** The operations that have such outcomes. */
 const TELLS_FORMER = new Set(["take_appl_lock", "ask_appl_lock"]);
 
 const ERRORS = { LK001: InvalidArgumentError, LK002: LostError, LK003: ContentionError };
@@ -54,13 +54,13 @@ const WHOLE = new Set(["ttl", "fence", "expectedFence", "permits", "maxRows", "o
 /** The columns that are whole numbers. */
 const WHOLE_COLUMN = /(^|_)(fence|seconds|seconds_left|event_id|version)$|^(purged|free_in_us|live|expired|waiters)$/;
 
-/** Answer as the contract says, whatever the settings of the connection are. Both drivers ignore what they do not know. */
+/** Make the driver answer in one form, with any settings of the connection. Both drivers ignore unknown options. */
 const MYSQL_SETTINGS = {
   rowsAsArray: false, nestTables: false, namedPlaceholders: false, typeCast: (_, next) => next(), dateStrings: true, supportBigNumbers: true,
 };
 
 class Locks {
-  /** What has been found at each connection, by schema. */
+  /** The results of check() for each connection, by schema. */
   static #found = new WeakMap();
 
   #connection;
@@ -82,7 +82,7 @@ class Locks {
   }
 
   async check() {
-    const connection = this.#connection.connection ?? this.#connection; // mysql2 wraps the same one each time that it leaves the pool
+    const connection = this.#connection.connection ?? this.#connection; // mysql2 wraps the same connection each time that it leaves the pool
     if (!Locks.#found.has(connection)) Locks.#found.set(connection, {});
     const found = Locks.#found.get(connection);
     found[this.#prefix] ??= this.#version();
@@ -260,11 +260,11 @@ class Locks {
     try {
       result = await work(lease);
     } catch (error) {
-      await lease.release().catch(() => {}); // the error of the work is the one to tell
+      await lease.release().catch(() => {}); // the error of the work is the one to throw
       throw error;
     }
     await lease.release();
-    lease.signal.throwIfAborted(); // also when the work has made nothing of what check() said
+    lease.signal.throwIfAborted(); // even if the work has caught the error of check()
     return result;
   }
 
@@ -345,13 +345,13 @@ class Locks {
     const result = await this.#connection.execute({ sql: statement, ...MYSQL_SETTINGS }, values);
     if (!Array.isArray(result)) throw unlike("mysql2/promise or mariadb");
     let rows = result;
-    while (Array.isArray(rows[0])) [rows] = rows; // what follows the rows of a CALL is its end, and mysql2 has the fields behind
+    while (Array.isArray(rows[0])) [rows] = rows; // a CALL has another result after its rows, and mysql2 adds the fields
     return rows;
   }
 
   /**
-   * A savepoint is no savepoint outside of a transaction: PostgreSQL refuses it, MySQL and MariaDB have forgotten it at once. So the server
-   * tells, and nothing depends on what a driver has heard of a transaction so far.
+   * Outside of a transaction a savepoint fails on PostgreSQL, and is gone at once on MySQL and MariaDB. So the server itself shows whether
+   * there is a transaction, and not the driver's view of it.
    */
   async #requireTransaction(method) {
     const outside = `${method} needs a transaction of one connection, not a pool: what it does ends with the transaction`;
@@ -364,14 +364,14 @@ class Locks {
     }
   }
 
-  /** Without it nobody would commit what a connection of the pool has done for a lease. */
+  /** Without autocommit nothing would commit the calls of a lease on a connection of the pool. */
   async #requireAutocommit() {
     if (!this.#isMySQL) return;
     const [{ autocommit }] = await this.#select("SELECT @@autocommit AS autocommit", []);
     if (Number(autocommit) === 0) throw new InvalidArgumentError("a lease needs a pool whose connections are in autocommit");
   }
 
-  /** Call heard when somebody says that an object is released, until the returned function is called; nothing where nobody does. */
+  /** Call heard at each message of a release, until the returned function is called. Does nothing if there are no messages. */
   #listen(object, heard) {
     const listener = this.#listener;
     if (!listener) return undefined;
@@ -391,7 +391,7 @@ class Locks {
       : `event_ts >= statement_timestamp() - ${seconds} * interval '1 second'`;
   }
 
-  /** What comes after a row. MySQL and MariaDB read a range of the key only if it is written out. */
+  /** The condition for the rows after a row. MySQL and MariaDB read a range of the key only if each column is compared. */
   #behind(key, after, values) {
     const valueOf = (column) => valuesOf({ [nameOf(column)]: after[nameOf(column)] })[0];
     if (!this.#isMySQL) {
@@ -406,7 +406,7 @@ class Locks {
   }
 }
 
-/** Refuse options that nobody knows: a misspelt one would silently be its default. */
+/** Refuse unknown options: a misspelt one would silently be its default. */
 function only(options, ...known) {
   if (options == null) return {};
   for (const name of Object.keys(options)) {
@@ -415,7 +415,7 @@ function only(options, ...known) {
   return options;
 }
 
-/** Arguments as the drivers are given them: text, whole numbers as text, and null. */
+/** Arguments for the drivers: text, whole numbers as text, and null. */
 function valuesOf(given) {
   return Object.entries(given).map(([name, value]) => {
     if (value == null) return null;
@@ -453,7 +453,7 @@ function rowOf(row) {
 function valueOf(column, value) {
   if (value === null) return null;
   if (column.endsWith("_fl")) return value === "Y";
-  // MySQL and MariaDB answer in UTC without saying so.
+  // MySQL and MariaDB answer in UTC without a zone.
   if (column.endsWith("_ts")) return new Date(value.includes("T") ? value : `${value.replace(" ", "T")}Z`);
   if (!WHOLE_COLUMN.test(column)) return value;
   return Number.isSafeInteger(Number(value)) ? Number(value) : BigInt(value);

@@ -6,27 +6,27 @@ export interface Connection {
   query(...args: any[]): any;
 }
 
-/** Text, or what is made text: an id may be a number. */
+/** Text, or a number that becomes text: an id may be a number. */
 export type Text = string | number | bigint;
 /** A whole number. */
 export type Whole = number | bigint;
-/** An option that is undefined is not given. */
+/** An undefined option counts as absent. */
 type Options<T> = { [Name in keyof T]?: T[Name] | undefined };
 
 export interface Person {
   operator: string;
-  /** Empty when nobody has said. */
+  /** Empty if unknown. */
   department: string;
 }
 
 export interface Answer {
-  /** Whether the caller has got what it asked for. */
+  /** Whether the caller got what it asked for. */
   granted: boolean;
   outcome: string;
 }
 
 export interface HeldAnswer extends Answer {
-  /** Who has it instead; null when nobody has. */
+  /** The operator who has it instead; null if nobody has. */
   holder: Person | null;
 }
 
@@ -43,17 +43,17 @@ export interface Granted extends HeldAnswer, Ending {
 }
 
 export interface GetAnswer extends Granted {
-  /** What the holder has noted, or the caller in a renewal. */
+  /** The holder's note, or the caller's own in a renewal. */
   note: string;
 }
 
 export interface TakeAnswer extends Granted {
-  /** From whom it was taken. */
+  /** The operator who has lost it. */
   former: Person | null;
 }
 
 export interface AskAnswer extends Granted {
-  /** Who had it, when it was GIVEN. When it is ASKED, holder has it. */
+  /** The holder before GIVEN. For ASKED, holder has the object. */
   former: Person | null;
 }
 
@@ -62,7 +62,7 @@ export interface Permit extends Answer, Ending {
   slotId: string | null;
   fence: number;
   note: string;
-  /** Who has which slot when all are taken, the soonest to expire first. */
+  /** The holders of all slots when all are taken, the earliest to expire first. */
   holders: (Person & Ending & { slotId: string; fence: number; note: string })[];
 }
 
@@ -93,9 +93,9 @@ export interface Grant {
 }
 
 export interface Notice extends ObjectKey {
-  /** TAKEN, HANDED, RELEASED, GIVEN or YIELDED, which are events; AWAITED, LATER or DECLINED, which is how it is now. */
+  /** TAKEN, HANDED, RELEASED, GIVEN or YIELDED for an event; AWAITED, LATER or DECLINED for the present state. */
   kind: string;
-  /** 0 for what is no event. */
+  /** 0 unless it is an event. */
   eventId: Whole;
   otherOperator: string;
   otherDepartment: string;
@@ -104,27 +104,27 @@ export interface Notice extends ObjectKey {
   reason: string;
   /** afterEventId of the next call. */
   safeEventId: Whole;
-  /** What somebody who asks has to say; empty unless it is a request. */
+  /** The message of a request, else empty. */
   message: string;
-  /** The program of who asks, for answer; empty unless it is a request. */
+  /** The asker's program, for answer; empty unless it is a request. */
   client: string;
-  /** The operator's grant that is asked for, for answer; 0 unless it is a request. */
+  /** The fence of the requested grant, for answer; 0 unless it is a request. */
   fence: Whole;
 }
 
-/** Somebody who has to do with an object. */
+/** The holder, an asker or a viewer of an object. */
 export interface Presence extends Person {
-  /** HOLDER, also where that is the operator itself; ASKER or VIEWER, once for each other program. */
+  /** HOLDER, even if that is the operator itself; ASKER or VIEWER, once for each other program. */
   kind: string;
   /** The browser tab or program; empty for HOLDER. */
   client: string;
   /** VIEWING, EDITING or IDLE; empty unless VIEWER. */
   state: string;
-  /** The start of the grant, HOLDER; since when it asks or looks. */
+  /** The start of a HOLDER's grant, or of asking or viewing. */
   sinceAt: Date;
-  /** Whole seconds to the end of the lock, HOLDER; until that one is not listed any more. */
+  /** Whole seconds until a HOLDER's lock ends, or until the row is no longer listed. */
   secondsLeft: number;
-  /** What an ASKER has to say. */
+  /** The ASKER's. */
   message: string;
 }
 
@@ -153,27 +153,27 @@ export interface Views {
   };
 }
 
-/** Columns and what they have to be; of the history also who did, lost or got it, and how many seconds ago at most. */
+/** Columns and their values. The history has two more: operator, who caused an event or is named in it, and since, its greatest age in seconds. */
 export type Filters<View extends keyof Views> = Options<Views[View] & (View extends "appl_lock_history" ? { operator: string; since: Whole } : {})>;
 
 export interface LeaseOptions extends Options<{
-  /** For how many seconds the object stays locked after a crash; 30. It is renewed every third of it. */
+  /** How many seconds the object stays locked after a crash, by default 30. The lease is renewed every third of it. */
   ttl: number;
-  /** How many seconds to wait for whoever has it; 0, and Infinity is without a limit. */
+  /** How many seconds to wait for a held object, by default 0. Infinity is no limit. */
   wait: number;
   department: Text;
-  /** Ends the waiting, with its reason as the error. */
+  /** Ends the wait, with its reason as the error. */
   signal: AbortSignal;
   /** A lease of the same object, which this one shares: the object is free when both have been released. */
   within: Lease;
 }> {}
 
-/** A lock for as long as a part of a program runs, which is renewed meanwhile. */
+/** A lock for as long as a part of a program runs, renewed meanwhile. */
 export class Lease implements AsyncDisposable {
   private constructor();
   readonly objectType: string;
   readonly objectId: string;
-  /** Who holds it: a name that only this lease has. */
+  /** The holder: a name that only this lease has. */
   readonly operator: string;
   /** For assert(), in the transaction that writes. */
   readonly fence: number;
@@ -187,114 +187,119 @@ export class Lease implements AsyncDisposable {
 }
 
 /**
- * The operations, one method for each, and read for the views. The connection is yours, and so is the transaction: what a method has done is
- * final when you commit, or at once outside of a transaction. Numbers of seconds are whole.
+ * The operations, one method for each, and read for the views. The connection and the transaction are yours: a method's effect is final when
+ * you commit, or at once outside of a transaction. Numbers of seconds are whole.
  */
 export class Locks {
   constructor(connection: Connection, options?: Options<{
-    /** Where applock is installed: "applock"; on MySQL and MariaDB the connection's database. */
+    /** Where applock is installed. The default is "applock", and on MySQL and MariaDB the connection's database. */
     schema: string;
-    /** For a wrapper that looks like no driver, but calls as pg or as mysql2 does. */
+    /** For a wrapper that is not recognized, but has the calls of pg or mysql2. */
     dialect: "postgres" | "mysql";
-    /** A client of pg for this alone, by which waiting leases hear of releases. */
+    /** A separate client of pg, on which waiting leases receive messages of releases. */
     listen: Connection & { on(event: "notification", listener: (message: any) => void): unknown };
   }>);
 
-  /** What the first call on a connection does by itself: see that the database has what this package calls. Throws a VersionError. */
+  /** Check that the database has what this package calls, or throw a VersionError. The first call on a connection does this itself. */
   check(): Promise<void>;
-  /** Take or renew a lock for ttl seconds. With new the operator's own live lock is refused, too. */
+  /** Take or renew the lock on an object until it expires, after ttl seconds. new also refuses to renew the operator's own live lock. */
   get(objectType: string, objectId: Text, operator: Text, options?: Options<{ department: Text; ttl: Whole; new: boolean }>): Promise<GetAnswer>;
-  /** Take or renew one of so many permits. */
+  /** Take or renew one of the permits of an object until it expires. */
   permit(objectType: string, objectId: Text, permits: Whole, operator: Text, options?: Options<{ department: Text; ttl: Whole }>): Promise<Permit>;
-  /** End the operator's lock, or the grant fence only. It is granted when nobody holds it, too. */
+  /** End the operator's grant, or only the one with this fence. The answer is granted as well if the object is free. */
   release(objectType: string, objectId: Text, operator: Text, options?: Options<{ fence: Whole; actor: Text; reason: string }>): Promise<HeldAnswer>;
-  /** Who holds it; null when it is free. */
+  /** Show who holds an object, since when and until when; null if it is free. */
   inquire(objectType: string, objectId: Text): Promise<Lock | null>;
-  /** Hand it over. */
+  /** Hand a held object from one operator to another. */
   transfer(
     objectType: string, objectId: Text, from: Text, to: Text, options?: Options<{ department: Text; ttl: Whole; actor: Text; reason: string }>,
   ): Promise<Granted>;
-  /** Take it from whoever holds it, or from the grant expectedFence only; the former holder reads why in its inbox. */
+  /** Take a held object from its holder, or only from the grant expectedFence. The former holder finds the reason in its inbox. */
   take(
     objectType: string, objectId: Text, operator: Text, reason: string, options?: Options<{ department: Text; expectedFence: Whole; ttl: Whole }>,
   ): Promise<TakeAnswer>;
-  /** Hand over one page of what an operator holds. Fewer than maxRows are the last page; dryRun only tells what would be done. */
+  /** Hand over one page of what an operator holds. The last page has fewer than maxRows. dryRun changes nothing. */
   transferAll(from: Text, to: Text, options?: Options<{
     objectType: string; department: Text; ttl: Whole; actor: Text; reason: string; afterType: string; afterId: Text; maxRows: Whole; dryRun: boolean;
   }>): Promise<Change[]>;
-  /** Release one page of what an operator holds, likewise. */
+  /** Release one page of what an operator holds, in the same way. */
   releaseAll(operator: Text, options?: Options<{
     objectType: string; actor: Text; reason: string; afterType: string; afterId: Text; maxRows: Whole; dryRun: boolean;
   }>): Promise<Change[]>;
-  /** Say why the operator holds it, for whoever asks; no note takes that back. */
+  /** Leave a note on why the operator holds an object, for everybody to read. Without a note it is removed. */
   note(objectType: string, objectId: Text, operator: Text, note?: string | null, options?: Options<{ fence: Whole }>): Promise<HeldAnswer>;
-  /** Remove what has been free for so many seconds, and tell how many rows that were. */
+  /** Remove the rows of objects that have been free for olderThan seconds, and return their number. */
   purge(options?: Options<{ olderThan: Whole; maxRows: Whole }>): Promise<number>;
-  /** Remove events that are so many seconds old, and tell how many that were. */
+  /** Remove events older than olderThan seconds from the history, and return their number. */
   purgeHistory(options?: Options<{ olderThan: Whole; maxRows: Whole }>): Promise<number>;
-  /** In a transaction: throw a LostError unless this grant is live, and keep it so until the transaction ends. */
+  /** In a transaction: throw a LostError unless exactly this grant is live, and keep it so until the transaction ends. */
   assert(objectType: string, objectId: Text, operator: Text, fence: Whole): Promise<void>;
-  /** In a transaction: wait until no other one is inside, and stay inside until this one ends. */
+  /** In a transaction: let one transaction at a time work on an object, until this one ends. */
   serialize(objectType: string, objectId: Text): Promise<void>;
-  /** Renew many. What another transaction is changing has no row in the answer: ask again. */
+  /** Renew many grants in one call, each by its fence. A grant without a row is locked by another transaction: retry it. */
   renew(grants: Grant[]): Promise<Renewal[]>;
-  /** Say that an operator waits, in a program whose name nobody else has. */
+  /** List an operator as a waiter for an object. No other program may have the name client. */
   announce(objectType: string, objectId: Text, operator: Text, client: Text, options?: Options<{ department: Text; wait: Whole }>): Promise<void>;
-  /** Say that it does not wait any more. */
+  /** Remove a waiter from the list. */
   retract(objectType: string, objectId: Text, operator: Text, client: Text): Promise<void>;
-  /** What a program waits for, the soonest to be free first. */
+  /** The objects that a program waits for, the earliest to be free first. It keeps the waiters listed. */
   poll(client: Text, options?: Options<{ maxRows: Whole }>): Promise<(ObjectKey & { freeInUs: number })[]>;
   /**
-   * Ask whoever holds it for it, in a browser tab or program that names itself. It is listed for 60 s, or until wait is over: ask again in
-   * each heartbeat. wait: 0 takes the request back. It is ASKED, WITHDRAWN or GIVEN: the operator has it now. It is not granted when it is
-   * FREE, or when the operator has it: OWN.
+   * Ask an object's holder for it. client is the asking browser tab or program. The request is listed for 60 s, or until wait is over: repeat
+   * the call in each heartbeat. wait: 0 withdraws the request. The outcome is ASKED, WITHDRAWN, or GIVEN: the operator has the object now.
+   * The answer is not granted for FREE, and for OWN: the operator has it already.
    */
   ask(
     objectType: string, objectId: Text, operator: Text, client: Text, options?: Options<{ department: Text; message: string; wait: Whole }>,
   ): Promise<AskAnswer>;
   /**
-   * Answer who asks for what the operator holds by the grant fence, as a notice AWAITED has them. GIVE hands it over: GIVEN. LATER and NO are
-   * told: TOLD. It is not granted when it is HELD by another grant, FREE, or when the asker is GONE. Without client it is whichever.
+   * Answer an operator who asks for a held object. A notice AWAITED has asker, client and fence. GIVE hands the object over: GIVEN. LATER and
+   * NO are for the asker to read: TOLD. The answer is not granted for HELD, FREE, and for GONE: the asker no longer asks. Without client it
+   * is any client of the asker.
    */
   answer(
     objectType: string, objectId: Text, operator: Text, fence: Whole, asker: Text, answer: "GIVE" | "LATER" | "NO",
     options?: Options<{ client: Text; reason: string }>,
   ): Promise<HeldAnswer & Ending>;
   /**
-   * Say that the operator looks at it in a browser tab, or with null that it leaves, and return who else is there: for each heartbeat of
-   * 15 s. It is listed for 45 s, or ttl, at most 60 s. It locks nothing, and the history is not told.
+   * List an operator as a viewer of an object in a browser tab, and return its holder, askers and other viewers. The operator is listed for
+   * 45 s, or ttl, at most 60 s: repeat the call in each heartbeat of 15 s. The state null removes it. It locks nothing, and the history does
+   * not record it.
    */
   see(
     objectType: string, objectId: Text, operator: Text, client: Text, state: "VIEWING" | "EDITING" | "IDLE" | null,
     options?: Options<{ department: Text; ttl: Whole }>,
   ): Promise<Presence[]>;
   /**
-   * What others did with an operator's locks, who waits or asks for them, and how its requests were answered. It may tell of an event twice,
-   * and never of none.
+   * Report what others did with an operator's locks, who waits or asks for them, and how its requests were answered. An event may come twice,
+   * and none is left out.
    */
   inbox(operator: Text, options?: Options<{ afterEventId: Whole; maxRows: Whole }>): Promise<Notice[]>;
-  /** Lay down for a type how long its locks last, at first and at most, in seconds; what is not given is none. */
+  /**
+   * Set a type's policy: how long its locks last, in seconds, whether a take needs a reason, what the history records, and who sees whom. An
+   * absent setting is unset.
+   */
   setPolicy(objectType: string, options?: Options<{
     defaultTtl: Whole; longestTtl: Whole; takeReason: boolean; actor: Text; reason: string; history: "CHANGES" | "ALL"; presence: boolean; yieldAfter: Whole;
   }>): Promise<Answer>;
   dropPolicy(objectType: string, options?: Options<{ actor: Text; reason: string }>): Promise<Answer>;
-  /** One page of a view in the order of its key, behind the row after. */
+  /** One page of a view in the order of its key, after the row after. */
   read<View extends keyof Views>(
     view: View, filters?: Filters<View>, options?: Options<{ after: Partial<Views[View]>; maxRows: Whole }>,
   ): Promise<Views[View][]>;
 
-  /** Take a lock as a lease, on a pool. Throws a HeldError when somebody else has it still. */
+  /** Take a lock as a lease, on a pool. Throws a HeldError if another holder still has it. */
   lease(objectType: string, objectId: Text, options?: LeaseOptions): Promise<Lease>;
-  /** The same around a function, whose result or error it has. Throws a LostError when the function was not alone to its end. */
+  /** Run a function under a lease, and return its result or error. Throws a LostError if the lease was lost before the function ended. */
   withLease<Result>(objectType: string, objectId: Text, work: (lease: Lease) => Result | PromiseLike<Result>): Promise<Result>;
   withLease<Result>(
     objectType: string, objectId: Text, options: LeaseOptions | undefined, work: (lease: Lease) => Result | PromiseLike<Result>,
   ): Promise<Result>;
 }
 
-/** What the library refuses or is told. What the driver throws passes through as it is. */
+/** An error of this library or of a procedure. Errors of the driver pass through unchanged. */
 export class ApplockError extends Error {
-  /** LK001, LK002 or LK003, where there is one. */
+  /** LK001, LK002 or LK003, if there is one. */
   sqlstate?: string;
 }
 /** A mistake of the caller: the same call fails again. */
@@ -303,10 +308,10 @@ export class InvalidArgumentError extends ApplockError {}
 export class LostError extends ApplockError {}
 /** The object changed hands too often during the call: call again. */
 export class ContentionError extends ApplockError {}
-/** A lease that somebody else has. */
+/** Another holder has the object. */
 export class HeldError extends ApplockError {
-  /** Who, and for how long. */
+  /** It has the holder, and how long its lock lasts. */
   answer: GetAnswer;
 }
-/** What is installed in the database, and this package, do not fit: the message says which to upgrade. */
+/** The database and this package have different versions of the contract: the message says which to upgrade. */
 export class VersionError extends ApplockError {}

@@ -1,6 +1,6 @@
 "use strict";
 
-/** What the library refuses or is told. What the driver throws passes through as it is. */
+/** An error of this library or of a procedure. Errors of the driver pass through unchanged. */
 class ApplockError extends Error {
   /** The SQLSTATE, where there is one: LK001, LK002 or LK003. */
   sqlstate;
@@ -26,7 +26,7 @@ class ContentionError extends ApplockError {
   sqlstate = "LK003";
 }
 
-/** A lease that somebody else has: answer tells who, and for how long. */
+/** Another holder has the object: answer has the holder, and how long its lock lasts. */
 class HeldError extends ApplockError {
   constructor(answer) {
     super(`held by ${answer.holder?.operator ?? "nobody known"} for ${answer.secondsLeft} s`);
@@ -34,7 +34,7 @@ class HeldError extends ApplockError {
   }
 }
 
-/** What is installed in the database, and this package, do not fit: the message says which to upgrade. */
+/** The database and this package have different versions of the contract: the message says which to upgrade. */
 class VersionError extends ApplockError {}
 
 module.exports = { ApplockError, InvalidArgumentError, LostError, ContentionError, HeldError, VersionError };

@@ -4,18 +4,18 @@ const { randomBytes } = require("node:crypto");
 const os = require("node:os");
 const { ApplockError, InvalidArgumentError, LostError, ContentionError, HeldError } = require("./errors.cjs");
 
-// All times here are milliseconds of a clock that nobody sets.
+// All times here are milliseconds of a monotonic clock.
 const now = () => performance.now();
 const LONGEST_TIMER = 2 ** 31 - 1;
 const LONGEST_CALL = 30_000;
 const RELEASE_FOR = 5_000;
-/** When an object is released again after a get without an answer, which may arrive late. */
+/** When the object of a get without an answer is released again: the get may arrive late. */
 const RELEASE_AGAIN = [1_000, 5_000, 15_000];
 const FIRST_PAUSE = 20;
-/** Errors after which nothing is changed, because others were in the way. */
+/** Errors after which nothing has changed, because of other transactions. */
 const BUSY = new Set(["40001", "40P01", "55P03", 1020, 1205, 1213]);
 
-/** A grant that is renewed until it has ended or is lost. It has a lease for its taker, and one for each that has re-entered. */
+/** A grant that is renewed until it ends or is lost. It has a lease for its first caller and for each that re-enters. */
 class Grant {
   #locks;
   #key;
@@ -40,7 +40,7 @@ class Grant {
     return this.#key;
   }
 
-  /** Aborted once the lock is lost, also when no timer has had time to notice. */
+  /** Aborted once the lock is lost, even if no timer has run since. */
   get signal() {
     if (now() >= this.#deadline && !this.#ended) this.#lose("has not been renewed in time", this.#failure);
     return this.#controller.signal;
@@ -52,25 +52,25 @@ class Grant {
     const { objectType, objectId, operator } = this.#key;
     const released = release(this.#locks, this.#key, this.fence);
     if (signal.aborted) {
-      released.catch(() => {}); // nobody waits for what is lost
+      released.catch(() => {}); // a lost lease has no caller that waits
       return;
     }
     if (!(await released)) this.#controller.abort(new LostError(`the lock of ${objectType}:${objectId} by ${operator} had ended before`));
   }
 
-  /** A little less long than the database keeps it, and from before the call. */
+  /** Trust the lock from before the call, and a little less long than the database keeps it. */
   get #deadline() {
     return this.#asked + this.#ttl - Math.min(this.#ttl / 10, 1000);
   }
 
   #trust(asked) {
-    if (asked < this.#asked) return; // an answer that comes behind a later one
+    if (asked < this.#asked) return; // an answer that was overtaken by a later one
     this.#asked = asked;
     this.#watch();
     if (!this.#ended) this.#renewLater(asked + this.#ttl / 3 - now());
   }
 
-  /** Look at the clock when the time is over. A timer may come a little too early. */
+  /** Check the clock at the end. A timer may fire a little too early. */
   #watch() {
     clearTimeout(this.#expiry);
     if (!this.signal.aborted && !this.#ended) this.#expiry = background(() => this.#watch(), Math.max(this.#deadline - now(), 1));
@@ -160,7 +160,7 @@ class Lease {
 }
 if (Symbol.asyncDispose) Object.defineProperty(Lease.prototype, Symbol.asyncDispose, { value: Lease.prototype.release });
 
-/** Take a lock as a lease, and wait for it. listen calls what it is given when the object is released, if it can. */
+/** Take a lock as a lease, and wait for it. listen, if it can, calls its argument when the object is released. */
 async function acquire(locks, objectType, objectId, { ttl = 30, wait = 0, department, signal }, listen) {
   if (!Number.isSafeInteger(ttl) || ttl < 1) throw new InvalidArgumentError(`ttl must be a whole number of seconds, and not ${ttl}`);
   if (!(typeof wait === "number" && wait >= 0)) throw new InvalidArgumentError(`wait must be a number of seconds, and not ${wait}`);
@@ -176,7 +176,7 @@ function granted(result) {
   throw result;
 }
 
-/** What asks for an object, by an operator that nobody else has. */
+/** An attempt to get an object, for an operator that no other caller has. */
 class Attempt {
   #locks;
   #key;
@@ -190,7 +190,7 @@ class Attempt {
     this.#options = options;
   }
 
-  /** The lease, or why there is none now. */
+  /** The lease, or why there is none yet. */
   async take() {
     const { ttl, department, signal } = this.#options;
     const { objectType, objectId, operator } = this.#key;
@@ -211,10 +211,10 @@ class Attempt {
     const lease = new Lease(grant);
     if (!grant.signal.aborted) return lease;
     await lease.release().catch(() => {});
-    return grant.signal.reason; // the answer has come too late
+    return grant.signal.reason; // the answer came too late
   }
 
-  /** take() until it has it or time is up, when the poll or a message says that the object could be free. */
+  /** take() each time that a poll or a message says that the object could be free, until it succeeds or the time is up. */
   async wait(giveUp, seconds, listen) {
     const { signal } = this.#options;
     const heard = () => {
@@ -226,7 +226,7 @@ class Attempt {
     try {
       await this.#announce(seconds);
       for (;;) {
-        const result = await this.take(); // after announcing, because nobody has told of a release before
+        const result = await this.take(); // after announcing, because earlier releases sent no message
         if (result instanceof Lease || now() >= giveUp) return result;
         await this.#untilFree(giveUp, seconds, ignore ? 5000 : 1000);
       }
@@ -254,12 +254,12 @@ class Attempt {
         const [row] = await limited(this.#locks.poll(this.#key.operator), LONGEST_CALL, this.#options.signal);
         if (row?.freeInUs === 0) break;
         if (row) pause = Math.min(pause, row.freeInUs / 1000);
-        else await this.#announce(seconds); // who has not polled for a minute is not listed any more
+        else await this.#announce(seconds); // a waiter that has not polled for a minute is no longer listed
         failingSince = Infinity;
       } catch (error) {
         this.#options.signal?.throwIfAborted();
         failingSince = Math.min(failingSince, now());
-        if (error instanceof ApplockError || now() - failingSince > LONGEST_CALL) throw error; // else the connection may have been cut
+        if (error instanceof ApplockError || now() - failingSince > LONGEST_CALL) throw error; // otherwise the connection may be broken
       }
     }
     this.#isAwake = false;
@@ -276,7 +276,7 @@ class Attempt {
     });
   }
 
-  /** The get may have taken the object without our knowing, or may do so yet. Nobody else has its operator. */
+  /** Undo a get without an answer, which may have taken the object or may still do so. No other caller has its operator. */
   #giveBack(call) {
     const { objectType, objectId, operator } = this.#key;
     const releaseIt = () => this.#locks.release(objectType, objectId, operator).catch(() => {});
@@ -286,13 +286,13 @@ class Attempt {
   }
 }
 
-/** Release a grant, again while that fails, and tell whether it was there. */
+/** Release a grant, with retries, and return whether it was there. */
 async function release(locks, { objectType, objectId, operator }, fence) {
   const giveUp = now() + RELEASE_FOR;
   for (let isRepeated = false; ; isRepeated = true) {
     try {
       const { outcome } = await limited(locks.release(objectType, objectId, operator, { fence }), RELEASE_FOR / 3);
-      return outcome === "RELEASED" || (isRepeated && outcome === "FREE"); // the call before may have done it
+      return outcome === "RELEASED" || (isRepeated && outcome === "FREE"); // the call before may have released it
     } catch (error) {
       if (now() >= giveUp || error instanceof InvalidArgumentError) throw error;
       await new Promise((resolve) => { setTimeout(resolve, 100); });
@@ -300,7 +300,7 @@ async function release(locks, { objectType, objectId, operator }, fence) {
   }
 }
 
-/** What a call answers, unless that takes too long or is not wanted any more. The call goes on. */
+/** The answer of a call, unless that takes too long or the signal aborts. The call goes on. */
 async function limited(call, longest, signal) {
   let timer;
   let stop;

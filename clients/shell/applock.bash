@@ -5,13 +5,13 @@
 #   if applock_get customer 42 JDOE CS 3600; then echo "${lock[fence]}"; else echo "${lock[holder]} has it"; fi
 #
 # Each function is one session of the client and one call of one procedure, or reads one view, and final when it returns. It returns
-# 0 when the caller has got what it asked for, and 1 when not. After an error it returns 2 for a mistake of the caller (LK001), 5 when
-# an assertion failed (LK002), 75 when the same call again may work (LK003), and 4 for any other; the client's message is on stderr then,
-# and the SQLSTATE in applock_sqlstate. Arguments are in the order of procedures/README.md; one that is left out, or is \N, is NULL.
+# 0 when the caller got what it asked for, and 1 when not. After an error it returns 2 for a mistake of the caller (LK001), 5 for a failed
+# assertion (LK002), 75 if a retry may work (LK003), and 4 for any other. Then the client's message is on stderr, and the SQLSTATE in
+# applock_sqlstate. Arguments are in the order of procedures/README.md. An absent one, or \N, is NULL.
 #
-# An answer of one row is in the associative array lock: granted is true or false, outcome a word, holder and holder_department who has
-# it instead. The functions of many rows print them: tabs between columns, and in the columns \t, \n, \\ and \N as PostgreSQL's COPY
-# has them. Times are UTC.
+# An answer of one row is in the associative array lock: granted is true or false, outcome a word, holder and holder_department the
+# operator who has the object instead. Functions with many rows print them: tabs between columns, and \t, \n, \\ and \N in them as in
+# PostgreSQL's COPY. Times are UTC.
 
 applock_get() { _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left note" get_appl_lock_row 6 "$@"; }
 applock_release() { _applock_one "ok_fl outcome holder holder_department" release_appl_lock_row 6 "$@"; }
@@ -26,26 +26,29 @@ applock_retract() { _applock_one "ok_fl" retract_appl_lock_waiter_row 4 "$@"; }
 
 applock_answer() { _applock_one "ok_fl outcome holder holder_department expires_at seconds_left" answer_appl_lock_row 8 "$@"; }
 
-# Asks whoever holds it for it. It is listed for 60 s, or until the seconds of the last argument are over, and 0 takes it back: ask again in
-# each heartbeat. When it is ASKED, holder has it; when it is GIVEN, the operator has it now, and former and former_department had it.
+# Asks an object's holder for it. The request is listed for 60 s, or until the seconds of the last argument are over: repeat the call in
+# each heartbeat. 0 withdraws it. For ASKED, holder has the object. For GIVEN, the operator has it now, and former and former_department
+# had it before.
 applock_ask() {
     _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left" ask_appl_lock_row 7 "$@" || return
     [[ ${lock[outcome]} != GIVEN ]] || _applock_former
 }
 
-# Takes it from whoever holds it: former and former_department are who has lost it.
+# Takes a held object from its holder, for a reason: former and former_department have lost it.
 applock_take() {
     _applock_one "ok_fl outcome holder holder_department fence expires_at seconds_left" take_appl_lock_row 7 "$@" || return
     _applock_former
 }
 
-# Returns 0 when it is held, and lock says by whom: operator, department. It returns 1 when it is free, and lock is empty.
+# Shows who holds an object, since when and until when. It returns 0 and lock has operator and department if the object is held, and 1
+# and lock is empty if it is free.
 applock_inquire() {
     _applock_one "ok_fl operator department fence acquired_at locked_at expires_at seconds_left note" inquire_appl_lock_row 2 "$@" || return
     [[ ${lock[fence]} != 0 ]] || { lock=() && return 1; }
 }
 
-# The permit's id for all other functions is slot_id. When it is FULL, the array holders has a line for each slot: slot_id, operator,
+# Takes or renews one of the permits of an object until it expires. slot_id is the permit's id for all other functions. For FULL, the array
+# holders has a line for each slot: slot_id, operator,
 # department, fence, expires_at, seconds_left, note.
 applock_permit() {
     local rows
@@ -57,13 +60,13 @@ applock_permit() {
     }
 }
 
-# One page of what an operator holds: a row for each lock, whose first column is true or false: has it been done? It returns 1 when one
-# of them has not. Fewer rows than max_rows are the last page.
+# Hands over or releases one page of what an operator holds: a row for each lock, which begins with true if that was done, else false. It
+# returns 1 after a false. The last page has fewer rows than max_rows.
 applock_transfer_all() { _applock_list transfer_appl_locks "- - - - - - ts -" 11 "$@"; }
 applock_release_all() { _applock_list release_appl_locks "- - - - - - ts -" 8 "$@"; }
 
-# applock_renew [OBJECT_TYPE OBJECT_ID OPERATOR FENCE TTL]... does so for the renewals of many grants. It also returns 1 when a row is
-# missing, because another transaction is changing that lock.
+# applock_renew [OBJECT_TYPE OBJECT_ID OPERATOR FENCE TTL]... renews many grants, each by its fence, and prints such rows. It also returns 1
+# if a row is missing, because another transaction has locked it.
 applock_renew() {
     local document='' count=0 value i record rows status names=(object_type object_id operator_id fence ttl_seconds)
     (($# % 5 == 0)) || { echo "applock_renew: each grant has five arguments" >&2 && return 2; }
@@ -94,19 +97,19 @@ applock_renew() {
 
 applock_poll() { _applock_rows "- - -" poll_appl_locks 2 "$@"; }
 
-# Says that an operator looks at an object, VIEWING, EDITING or IDLE, or \N: it leaves. It prints who else is there: kind, which is HOLDER,
-# ASKER or VIEWER, operator_id, department_id, client_id, state, since_ts, seconds_left, message. It is for each heartbeat of 15 s, since
-# the operator is listed for 45 s, or as many as the last argument says, at most 60. It locks nothing.
+# Lists an operator as a viewer of an object: VIEWING, EDITING or IDLE; \N removes it. It prints the object's holder, askers and other
+# viewers: kind, which is HOLDER, ASKER or VIEWER, operator_id, department_id, client_id, state, since_ts, seconds_left, message. The
+# operator is listed for 45 s, or the last argument, at most 60: repeat the call in each heartbeat of 15 s. It locks nothing.
 applock_see() { _applock_rows "- - - - - ts - -" see_appl_lock 7 "$@"; }
 
-# What others did with an operator's locks, who waits or asks for them, and how its requests were answered. The first column is TAKEN, HANDED,
-# RELEASED, GIVEN or YIELDED for events, and AWAITED, LATER or DECLINED for how it is now. The last three are of a request: its message, and
-# the client_id and the fence that applock_answer wants.
+# Reports what others did with an operator's locks, who waits or asks for them, and how its requests were answered. The first column is TAKEN,
+# HANDED, RELEASED, GIVEN or YIELDED for an event, and AWAITED, LATER or DECLINED for the present state. The last three are of a request: its
+# message, and the client_id and the fence for applock_answer.
 applock_inbox() { _applock_rows "- - - - - - ts - - - - - -" inbox_appl_locks 3 "$@"; }
 
-# applock_assert OBJECT_TYPE OBJECT_ID OPERATOR FENCE SQL runs the SQL in a transaction in which this grant stays live, and does
-# not when the grant has ended. applock_serialize OBJECT_TYPE OBJECT_ID SQL runs it while no other transaction is inside. What the
-# SQL answers is printed; it is committed or rolled back as a whole. Neither does anything without SQL: its transaction would end at once.
+# applock_assert OBJECT_TYPE OBJECT_ID OPERATOR FENCE SQL runs the SQL in a transaction in which exactly this grant stays live, and fails
+# if the grant has ended. applock_serialize OBJECT_TYPE OBJECT_ID SQL runs it in a transaction that works on the object alone. Both print
+# the answer of the SQL, and commit it or roll it back as a whole. Both need SQL: without it their transaction would end at once.
 applock_assert() { _applock_inside assert_appl_lock_row 4 "$@"; }
 applock_serialize() { _applock_inside serialize_appl_lock_row 2 "$@"; }
 
@@ -119,7 +122,7 @@ applock_check() {
     return 4
 }
 
-# What the outcomes of each operation say: has the caller got what it asked for?
+# Whether the caller got what it asked for, by operation and outcome.
 declare -gA _applock_outcomes=(
     # outcomes: made by `make generate`
     [get_appl_lock]="ACQUIRED=true RENEWED=true HELD=false"
@@ -170,7 +173,7 @@ applock_read() {
     _applock_ask "${_applock_kinds[$view]}" "SELECT * FROM " "$view ${where:+WHERE ${where% AND}} ORDER BY ${key// /, } LIMIT $limit" "${values[@]}"
 }
 
-# The views: which columns tell a row from all others, and which are times or may be NULL.
+# The views: the columns that identify a row, and those that are times or may be NULL.
 declare -gA _applock_key=(
     [appl_lock_live]="object_type object_id" [appl_lock_waiting]="object_type object_id operator_id client_id"
     [appl_lock_asking]="object_type object_id operator_id client_id" [appl_lock_viewers]="object_type object_id operator_id client_id"
@@ -185,12 +188,13 @@ declare -gA _applock_kinds=(
 declare -gA lock=()
 declare -ga holders=()
 
-# What the answer calls the holder is who had the object before.
+# The answer's holder is the former one.
 _applock_former() { lock[former]=${lock[holder]} lock[former_department]=${lock[holder_department]} lock[holder]= lock[holder_department]=; }
 
 _applock_is_psql() { [[ ${applock_client[0]##*/} == psql* ]]; }
 
-# _applock_behind COLUMN... adds what comes after a row. MySQL and MariaDB read a range of the key only if it is written out.
+# _applock_behind COLUMN... adds the condition for the rows after a row. MySQL and MariaDB read a range of the key only if each column is
+# compared.
 _applock_behind() {
     local condition=' > ' closing='' name
     if _applock_is_psql; then
@@ -285,12 +289,12 @@ _applock_inside() {
     output=$(_applock_rows "" "${@:1:$#-1}")
     status=$?
     _applock_heard $status "$output" || return
-    # The first line is that of the routine.
+    # The first line is the routine's.
     [[ $output == *$'\n'* ]] && printf '%s\n' "${output#*$'\n'}"
     return 0
 }
 
-# _applock_rows KINDS ROUTINE COUNT [ARGUMENT]... prints the rows, or the SQLSTATE of what went wrong.
+# _applock_rows KINDS ROUTINE COUNT [ARGUMENT]... prints the rows, or the SQLSTATE of an error.
 _applock_rows() {
     local kinds=$1 routine=$2 places=,?,?,?,?,?,?,?,?,?,?,? verb="CALL "
     _applock_is_psql && verb="SELECT * FROM "
@@ -298,8 +302,8 @@ _applock_rows() {
     _applock_ask "$kinds" "$verb" "$routine(${places#,})" "${@:4}"
 }
 
-# _applock_ask KINDS VERB WHAT [ARGUMENT]... does so for a statement with a question mark for each argument. The variable sql, where it
-# is not empty, runs behind it in the same transaction.
+# _applock_ask KINDS VERB WHAT [ARGUMENT]... does so for a statement with a question mark for each argument. The variable sql, if not
+# empty, runs after it in the same transaction.
 _applock_ask() {
     local kinds=$1 ask=_applock_mysql messages output status
     messages=$(mktemp) || return 4
@@ -352,7 +356,7 @@ _applock_mysql() {
     done
     what=$verb${applock_schema:+$applock_schema.}$what
     [[ ${sql-} ]] && what="START TRANSACTION; $what; $sql"$'\n; COMMIT'
-    # Without NO_BACKSLASH_ESCAPES a back slash is what it is above. The client's own file may say to go on after an error.
+    # Without NO_BACKSLASH_ESCAPES a backslash escapes, as above. --skip-force, since the client's own file may say to go on after an error.
     "${applock_client[@]}" --batch --skip-column-names --skip-force --default-character-set=utf8mb4 \
         <<<"SET autocommit = 1, sql_mode = 'STRICT_TRANS_TABLES'; $what;"
 }

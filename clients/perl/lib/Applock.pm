@@ -13,10 +13,10 @@ use Time::Local  ();
 
 our $VERSION = '0.1.0';
 
-# The contract in the database that is needed at least.
+# The oldest contract that the database may have.
 my $contract = 1;
 
-# What each outcome means: has the caller got what it asked for?
+# Whether the caller got what it asked for, by operation and outcome.
 my %granted = (
     # outcomes: made by `make generate`
     get_appl_lock => { ACQUIRED => 1, RENEWED => 1, HELD => 0 },
@@ -35,7 +35,7 @@ my %granted = (
     # outcomes: end
 );
 
-# The views, and which columns tell a row from all others.
+# The views, and the columns that identify a row.
 my %keys = (
     appl_lock_live     => [qw(object_type object_id)],
     appl_lock_waiting  => [qw(object_type object_id operator_id client_id)],
@@ -46,7 +46,7 @@ my %keys = (
     appl_lock_stats    => [qw(object_type department_id)],
 );
 
-# The outcomes after which the other operator that is told is who had the object before, and the operations that tell of such a one.
+# The outcomes whose other operator is the former holder, and the operations that have such outcomes.
 my %changed_hands = map { $_ => 1 } qw(TAKEN GIVEN);
 my %tells_former  = map { $_ => 1 } qw(take_appl_lock ask_appl_lock);
 
@@ -242,7 +242,7 @@ sub read {
     return map { _locked($_) } $self->_rows("SELECT * FROM $self->{prefix}$view $where $end", @values);
 }
 
-# What comes after a row. MySQL and MariaDB read a range of the key only if it is written out.
+# The condition for the rows after a row. MySQL and MariaDB read a range of the key only if each column is compared.
 sub _behind {
     my ($self, $after, $values, $name, @rest) = @_;
     defined $after->{$_} || _refuse("read: the row after which the page begins has no $_") for $name, @rest;
@@ -266,7 +266,7 @@ sub _named {
     return map { _checked($method, $_, $given{$_}) } @names;
 }
 
-# Returns a value as the database takes it.
+# Returns a value in the form that the database accepts.
 sub _checked {
     my ($method, $name, $value) = @_;
     return $value if !defined $value || !$is_flag{$name} && !$is_number{$name};
@@ -288,7 +288,7 @@ sub _one {
     return $answer;
 }
 
-# Calls an operation with outcomes, and tells of each row what it means.
+# Calls an operation with outcomes, and adds to each row whether it was granted.
 sub _answers {
     my ($self, $routine, @values) = @_;
     my $operation = $routine =~ s/_row\z//r;
@@ -313,7 +313,7 @@ sub _granted {
         // die Applock::Error->new('', "$operation: the outcome $outcome is new: the database needs a newer Applock");
 }
 
-# A lock that somebody holds, of a row with other columns besides.
+# A lock, from a row that also has other columns.
 sub _lock {
     my ($row, @columns) = @_;
     my %lock;
@@ -322,7 +322,7 @@ sub _lock {
     return _locked(\%lock);
 }
 
-# No key of it can be misspelt, and none changed.
+# Makes a hash whose keys can be neither misspelt nor changed.
 sub _locked {
     my ($hash, $class) = @_;
     bless $hash, $class if $class;
@@ -338,7 +338,7 @@ sub _call {
     return $self->_rows(($self->{postgres} ? 'SELECT * FROM ' : 'CALL ') . "$self->{prefix}$routine($places)", @values);
 }
 
-# Looks once on each connection whether it is fit.
+# Checks each connection once.
 sub _check {
     my ($self) = @_;
     my $checked = $self->{dbh}{private_applock} //= {};
@@ -355,7 +355,7 @@ sub _check {
     return;
 }
 
-# Runs a statement, and leaves the handle as it is.
+# Runs a statement without changing the handle's settings.
 sub _rows {
     my ($self, $statement, @values) = @_;
     my $dbh     = $self->{dbh};
@@ -364,7 +364,7 @@ sub _rows {
     local $dbh->{PrintError}   = 0;
     local $dbh->{HandleError}  = undef;
     local $dbh->{HandleSetErr} = undef;
-    # DBD::mysql sends what Perl has in its memory: text that is not in UTF-8 there arrives garbled.
+    # DBD::mysql sends Perl's internal bytes, which must be UTF-8.
     defined && utf8::upgrade($_ = "$_") for @values;
     my ($sth, @rows);
     my $done = eval {
@@ -394,7 +394,7 @@ sub _mysql_rows {
     my ($dbh, $sth, $statement, @values) = @_;
     my $prefix = lc $dbh->{Driver}{Name};
     $$sth = $dbh->prepare($statement, { "${prefix}_server_prepare" => 0, "${prefix}_use_result" => 0 });
-    # Without its type, what looks like a number may be sent as one: 007 as 7.
+    # Without a type, text that looks like a number may be sent as one: 007 as 7.
     $$sth->bind_param($_ + 1, $values[$_], DBI::SQL_VARCHAR()) for 0 .. $#values;
     $$sth->execute;
     my ($names, $types) = @{ $$sth }{qw(NAME_lc TYPE)};
@@ -409,7 +409,7 @@ sub _mysql_rows {
         }
         push @rows, _row(\%row);
     }
-    # A second result follows that of a CALL.
+    # A CALL ends with a second result.
     1 while $$sth->more_results;
     return @rows;
 }
@@ -425,7 +425,7 @@ sub _row {
     return \%named;
 }
 
-# PostgreSQL writes the zone behind the time. MySQL and MariaDB answer in UTC without saying so.
+# PostgreSQL adds the zone to a time. MySQL and MariaDB answer in UTC without a zone.
 sub _utc {
     my ($text) = @_;
     my ($year, $month, $day, $hour, $minute, $second, $fraction, $sign, $hours, $minutes) =
@@ -493,14 +493,14 @@ Applock - application locks in the database that the application has anyway
 =head1 DESCRIPTION
 
 The database owns the locks. Each method is one call of one procedure, or reads one view, on a DBI handle of L<DBD::Pg>,
-L<DBD::MariaDB> or L<DBD::mysql>. The transaction is the caller's: what a method does is final after the commit, or at once with
+L<DBD::MariaDB> or L<DBD::mysql>. The transaction is the caller's: a method's effect is final after the commit, or at once with
 AutoCommit. The page of the repository, F<README.md> here, has examples for each driver.
 
 =head2 Answers
 
-An answer is a hash whose keys cannot be misspelt. It is true when the caller has got what it asked for, and so is its
-C<granted>; as text it is its C<outcome>, such as C<HELD>. C<holder> is C<undef>, or who has it instead: C<operator> and
-C<department>. As far as the operation tells them, there are C<fence>, C<expires_at>, C<seconds_left> and C<note>.
+An answer is a hash whose keys cannot be misspelt. It is true when the caller got what it asked for, and so is its C<granted>.
+As text it is its C<outcome>, such as C<HELD>. C<holder> is C<undef>, or the operator who has the object instead: C<operator> and
+C<department>. Where the operation answers with them, there are C<fence>, C<expires_at>, C<seconds_left> and C<note>.
 
 Numbers are integers. Times are text in UTC, such as C<2026-11-22T12:41:07.123456Z>.
 
@@ -512,60 +512,64 @@ Errors are objects of a class of their own, with C<sqlstate> and C<message>. Wha
     Applock::Lost             LK002  an assertion failed: the grant has ended
     Applock::Contention       LK003  too many changes of the object at once: call again
 
-All are an C<Applock::Error>, which is also what says that the database is older than this module, or newer.
+All are an C<Applock::Error>. A database that is older or newer than this module raises an C<Applock::Error> itself.
 
 =head1 METHODS
 
-Numbers of seconds are whole; C<new>, C<dry_run>, C<take_reason> and C<presence> are 1 or 0. What may be left out is named.
+Numbers of seconds are whole; C<new>, C<dry_run>, C<take_reason> and C<presence> are 1 or 0. Optional arguments are named.
 
 =over
 
 =item new($dbh, dialect => , schema => )
 
-The C<dialect> is C<postgres> or C<mysql>, where the driver does not tell.
+The C<dialect> is C<postgres> or C<mysql>, if the driver does not show it.
 
 =item get($type, $id, $operator, department => , ttl => , new => )
 
-Takes or renews a lock for ttl seconds. With C<new> the operator's own live lock is refused, too.
+Takes or renews the lock on an object until it expires, after ttl seconds. C<new> also refuses to renew the operator's own live lock.
 
 =item permit($type, $id, $permits, $operator, department => , ttl => )
 
-Takes or renews one of so many permits. The answer also has C<slot_id>, the id of the permit for all other methods, C<operator> and
-C<department>. When the outcome is C<FULL>, C<holders> lists who has which slot until when.
+Takes or renews one of the permits of an object until it expires. The answer also has C<slot_id>, the id of the permit for all other methods, C<operator> and
+C<department>. When the outcome is C<FULL>, C<holders> lists the holder and the end of each slot.
 
 =item release($type, $id, $operator, fence => , actor => , reason => )
 
+Ends the operator's grant, or only the one with this fence. The answer is true as well if the object is free.
+
 =item inquire($type, $id)
 
-C<undef> when it is free, else the lock: C<operator>, C<department>, C<fence>, C<acquired_at>, C<locked_at>, C<expires_at>,
+Shows who holds an object, since when and until when. C<undef> if it is free, else the lock: C<operator>, C<department>, C<fence>, C<acquired_at>, C<locked_at>, C<expires_at>,
 C<seconds_left>, C<note>.
 
 =item transfer($type, $id, $from, $to, department => , ttl => , actor => , reason => )
 
+Hands a held object from one operator to another.
+
 =item take($type, $id, $operator, $reason, department => , expected_fence => , ttl => )
 
-Takes it from whoever holds it, or only from the grant expected_fence. C<former> is who has lost it.
+Takes a held object from its holder, or only from the grant expected_fence. C<former> is the operator who has lost it.
 
 =item transfer_all($from, $to, type => , department => , ttl => , actor => , reason => , after_type => , after_id => , max_rows => , dry_run => )
 
 =item release_all($operator, type => , actor => , reason => , after_type => , after_id => , max_rows => , dry_run => )
 
-One page of what an operator holds: a list with an answer for each lock. Fewer than max_rows are the last page.
+Hands over or releases one page of what an operator holds: a list with an answer for each lock. The last page has fewer than max_rows.
 
 =item note($type, $id, $operator, $note, fence => )
 
-Says why the operator holds it; C<undef> takes that back.
+Leaves a note on why the operator holds an object, for everybody to read. C<undef> removes it.
 
 =item renew({ object_type => , object_id => , operator => , fence => , ttl => }, ...)
 
-A list with an answer for each lock, but for those that another transaction is changing.
+Renews many grants in one call, each by its fence. A grant without an answer is locked by another transaction: retry it.
 
 =item assert($type, $id, $operator, $fence)
 
 =item serialize($type, $id)
 
-In a transaction only. The first dies with C<Applock::Lost> unless this grant is live, and keeps it so until the transaction
-ends. The second waits until no other transaction is inside, and stays inside until the transaction ends.
+In a transaction only. The first dies with C<Applock::Lost> unless exactly this grant is live, and keeps it so until the transaction
+ends. The second lets one transaction at a time work on an object, until the transaction ends.
 
 =item announce($type, $id, $operator, $client, department => , wait => )
 
@@ -573,46 +577,51 @@ ends. The second waits until no other transaction is inside, and stays inside un
 
 =item poll($client, max_rows => )
 
+The first two list an operator as a waiter and remove it. The third shows which objects that a program waits for are free or will be next,
+and keeps its waiters listed.
+
 =item inbox($operator, after_event_id => , max_rows => )
 
-What others did with an operator's locks, who waits or asks for them, and how its own requests were answered. C<kind> of a row is
-C<TAKEN>, C<HANDED>, C<RELEASED>, C<GIVEN> or C<YIELDED>, which are events, or C<AWAITED>, C<LATER> or C<DECLINED>, which is how it is
-now. C<AWAITED> of a request has the C<message>, and with C<client_id> and C<fence> what C<answer> wants. The next call passes the
-C<safe_event_id> of any row.
+Reports what others did with an operator's locks, who waits or asks for them, and how its own requests were answered. C<kind> of a row is
+C<TAKEN>, C<HANDED>, C<RELEASED>, C<GIVEN> or C<YIELDED> for an event, or C<AWAITED>, C<LATER> or C<DECLINED> for the present state.
+C<AWAITED> of a request has the C<message>, and the C<client_id> and C<fence> for C<answer>. Pass the C<safe_event_id> of any row to the
+next call.
 
 =item ask($type, $id, $operator, $client, message => , department => , wait => )
 
-Asks whoever holds an object for it, in the program or browser tab that calls itself C<$client>. It is listed for 60 s, or until
-C<wait> seconds are over: ask again in each heartbeat. C<< wait => 0 >> takes the request back. The outcome is C<ASKED>, and C<holder>
-has it; C<WITHDRAWN>; or C<GIVEN>: the operator has it now, and C<former> had it. The answer is false when it is C<FREE>, or when the
-operator has it: C<OWN>.
+Asks an object's holder for it. C<$client> is the asking program or browser tab. The request is listed for 60 s, or until C<wait> seconds
+are over: repeat the call in each heartbeat. C<< wait => 0 >> withdraws the request. The outcome is C<ASKED>, and C<holder> has the
+object; C<WITHDRAWN>; or C<GIVEN>: the operator has it now, and C<former> had it before. The answer is false for C<FREE>, and for C<OWN>:
+the operator has the object already.
 
 =item answer($type, $id, $operator, $fence, $asker, $answer, client => , reason => )
 
-Answers who asks for what the operator holds by the grant C<$fence>, as the inbox's C<AWAITED> has them. C<GIVE> hands it over, and the
-outcome is C<GIVEN>; C<LATER> and C<NO> are told, C<TOLD>. The answer is false when it is C<HELD> by another grant, C<FREE>, or when the
-asker is C<GONE>. C<client> is the asker's; without it, it is whichever.
+Answers an operator who asks for a held object. The inbox's C<AWAITED> has C<$fence>, C<$asker> and C<client>. C<GIVE> hands the object
+over: C<GIVEN>. C<LATER> and C<NO> are for the asker to read: C<TOLD>. The answer is false for C<HELD>, C<FREE>, and for C<GONE>: the
+asker no longer asks. Without C<client> it is any client of the asker.
 
 =item see($type, $id, $operator, $client, $state, department => , ttl => )
 
-Says that an operator looks at an object, in the browser tab that calls itself C<$client>: C<VIEWING>, C<EDITING> or C<IDLE>, or
-C<undef>, it leaves. Returns a list of who else is there: C<kind>, which is C<HOLDER>, C<ASKER> or C<VIEWER>, C<operator_id>,
-C<department_id>, C<client_id>, C<state>, C<since_ts>, C<seconds_left> and C<message>. It is for each heartbeat of 15 s: the operator is
-listed for 45 s, or C<ttl> seconds, at most 60. It locks nothing, and the history is not told.
+Lists an operator as a viewer of an object in the browser tab C<$client>: C<VIEWING>, C<EDITING> or C<IDLE>. C<undef> removes it. Returns
+a list of the object's holder, askers and other viewers: C<kind>, which is C<HOLDER>, C<ASKER> or C<VIEWER>, C<operator_id>,
+C<department_id>, C<client_id>, C<state>, C<since_ts>, C<seconds_left> and C<message>. The operator is listed for 45 s, or C<ttl> seconds,
+at most 60: repeat the call in each heartbeat of 15 s. It locks nothing, and the history does not record it.
 
 =item read($view, COLUMN => VALUE, ..., since_seconds => , after => , max_rows => )
 
-One page of a view in the order of its key, behind the row C<after>.
+One page of a view in the order of its key, after the row C<after>.
 
 =item set_policy($type, default_ttl => , longest_ttl => , take_reason => , actor => , reason => , history => , presence => , yield_after => )
 
 =item drop_policy($type, actor => , reason => )
 
+Set or remove a type's policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom.
+
 =item purge(older_than => , max_rows => )
 
 =item purge_history(older_than => , max_rows => )
 
-How many rows were removed.
+Remove the rows of objects that have been free for long, or old events from the history. They return the number of removed rows.
 
 =back
 

@@ -4,10 +4,10 @@ declare(strict_types=1);
 
 namespace Applock;
 
-/** @internal what Locks needs of a PDO: each call says all that the user may have set otherwise, and restores what it has changed */
+/** @internal calls on a PDO. Each one sets all attributes that the user may have changed, and restores them. */
 final class Connection
 {
-    /** What decides how PDO reports errors and what rows look like. */
+    /** The attributes that affect errors and rows. */
     private const ATTRIBUTES = [
         \PDO::ATTR_ERRMODE => \PDO::ERRMODE_EXCEPTION,
         \PDO::ATTR_CASE => \PDO::CASE_LOWER,
@@ -28,7 +28,7 @@ final class Connection
     }
 
     /**
-     * The rows of a routine with its placeholders, or of a view with what follows its name. On PostgreSQL they come as JSON, which no
+     * The rows of a routine with its placeholders, or of a view with the rest of its SELECT. On PostgreSQL they come as JSON, which no
      * setting of the session changes.
      *
      * @param list<string|int|\Stringable|null> $values
@@ -50,7 +50,7 @@ final class Connection
         return $this->pdo->inTransaction() || !$this->isPostgres && !$this->pdo->getAttribute(\PDO::ATTR_AUTOCOMMIT);
     }
 
-    /** Whether a call has changed nothing because others were in its way, so that it may be made again. */
+    /** Whether a call changed nothing because of other transactions, so that it can be retried. */
     public function isBusy(\Throwable $error): bool
     {
         $info = $error instanceof \PDOException ? array_slice($error->errorInfo ?? [], 0, 2) : [];
@@ -64,7 +64,7 @@ final class Connection
         }
     }
 
-    /** Waits for a message that says so, or for so many seconds. */
+    /** Waits for this message, or for that many seconds. */
     public function wait(float $seconds, string $payload): void
     {
         if (!$this->isPostgres) {
@@ -108,7 +108,7 @@ final class Connection
         $statement = $this->pdo->prepare($sql, [\PDO::ATTR_STATEMENT_CLASS => [\PDOStatement::class]]);
         $statement->execute($values);
         $rows = $statement->columnCount() === 0 ? [] : $statement->fetchAll(\PDO::FETCH_ASSOC);
-        // On MySQL and MariaDB a second result follows that of a CALL. It goes with the statement, when this returns.
+        // On MySQL and MariaDB a CALL ends with a second result. It goes with the statement, when this returns.
         return $this->isPostgres ? array_map(fn (array $row) => json_decode($row['row_to_json'], true, flags: JSON_THROW_ON_ERROR), $rows) : $rows;
     }
 
@@ -131,12 +131,12 @@ final class Connection
     {
         $typed = [];
         foreach ($row as $column => $value) {
-            // ATTR_FETCH_TABLE_NAMES puts the table in front.
+            // ATTR_FETCH_TABLE_NAMES adds the table's name.
             $name = preg_replace('/^(.*\.)?(p_)?/', '', $column);
             $typed[$name] = match (true) {
                 $value === null => null,
                 preg_match(self::WHOLE, $name) === 1 => (int) $value,
-                // PostgreSQL writes the zone behind the time. MySQL and MariaDB answer in UTC without saying so.
+                // PostgreSQL adds the zone to a time. MySQL and MariaDB answer in UTC without a zone.
                 str_ends_with($name, '_ts') => (new \DateTimeImmutable($value, new \DateTimeZone('UTC')))->setTimezone(new \DateTimeZone('UTC')),
                 default => $value,
             };

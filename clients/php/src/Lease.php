@@ -5,13 +5,13 @@ declare(strict_types=1);
 namespace Applock;
 
 /**
- * A lock while something is done. PHP has no thread that renews it: call check() between the steps, more often than the ttl, and pass
+ * A lock during a piece of work. PHP has no thread to renew it: call check() between the steps, more often than the ttl, and pass
  * operator and fence to Locks::assert in the transaction that writes.
  */
 final class Lease
 {
     public readonly string $operator;
-    /** That of the grant. */
+    /** The fence of the grant. */
     public readonly int $fence;
     private ?Locks $locks;
     private float $renewed = 0;
@@ -52,14 +52,14 @@ final class Lease
         $this->abandon();
     }
 
-    /** Whether it may not be trusted any more: somebody has taken the lock away, or it was not renewed in time. */
+    /** Whether the lease is no longer to be trusted: its lock was taken, or it was not renewed in time. */
     public function isLost(): bool
     {
         return $this->lost = $this->lost || !$this->ended && self::now() >= $this->deadline;
     }
 
     /**
-     * Renews when a third of the ttl has passed since the last time. A renewal that fails is tried again at the next call.
+     * Renews if a third of the ttl has passed since the last renewal. The next call retries a failed renewal.
      *
      * @throws LostException when it is lost
      */
@@ -73,7 +73,7 @@ final class Lease
     }
 
     /**
-     * Renews at once. A connection that has failed is replaced, once.
+     * Renews at once. A failed connection is replaced once.
      *
      * @throws LostException when it is lost
      */
@@ -85,7 +85,7 @@ final class Lease
     }
 
     /**
-     * Ends it. It may be called again.
+     * Ends the lease. It may be called again.
      *
      * @throws LostException when it had been lost before
      */
@@ -102,14 +102,14 @@ final class Lease
             $outcome = $this->locks?->release($this->type, $this->id, $this->operator, $this->fence)->outcome;
         });
         $this->locks = null;
-        $isReleased = $outcome === 'RELEASED' || $outcome === 'FREE' && $calls > 1; // the first call may have done it
+        $isReleased = $outcome === 'RELEASED' || $outcome === 'FREE' && $calls > 1; // the first call may have released it
         if (!$isReleased || $this->lost) {
             $this->lost = true;
             throw new LostException("the lock of $this->type:$this->id was lost");
         }
     }
 
-    /** @internal releases, whatever comes of it: what is left ends after the ttl */
+    /** @internal releases, and ignores an error: the lock then ends after the ttl */
     public function abandon(): void
     {
         if (isset($this->fence)) {
@@ -117,13 +117,13 @@ final class Lease
         }
     }
 
-    /** @internal a clock that nobody sets */
+    /** @internal a monotonic clock */
     public static function now(): float
     {
         return hrtime(true) / 1e9;
     }
 
-    /** Whether it is released. A child process has not got what its parent has. */
+    /** Whether to release it. A child process does not own its parent's leases. */
     private function isOver(): bool
     {
         return $this->ended || $this->process !== getmypid();
@@ -145,7 +145,7 @@ final class Lease
         return $locks;
     }
 
-    /** Gets the lock, or null if others were in the way of the call. What has no answer may have taken it, and is released. */
+    /** Gets the lock, or returns null if other transactions were in the way. A call without an answer may have taken it, and is released. */
     private function get(): ?Grant
     {
         $asked = self::now();
@@ -167,7 +167,7 @@ final class Lease
         return $answer;
     }
 
-    /** Nobody else has this operator: a release without a fence ends what the get may have taken. It may arrive late, so once more at the end. */
+    /** No other caller has this operator, so a release without a fence ends what the get may have taken. The get may arrive late: once more at the end. */
     private function giveBack(): void
     {
         $release = fn () => $this->quietly(fn () => $this->connected()->release($this->type, $this->id, $this->operator));
@@ -175,7 +175,7 @@ final class Lease
         register_shutdown_function($release);
     }
 
-    /** The time for which the lock counts here: a little less than in the database, from before the call. */
+    /** How long this process trusts the lock: from before the call, and a little less than in the database. */
     private function trust(float $asked): void
     {
         $this->renewed = $asked;
@@ -206,7 +206,7 @@ final class Lease
         $this->locks->announce($this->type, $this->id, $this->operator, $client, $this->department, $wait);
     }
 
-    /** A waiter that was paused for long is not listed any more, like one that has just begun. */
+    /** A waiter that was paused for long is no longer listed, like one that has just begun. */
     private function sleepUntilFree(string $client, float $most, ?float $end): void
     {
         $row = $this->locks->poll($client)[0] ?? null;
@@ -218,7 +218,7 @@ final class Lease
         }
     }
 
-    /** A transaction that is changing or asserting the lock is in the way: there is no answer then. */
+    /** There is no answer while another transaction changes or asserts the lock. */
     private function renewOnce(): void
     {
         $asked = self::now();
@@ -231,7 +231,7 @@ final class Lease
         $this->lost = $this->lost || $renewal?->granted === false;
     }
 
-    /** @param \Closure(): void $call what is done again on another connection, once, when this one has failed */
+    /** @param \Closure(): void $call is repeated once, on another connection, if this one fails */
     private function replacing(\Closure $call): void
     {
         try {

@@ -18,25 +18,25 @@ namespace Applock;
 final class Leases
 {
     private readonly \Closure $open;
-    /** @var array<string, Lease> those in whose work each fiber is */
+    /** @var array<string, Lease> the leases in whose work each fiber is */
     private array $entered = [];
 
-    /** @param \Closure(): \PDO $connect makes a connection with autocommit. Each lease has one of its own, which it replaces if it breaks. */
+    /** @param \Closure(): \PDO $connect makes a connection with autocommit. Each lease has its own, and replaces a broken one. */
     public function __construct(\Closure $connect, ?string $schema = null)
     {
         $this->open = fn () => new Locks($connect(), $schema);
     }
 
     /**
-     * Calls $work with a lease, returns what it returns, and releases on every way out. Within $work a second call for the object gets the
-     * same lease, whatever its options are. When the lock was lost, LostException comes at the end, unless another exception does.
+     * Calls $work with a lease, returns its result, and releases in any case. Within $work a second call for the object gets the same lease,
+     * whatever its options are. If the lock was lost, it throws LostException at the end, unless $work throws.
      *
      * @template T
      * @param \Closure(Lease): T $work
      * @param int $ttl how many seconds the object stays locked after a crash, and between two calls of check()
-     * @param ?float $wait how many seconds to wait for whoever has it; null is without a limit
+     * @param ?float $wait how many seconds to wait for a held object; null is no limit
      * @return T
-     * @throws HeldException when somebody else has it still
+     * @throws HeldException if another holder still has it
      */
     public function withLease(
         string|int|\Stringable $type,
@@ -60,14 +60,14 @@ final class Leases
             return $result;
         } finally {
             unset($this->entered[$key]);
-            $lease->abandon(); // what has been released is not released again
+            $lease->abandon(); // it is released already
         }
     }
 
     /**
-     * A lease that lasts until release(), or until the object goes.
+     * A lease that lasts until release(), or until its object is destroyed.
      *
-     * @throws HeldException when somebody else has it still
+     * @throws HeldException if another holder still has it
      */
     public function acquire(
         string|int|\Stringable $type,

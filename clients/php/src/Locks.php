@@ -5,19 +5,19 @@ declare(strict_types=1);
 namespace Applock;
 
 /**
- * The operations, on one PDO with the driver pgsql or mysql, whatever its attributes are. The connection is yours, and so is the
- * transaction: what a method has done is final when you commit, or at once outside of a transaction.
+ * The operations, on one PDO with the driver pgsql or mysql and any attributes. The connection and the transaction are yours: a method's
+ * effect is final when you commit, or at once outside of a transaction.
  *
- * Types, ids and operators travel as text. A ttl is a whole number of seconds or a DateInterval; null is what procedures/README.md says
- * of NULL. A refusal is an answer whose ->granted is false. Exceptions are InvalidArgumentException, LostException, ContentionException,
+ * Types, ids and operators travel as text. A ttl is a whole number of seconds or a DateInterval. null has the meaning of NULL in
+ * procedures/README.md. A refusal is an answer whose ->granted is false. Exceptions are InvalidArgumentException, LostException, ContentionException,
  * and what PDO throws.
  */
 final class Locks
 {
-    /** The contract that the database must have at least. */
+    /** The oldest contract that the database may have. */
     private const CONTRACT = 1;
 
-    /** The views, and which columns tell a row from all others. */
+    /** The views, and the columns that identify a row. */
     private const KEYS = [
         'appl_lock_live' => ['object_type', 'object_id'],
         'appl_lock_waiting' => ['object_type', 'object_id', 'operator_id', 'client_id'],
@@ -28,12 +28,12 @@ final class Locks
         'appl_lock_stats' => ['object_type', 'department_id'],
     ];
 
-    /** The outcomes after which the other operator that is told is who had the object before. */
+    /** The outcomes whose other operator is the former holder. */
     private const CHANGED_HANDS = ['TAKEN', 'GIVEN'];
 
     /** @internal */
     public readonly Connection $connection;
-    /** @internal the channel on which PostgreSQL tells of releases */
+    /** @internal the channel of PostgreSQL's messages about releases */
     public readonly string $channel;
     private readonly string $prefix;
     private bool $checked = false;
@@ -48,7 +48,7 @@ final class Locks
     }
 
     /**
-     * Takes or renews a lock. With new: true the operator's own live lock is refused, too.
+     * Takes or renews the lock on an object until it expires. new: true also refuses to renew the operator's own live lock.
      *
      * @param ?bool $new
      */
@@ -64,7 +64,7 @@ final class Locks
         return $this->answered(Grant::class, 'get_appl_lock', $row);
     }
 
-    /** Takes or renews one of so many permits. */
+    /** Takes or renews one of the permits of an object until it expires. */
     public function permit(
         string|int|\Stringable|null $type,
         string|int|\Stringable|null $id,
@@ -85,7 +85,7 @@ final class Locks
         return new Permit(false, $outcome, null, 0, $slot->expiresAt, $slot->secondsLeft, '', $slots);
     }
 
-    /** Ends the operator's grant, or only the one with this fence. What is free already counts as granted. */
+    /** Ends the operator's grant, or only the one with this fence. The answer is granted as well if the object is free. */
     public function release(
         string|int|\Stringable|null $type,
         string|int|\Stringable|null $id,
@@ -98,7 +98,7 @@ final class Locks
         return $this->answered(Change::class, 'release_appl_lock', $row);
     }
 
-    /** The lock on an object, or null when it is free. */
+    /** Shows who holds an object, since when and until when; null if it is free. */
     public function inquire(string|int|\Stringable|null $type, string|int|\Stringable|null $id): ?Lock
     {
         $r = $this->one('inquire_appl_lock_row', $type, $id);
@@ -110,7 +110,7 @@ final class Locks
         );
     }
 
-    /** Hands a lock over from one operator to another. */
+    /** Hands a held object from one operator to another. */
     public function transfer(
         string|int|\Stringable|null $type,
         string|int|\Stringable|null $id,
@@ -125,7 +125,7 @@ final class Locks
         return $this->answered(Handover::class, 'transfer_appl_lock', $row);
     }
 
-    /** Takes it from whoever holds it, or from the grant $expectedFence only; the former holder reads why in its inbox. */
+    /** Takes a held object from its holder, or only from the grant $expectedFence. The former holder finds the reason in its inbox. */
     public function take(
         string|int|\Stringable|null $type,
         string|int|\Stringable|null $id,
@@ -140,8 +140,8 @@ final class Locks
     }
 
     /**
-     * Hands over one page of what an operator holds: an answer for each lock, and fewer than $maxRows are the last page. With
-     * dryRun: true it only tells what would be done.
+     * Hands over one page of what an operator holds, with an answer for each lock. The last page has fewer than $maxRows. dryRun: true
+     * changes nothing.
      *
      * @param ?bool $dryRun
      * @return list<Changed>
@@ -167,7 +167,7 @@ final class Locks
     }
 
     /**
-     * Releases one page of what an operator holds, likewise.
+     * Releases one page of what an operator holds, in the same way.
      *
      * @param ?bool $dryRun
      * @return list<Changed>
@@ -188,7 +188,7 @@ final class Locks
         return array_map(fn (array $row) => $this->answered(Changed::class, 'release_appl_locks', $row), $rows);
     }
 
-    /** Says why the operator holds it, for whoever asks; no note takes that back. */
+    /** Leaves a note on why the operator holds an object, for everybody to read. Without a note it is removed. */
     public function note(
         string|int|\Stringable|null $type,
         string|int|\Stringable|null $id,
@@ -199,19 +199,19 @@ final class Locks
         return $this->answered(Change::class, 'note_appl_lock', $this->one('note_appl_lock_row', $type, $id, $operator, $fence, $note));
     }
 
-    /** Removes what has been free for so long, and returns how many rows that were. */
+    /** Removes the rows of objects that have been free for that long, and returns their number. */
     public function purge(int|float|\DateInterval|null $olderThan = null, ?int $maxRows = null): int
     {
         return $this->one('purge_appl_locks_row', $this->seconds('olderThan', $olderThan), $maxRows)['purged'];
     }
 
-    /** Removes events that are so old, and returns how many that were. */
+    /** Removes events of that age from the history, and returns their number. */
     public function purgeHistory(int|float|\DateInterval|null $olderThan = null, ?int $maxRows = null): int
     {
         return $this->one('purge_appl_lock_history_row', $this->seconds('olderThan', $olderThan), $maxRows)['purged'];
     }
 
-    /** Throws a LostException unless this grant is live; it stays so until the transaction ends. There must be one. */
+    /** Throws a LostException unless exactly this grant is live, and keeps it so until the end of the transaction, which must be open. */
     public function assert(
         string|int|\Stringable|null $type,
         string|int|\Stringable|null $id,
@@ -222,7 +222,7 @@ final class Locks
         $this->one('assert_appl_lock_row', $type, $id, $operator, $fence);
     }
 
-    /** Waits until no other transaction is inside, and stays inside until this one ends. There must be one. */
+    /** Lets one transaction at a time work on an object, until the end of this one, which must be open. */
     public function serialize(string|int|\Stringable|null $type, string|int|\Stringable|null $id): void
     {
         $this->wantTransaction('serialize');
@@ -230,7 +230,7 @@ final class Locks
     }
 
     /**
-     * Renews many. One that another transaction is changing has no answer.
+     * Renews many grants in one call, each by its fence. A grant without an answer is locked by another transaction: retry it.
      *
      * @param list<array{type: mixed, id: mixed, operator: mixed, fence: ?int, ttl: mixed}> $grants
      * @return list<Renewal>
@@ -243,7 +243,7 @@ final class Locks
         return array_map(fn (array $row) => $this->answered(Renewal::class, 'renew_appl_locks', $row), $rows);
     }
 
-    /** Lists an operator as waiting, in the program that calls itself $client. */
+    /** Lists an operator of the program $client as a waiter for an object. */
     public function announce(
         string|int|\Stringable|null $type,
         string|int|\Stringable|null $id,
@@ -265,7 +265,8 @@ final class Locks
     }
 
     /**
-     * What a program waits for, the soonest to be free first: rows with object_type, object_id and free_in_us.
+     * The objects that a program waits for, the earliest to be free first: rows with object_type, object_id and free_in_us. It keeps the
+     * waiters listed.
      *
      * @return list<array<string, mixed>>
      */
@@ -275,10 +276,11 @@ final class Locks
     }
 
     /**
-     * Lays down for a type how long its locks last, at first and at most; what is null is none.
+     * Sets a type's policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom. A null
+     * setting is unset.
      *
      * @param ?bool $takeReason
-     * @param ?bool $presence whether it is recorded and shown who looks at an object
+     * @param ?bool $presence whether the viewers of an object are listed and shown
      */
     public function setPolicy(
         ?string $type,
@@ -305,9 +307,10 @@ final class Locks
     }
 
     /**
-     * Asks whoever holds an object for it, in the program or browser tab that calls itself $client. It is listed for 60 s, or until $wait
-     * is over: ask again in each heartbeat. wait: 0 takes the request back. The outcome is ASKED, and ->holder has it; WITHDRAWN; or
-     * GIVEN: the operator has it now, and ->former had it. It is not granted when it is FREE, or when the operator has it: OWN.
+     * Asks an object's holder for it. $client is the asking program or browser tab. The request is listed for 60 s, or until $wait is over:
+     * repeat the call in each heartbeat. wait: 0 withdraws the request. The outcome is ASKED, and ->holder has the object; WITHDRAWN; or
+     * GIVEN: the operator has it now, and ->former had it before. The answer is not granted for FREE, and for OWN: the operator has the
+     * object already.
      */
     public function ask(
         string|int|\Stringable|null $type,
@@ -323,9 +326,9 @@ final class Locks
     }
 
     /**
-     * Answers $asker, who asks for what $operator holds by the grant $fence, as the inbox's AWAITED has them: GIVE hands it over, and the
-     * outcome is GIVEN; LATER and NO are told, TOLD. It is not granted when it is HELD by another grant, FREE, or when the asker is GONE.
-     * $client is the asker's; null is whichever.
+     * Answers an operator who asks for an object that $operator holds. The inbox's AWAITED has $fence, $asker and $client. GIVE hands the
+     * object over: GIVEN. LATER and NO are for the asker to read: TOLD. The answer is not granted for HELD, FREE, and for GONE: the asker no
+     * longer asks. A null $client is any client of the asker.
      */
     public function answer(
         string|int|\Stringable|null $type,
@@ -342,10 +345,10 @@ final class Locks
     }
 
     /**
-     * Says that an operator looks at an object, in the browser tab that calls itself $client: VIEWING, EDITING or IDLE, or null, it leaves.
-     * It returns who else is there: rows with kind, which is HOLDER, ASKER or VIEWER, operator_id, department_id, client_id, state,
-     * since_ts, seconds_left and message. It is for each heartbeat of 15 s: the operator is listed for 45 s, or $ttl, at most 60 s. It
-     * locks nothing, and the history is not told.
+     * Lists an operator as a viewer of an object in the browser tab $client: VIEWING, EDITING or IDLE. null removes it. It returns the
+     * object's holder, askers and other viewers: rows with kind, which is HOLDER, ASKER or VIEWER, operator_id, department_id, client_id,
+     * state, since_ts, seconds_left and message. The operator is listed for 45 s, or $ttl, at most 60 s: repeat the call in each heartbeat
+     * of 15 s. It locks nothing, and the history does not record it.
      *
      * @return list<array<string, mixed>>
      */
@@ -362,10 +365,10 @@ final class Locks
     }
 
     /**
-     * What others did with an operator's locks, who waits or asks for them, and how its requests were answered: rows with kind, which is
-     * TAKEN, HANDED, RELEASED, GIVEN or YIELDED for events, and AWAITED, LATER or DECLINED for how it is now. AWAITED of a request has the
-     * message, and with client_id and fence what answer() wants. The next call passes the safe_event_id of any row: it may tell of an
-     * event twice, and never of none.
+     * Reports what others did with an operator's locks, who waits or asks for them, and how its requests were answered: rows with kind,
+     * which is TAKEN, HANDED, RELEASED, GIVEN or YIELDED for an event, and AWAITED, LATER or DECLINED for the present state. AWAITED of a
+     * request has the message, and the client_id and fence for answer(). Pass the safe_event_id of any row to the next call: an event may
+     * come twice, and none is left out.
      *
      * @return list<array<string, mixed>>
      */
@@ -375,8 +378,8 @@ final class Locks
     }
 
     /**
-     * One page of a view in the order of its key, behind the row $after: the rows that have the values of $filters in these columns.
-     * appl_lock_history also has operator_id, who did, lost or got it, and since_seconds, how long ago it was at most.
+     * One page of a view in the order of its key, after the row $after: the rows that have the values of $filters in these columns.
+     * appl_lock_history has two more filters: operator_id, who caused an event or is named in it, and since_seconds, its greatest age.
      *
      * @param array<string, string|int|null> $filters
      * @param ?array<string, mixed> $after
@@ -453,7 +456,7 @@ final class Locks
     }
 
     /**
-     * What comes after a row. MySQL and MariaDB read a range of the key only if it is written out.
+     * The condition for the rows after a row. MySQL and MariaDB read a range of the key only if each column is compared.
      *
      * @param non-empty-list<string> $key
      * @param array<string, mixed> $after
@@ -518,7 +521,7 @@ final class Locks
         return $value === null ? null : (int) $value;
     }
 
-    /** A text is refused rather than taken for true, which PHP does without strict types, with 'N' too. */
+    /** Refuses a text, which PHP without strict types would take for true, even 'N'. */
     private function flag(string $name, bool|string|null $value): ?string
     {
         if (is_string($value)) {

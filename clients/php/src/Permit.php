@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Applock;
 
-/** The answer of permit. slotId is the id of the slot for all other operations. A refusal has who holds the slots. */
+/** The answer of permit. slotId is the id of the slot for all other operations. A refusal has the holders of the slots. */
 final class Permit extends Answer
 {
     /** @param list<Slot> $holders all slots when refused, the soonest to expire first; else none */

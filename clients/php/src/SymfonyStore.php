@@ -10,13 +10,13 @@ use Symfony\Component\Lock\Key;
 use Symfony\Component\Lock\PersistingStoreInterface;
 
 /**
- * A store for symfony/lock: new LockFactory(new SymfonyStore($locks)). Locks of it are on objects of one type, and can be seen, taken
- * and released like all others. The database's clock alone decides. In a transaction of the PDO they are final at its commit.
+ * A store for symfony/lock: new LockFactory(new SymfonyStore($locks)). Its locks are on objects of one type, and can be seen, taken
+ * and released like all others. Only the database's clock decides. In a transaction of the PDO they are final at its commit.
  */
 final class SymfonyStore implements PersistingStoreInterface
 {
     /**
-     * @param string $type the type of the objects that are locked; their id is the resource
+     * @param string $type the type of the locked objects; their id is the resource
      * @param int $initialTtl seconds for a lock that is created without a ttl, or until its ttl is set
      */
     public function __construct(private readonly Locks $locks, private readonly string $type = 'symfony', private readonly int $initialTtl = 300)
@@ -38,7 +38,7 @@ final class SymfonyStore implements PersistingStoreInterface
             throw new InvalidTtlException("the ttl must be 1 s or greater, and is $ttl");
         }
         $key->reduceLifetime($ttl);
-        // A get renews, also to an earlier end. A lock that had expired it gets anew: then somebody else may have had it meanwhile.
+        // A get renews, even to an earlier end. An expired lock it acquires again, and another holder may have had the object meanwhile.
         $answer = $this->locks->get($this->type, $this->id($key), $this->operator($key), ttl: (int) ceil($ttl));
         if ($answer->outcome === 'ACQUIRED') {
             $this->delete($key);
@@ -58,7 +58,7 @@ final class SymfonyStore implements PersistingStoreInterface
         return $this->locks->inquire($this->type, $this->id($key))?->operator === $this->operator($key);
     }
 
-    /** Each key is an operator of its own, which goes with it where it is serialized. */
+    /** Each key has its own operator, which is serialized with it. */
     private function operator(Key $key): string
     {
         if (!$key->hasState(self::class)) {

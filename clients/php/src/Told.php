@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Applock;
 
-/** The answer of answer. The end is that of the lock, whoever holds it now; there is none when it is FREE or the asker is GONE. */
+/** The answer of answer. The end is that of the present holder's lock. There is none for FREE and GONE. */
 final class Told extends Answer
 {
     public function __construct(

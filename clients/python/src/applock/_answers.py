@@ -48,9 +48,9 @@ class Holder:
 class Answer:
     """The answer to an operation on one lock. It is true if it is granted.
 
-    What the operation does not tell is zero, empty or None. ``fence`` is 0 unless there is a grant of the caller's.
-    ``holder`` is who has the object instead, None if nobody has, also where a request is ASKED; ``former`` is who had it before a
-    take, or before it was GIVEN to who asked. The object is named where the answer is one of several.
+    A field that the operation does not fill is zero, empty or None. ``fence`` is 0 unless the caller has a grant.
+    ``holder`` is the operator who has the object instead, also for ASKED, and None if nobody has. ``former`` had it before a take,
+    or before it was GIVEN to the asker. One of several answers also names its object.
     """
 
     granted: bool
@@ -70,9 +70,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A permit of an object, and who has it. ``slot_id`` is the object id for all other operations.
+    """A permit of an object, and its holder. ``slot_id`` is the object id for all other operations.
 
-    The operator is empty, and the fence 0, if it has become free during the call.
+    The operator is empty, and the fence 0, if the slot became free during the call.
     """
 
     slot_id: str = ""
@@ -101,7 +101,7 @@ class Permit(Slot):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
-    """A live lock: who has it, since when, until when, and why."""
+    """A live lock: its holder, since when, until when, and why."""
 
     operator: str
     department: str

@@ -1,4 +1,4 @@
-"""Arguments as the procedures take them. What cannot be meant is refused before anything is called; None is left to the database."""
+"""Converts arguments for the procedures. Impossible values are refused before a call; None is left to the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._answers import Answer
 from ._errors import InvalidArgument
 
 Id: TypeAlias = str | int | uuid.UUID
-"""What names an object or a person. It travels as text."""
+"""A name of an object or a person. It is sent as text."""
 
 Seconds: TypeAlias = int | timedelta
 """Whole seconds."""
@@ -19,7 +19,7 @@ Seconds: TypeAlias = int | timedelta
 def text(name: str, value: Any) -> str | None:
     """PostgreSQL has no routine that takes an integer as an id."""
     if isinstance(value, str):
-        return str.__str__(value)  # of an enumeration its value
+        return str.__str__(value)  # the value of an enumeration
     if value is None or isinstance(value, (int, uuid.UUID)) and not isinstance(value, bool):
         return None if value is None else str(value)
     raise InvalidArgument(f"{name} must be text, a whole number or a UUID, not {value!r:.80}", name)

@@ -1,4 +1,4 @@
-"""How to talk to a connection, whatever its driver is and however it was set up."""
+"""Access to a connection of any supported driver, with any settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._errors import InvalidArgument
 
 
 class Driver(NamedTuple):
-    """A connection of a driver, and how to open a cursor whose rows are plain."""
+    """A connection of a driver, and a way to open a cursor with plain rows."""
 
     connection: Any
     postgres: bool
@@ -20,9 +20,9 @@ class Driver(NamedTuple):
 
 
 def driver_of(connection: Any, dialect: str | None) -> Driver:
-    """Look through pools and wrappers. A dialect is for what is none of the known drivers."""
+    """Find the driver's connection in pools and wrappers. A dialect is for an unknown driver."""
     inner = getattr(connection, "driver_connection", None) or connection  # SQLAlchemy
-    inner = getattr(getattr(inner, "cursor", None), "__self__", inner)  # what delegates to a connection, such as MySQL's pool
+    inner = getattr(getattr(inner, "cursor", None), "__self__", inner)  # a delegate, such as MySQL's pooled connection
     if is_a(inner, "psycopg.Connection"):
         return Driver(inner, True, False, lambda: named("psycopg.Cursor")(inner, row_factory=named("psycopg.rows.tuple_row")))
     if is_a(inner, "psycopg.AsyncConnection"):
@@ -45,7 +45,7 @@ def driver_of(connection: Any, dialect: str | None) -> Driver:
 
 
 def named(path: str) -> Any:
-    """Return a name of a module that is loaded, and None else: only drivers that the program uses count."""
+    """Return a name of a loaded module, or None: only drivers that the program uses count."""
     module, _, name = path.rpartition(".")
     return getattr(sys.modules.get(module), name, None)
 
@@ -56,7 +56,7 @@ def is_a(connection: Any, path: str) -> bool:
 
 
 def lasts(connection: Any) -> bool:
-    """Tell whether the next statement is in a transaction that goes on after it."""
+    """Report whether the next statement is in a transaction that continues after it."""
     if hasattr(connection, "info"):  # psycopg and psycopg2
         return not connection.autocommit or connection.info.transaction_status != 0
     if hasattr(connection, "get_autocommit"):  # PyMySQL
@@ -71,7 +71,7 @@ def autocommits(connection: Any) -> bool:
 
 
 def set_autocommit(connection: Any, wanted: bool) -> Any:
-    """Set it. What this returns is to be awaited if it can be."""
+    """Set autocommit. Await the result if it is awaitable."""
     if hasattr(connection, "set_autocommit"):  # psycopg
         return connection.set_autocommit(wanted)
     if callable(connection.autocommit):  # PyMySQL

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 class ApplockError(Exception):
-    """The base of all errors of applock. ``sqlstate`` is empty where the database has none for it."""
+    """The base of all errors of applock. ``sqlstate`` is empty if the database has none."""
 
     sqlstate: ClassVar[str] = ""
 
 
 class InvalidArgument(ApplockError, ValueError):
-    """A mistake of the caller: the same call fails again. ``argument`` names it where the library has found it itself."""
+    """A mistake of the caller: the same call fails again. ``argument`` names the argument if the library found the mistake."""
 
     sqlstate = "LK001"
 
@@ -37,11 +37,11 @@ class Contention(ApplockError):
 
 
 class WrongVersion(ApplockError):
-    """The database and this package do not fit together. The message says which one is older, and what to do."""
+    """The database and this package have different contracts. The message says which is older, and what to do."""
 
 
 class Held(ApplockError):
-    """A lease was refused because somebody else has the lock: ``answer.holder``, for ``answer.seconds_left`` seconds."""
+    """A lease was refused because another holder has the object: ``answer.holder``, for ``answer.seconds_left`` seconds."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer)
@@ -51,18 +51,18 @@ class Held(ApplockError):
         return f"held by {self.answer.holder} for {self.answer.seconds_left} s"
 
 
-# No such routine, schema, table or procedure, as PostgreSQL, and MySQL and MariaDB, say it.
+# The codes for a missing routine, schema, table or procedure: of PostgreSQL, and of MySQL and MariaDB.
 MISSING = {"42883", "3F000", "42P01", 1305, 1146}
 
 
 def codes(error: BaseException) -> set[Any]:
-    """What the drivers have of SQLSTATE and error number."""
+    """The SQLSTATE and the error number of a driver's error."""
     first = error.args[0] if error.args and isinstance(error.args[0], int) else None  # PyMySQL
     return {getattr(error, name, None) for name in ("sqlstate", "pgcode", "errno")} | {first}
 
 
 def own_error(error: BaseException) -> ApplockError | None:
-    """Return applock's own error for one of a driver, and None if it is nothing of applock's."""
+    """Return applock's own error for a driver's error, or None if applock has none."""
     found = codes(error)
     for kind in InvalidArgument, Lost, Contention:
         if kind.sqlstate in found:
@@ -74,11 +74,11 @@ def own_error(error: BaseException) -> ApplockError | None:
 
 
 def is_busy(error: BaseException) -> bool:
-    """Tell whether a call has done nothing because others were in its way, so that it may be made again."""
+    """Report whether a call did nothing because of other transactions, so that it can be retried."""
     return bool(codes(error) & {"LK003", "40001", "40P01", "55P03", 1020, 1205, 1213})
 
 
 def has_done_nothing(error: BaseException) -> bool:
-    """Tell whether the server has refused a call: syntax, rights, arguments, read only. After any other error it may have been done."""
+    """Report whether the server refused a call: syntax, rights, arguments, read only. After any other error the call may have taken effect."""
     states = {code[:2] for code in codes(error) if isinstance(code, str)}
     return isinstance(error, ApplockError) or is_busy(error) or bool(states & {"0A", "22", "25", "28", "3F", "42"})

@@ -1,7 +1,6 @@
 """A lock for as long as a block of a program runs, renewed meanwhile in the background.
 
-What a lease does is written once, as coroutines. In Lease everything that they await has happened when it returns, and they are run to
-their end at one go.
+The work of a lease is written once, as coroutines. In Lease everything that they await blocks, so that they run to their end at once.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ from ._locks import AsyncLocks, Locks
 
 T = TypeVar("T")
 
-# When a get whose answer was lost is released once more: it may arrive at the database after the first release.
+# When a get without an answer is released once more: it may arrive at the database after the first release.
 LATE = (1, 4, 10)
 
 
 if sys.platform == "linux":
     def now() -> float:
-        """A clock that goes on while the machine sleeps."""
+        """A clock that counts the machine's sleep, too."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 else:
     now = time.monotonic
 
 
 class Own(NamedTuple):
-    """A connection of the lease's own, as its driver has it and as it was given, and whether it committed by itself."""
+    """A lease's connection: the driver's, the given one, and whether that had autocommit."""
 
     locks: Any
     connection: Any
@@ -56,7 +55,7 @@ async def settled(value: Any) -> Any:
 
 
 class Leased(abc.ABC):
-    """What Lease and AsyncLease have in common."""
+    """The common part of Lease and AsyncLease."""
 
     operator: str
     fence: int
@@ -80,7 +79,7 @@ class Leased(abc.ABC):
         self._is_entered = False
 
     def check(self) -> None:
-        """Raise Lost unless the lease may be trusted, by the clock of this process, too."""
+        """Raise Lost unless the lease is still trusted, also by the clock of this process."""
         self._look_at_the_clock()
         if self.lost.is_set():
             raise Lost(f"the lock of {self._name} is lost")
@@ -140,7 +139,7 @@ class Leased(abc.ABC):
         return own
 
     async def _close(self, own: Own | None) -> None:
-        """Close a connection as it was given: a pool's may be used again."""
+        """Close the given connection: a pool may use it again."""
         if own is None:
             return
         with contextlib.suppress(Exception):  # it may have failed before
@@ -160,7 +159,7 @@ class Leased(abc.ABC):
                     if waiting:
                         await self._until_free(give_up, pause)
                         pause = min(pause * 2, 1)
-                    else:  # and once more: it may have become free before anybody could know that somebody waits
+                    else:  # and once more: it may have become free before this waiter was listed
                         waiting = True
                         await self._announce(left)
                 except Exception as error:
@@ -172,7 +171,7 @@ class Leased(abc.ABC):
                     await self._retract()
 
     async def _attempt(self) -> Exception | None:
-        """Make one attempt, and return why it came to nothing."""
+        """Make one attempt, and return why it failed."""
         asked, self._is_unknown = now(), True
         try:
             answer: Answer = await settled(self._own.locks.get(
@@ -191,7 +190,7 @@ class Leased(abc.ABC):
 
     async def _announce(self, left: float) -> None:
         if self._can_listen():
-            with contextlib.suppress(Exception):  # polls do without
+            with contextlib.suppress(Exception):  # polls work without it
                 await settled(self._own.connection.execute(f'LISTEN "{self._own.locks._schema}_appl_lock"'))
         await settled(self._own.locks.announce(
             self.object_type, self.object_id, self.operator, self.operator, department=self._department,
@@ -206,25 +205,25 @@ class Leased(abc.ABC):
         return callable(getattr(self._own.connection, "notifies", None))  # psycopg 3
 
     async def _until_free(self, give_up: float, pause: float) -> None:
-        """Poll until the object is free, or may be, or it is time to give up. A poll keeps the waiter listed."""
+        """Poll until the object may be free or the wait is over. A poll keeps the waiter listed."""
         while (left := give_up - now()) > 0:
             await self._hear_of_release(min(pause * random.uniform(0.5, 1), left))
             rows = await settled(self._own.locks.poll(self.operator))
-            if not rows:  # a server that took over may not know who waits
+            if not rows:  # a server that took over may not have the waiters
                 return await self._announce(max(give_up - now(), 1))
             if rows[0].free_in_us == 0:
                 return
             pause = min(pause * 2, 1, rows[0].free_in_us / 1e6)
 
     async def _hear_of_release(self, pause: float) -> None:
-        """Return after a pause, and sooner where the database tells of a release. A message can be missed."""
+        """Return after a pause, or earlier at a message of a release. A message can be lost."""
         if self._can_listen():
             await self._notified(pause)
         else:
             await self._wait_for(self._ended, pause)
 
     def _trust(self, asked: float) -> None:
-        """Begin the time for which the lock counts here: a little less than in the database, from before the call."""
+        """Start the time for which this process trusts the lock: from before the call, and a little less than in the database."""
         if self._watchdog:
             self._watchdog.cancel()
         self._deadline = asked + self._ttl - min(self._ttl / 10, 1)
@@ -235,7 +234,7 @@ class Leased(abc.ABC):
             self.lost.set()
 
     async def _keep(self) -> None:
-        """Renew, until the lease ends or is lost. A connection that fails is replaced."""
+        """Renew until the lease ends or is lost. A failed connection is replaced."""
         own, ended, pause, soon = None, self._ended, self._ttl / 3, min(self._ttl / 10, 1)
         try:
             while not await self._wait_for(ended, pause) and not self.lost.is_set():
@@ -261,7 +260,7 @@ class Leased(abc.ABC):
             await self._close(own)
 
     async def _give_back(self) -> None:
-        """Release what an entry that has failed may have taken, now and, where its answer was lost, later again."""
+        """Release what a failed entry may have taken, and once more later if the get had no answer."""
         if self._watchdog:
             self._watchdog.cancel()
         if self.fence or self._is_unknown:
@@ -284,7 +283,7 @@ class Leased(abc.ABC):
                 return
 
     async def _release(self) -> tuple[str, bool]:
-        """Release the grant, and return the outcome and whether it was the second call. A connection that fails is replaced, once."""
+        """Release the grant, and return the outcome and whether it was the second call. A failed connection is replaced once."""
         for is_second in False, True:
             try:
                 self._own = self._own or await self._open()
@@ -297,7 +296,7 @@ class Leased(abc.ABC):
                 self._own = None
         raise AssertionError("unreachable")
 
-    # What blocks in Lease, and is awaited in AsyncLease.
+    # Blocking in Lease, and awaited in AsyncLease.
 
     @abc.abstractmethod
     def _event(self) -> Any: ...
@@ -327,15 +326,15 @@ class Leased(abc.ABC):
 class Lease(Leased):
     """A lock for as long as a ``with`` block runs, renewed by a thread.
 
-    ``connect`` is called for new connections, which the lease closes: one to get and to release, and from the first renewal on another
-    one. Each entry has an ``operator`` of its own, so that two never share the object.
+    ``connect`` makes new connections, which the lease closes: one to get and to release, and from the first renewal on another one. Each
+    entry has its own ``operator``, so that two entries never share the object.
 
-    ``ttl`` is how long the object stays locked after a crash, in whole seconds; it is renewed every third of it. ``wait`` is how many
-    seconds to wait for whoever has it, None is without a limit. Held says who has it still.
+    ``ttl`` is how long the object stays locked after a crash, in whole seconds. The lease is renewed every third of it. ``wait`` is how many
+    seconds to wait for a held object; None is no limit. Held names the holder.
 
-    The event ``lost`` is set when the lock has been taken away, and when it could not be renewed in time; check() raises Lost then, and
-    so does the end of a block that has gone well. A block that was paused does not know: pass ``operator`` and ``fence`` to assert_held
-    in the transaction that writes.
+    The event ``lost`` is set when the lock was taken, or could not be renewed in time. Then check() raises Lost, and so does the end of
+    a block without an exception. A block that was paused cannot know: pass ``operator`` and ``fence`` to assert_held in the transaction
+    that writes.
     """
 
     _kind = Locks
@@ -380,7 +379,7 @@ class Lease(Leased):
 
 
 class AsyncLease(Leased):
-    """The lease of a task, for ``async with``: what Lease says, but that ``connect`` is awaited, and ``lost`` is an event of asyncio."""
+    """The lease of a task, for ``async with``: like Lease, but ``connect`` is awaited, and ``lost`` is an event of asyncio."""
 
     _kind = AsyncLocks
     lost: asyncio.Event
@@ -427,7 +426,7 @@ class AsyncLease(Leased):
 
 
 def at_one_go(work: Coroutine[Any, Any, T]) -> T:
-    """Run what never waits for an event loop."""
+    """Run a coroutine that never waits for an event loop."""
     try:
         work.send(None)
     except StopIteration as ended:

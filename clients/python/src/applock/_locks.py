@@ -20,7 +20,7 @@ T = TypeVar("T")
 # The version of the procedures' contract that this package is made for.
 CONTRACT = 1
 
-# The views, and which columns tell a row from all others.
+# The views, and the columns that identify a row.
 KEYS = {
     "appl_lock_live": ["object_type", "object_id"],
     "appl_lock_waiting": ["object_type", "object_id", "operator_id", "client_id"],
@@ -43,7 +43,7 @@ class Call(Generic[T]):
 
 
 class operation(Generic[P, T]):
-    """A method that describes a call. On Locks it makes the call, and on AsyncLocks what it returns is awaited."""
+    """A method that describes a call. Locks makes the call, and AsyncLocks returns an awaitable of it."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Call[T]]) -> None:
         self._describe = describe
@@ -66,10 +66,10 @@ class operation(Generic[P, T]):
 
 
 class Operations:
-    """What Locks and AsyncLocks have in common.
+    """The common part of Locks and AsyncLocks.
 
-    Ids, operators and departments are text, numbers or UUIDs. A ttl is whole seconds or a timedelta; without one a new grant
-    lasts as the policy of its type says, else seven days, and a renewed one as before.
+    Ids, operators and departments are text, numbers or UUIDs. A ttl is whole seconds or a timedelta. Without one a new grant
+    lasts as long as the policy of its type says, else seven days, and a renewed one as long as before.
     """
 
     def __init__(self, connection: Any, *, schema: str | None = None, dialect: str | None = None) -> None:
@@ -83,9 +83,9 @@ class Operations:
         self, object_type: str, object_id: Id, operator: Id, *,
         department: Id | None = None, ttl: Seconds | None = None, new: bool = False,
     ) -> Call[Answer]:
-        """Take or renew a lock. A refusal is an answer that is false and has the holder.
+        """Take or renew the lock on an object until it expires. A refusal is a false answer with the holder.
 
-        With ``new`` the operator's own live lock is refused, too."""
+        ``new`` also refuses to renew the operator's own live lock."""
         return self._answer(
             "get_appl_lock_row", *target(object_type, object_id), text("operator", operator), text("department", department),
             seconds("ttl", ttl), flag("new", new))
@@ -95,7 +95,7 @@ class Operations:
         self, object_type: str, object_id: Id, permits: int, operator: Id, *,
         department: Id | None = None, ttl: Seconds | None = None,
     ) -> Call[Permit]:
-        """Take or renew one of so many permits of an object."""
+        """Take or renew one of the ``permits`` permits of an object until it expires."""
         return self._call(
             answers.permit, "get_appl_lock_permit", *target(object_type, object_id), number("permits", permits),
             text("operator", operator), text("department", department), seconds("ttl", ttl))
@@ -105,14 +105,14 @@ class Operations:
         self, object_type: str, object_id: Id, operator: Id, fence: int | None = None, *,
         actor: Id | None = None, reason: str | None = None,
     ) -> Call[Answer]:
-        """End a grant. It is granted as well if nobody has the lock. By another actor, or with a reason, it is kept in the history."""
+        """End the operator's grant. The answer is true as well if the object is free. With another actor or a reason the history records it."""
         return self._answer(
             "release_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence),
             text("actor", actor), text("reason", reason))
 
     @operation
     def inquire(self, object_type: str, object_id: Id) -> Call[Lock | None]:
-        """Return the lock on an object, and None if it is free."""
+        """Return the lock on an object with its holder, or None if it is free."""
         return self._call(lambda rows: answers.lock(rows[0]), "inquire_appl_lock_row", *target(object_type, object_id))
 
     @operation
@@ -120,7 +120,7 @@ class Operations:
         self, object_type: str, object_id: Id, from_operator: Id, to_operator: Id, *,
         to_department: Id | None = None, ttl: Seconds | None = None, actor: Id | None = None, reason: str | None = None,
     ) -> Call[Answer]:
-        """Hand over what an operator holds. The fence is that of the new grant."""
+        """Hand a held object from one operator to another. The answer has the fence of the new grant."""
         return self._answer(
             "transfer_appl_lock_row", *target(object_type, object_id), text("from_operator", from_operator),
             text("to_operator", to_operator), text("to_department", to_department), seconds("ttl", ttl), text("actor", actor),
@@ -131,7 +131,7 @@ class Operations:
         self, object_type: str, object_id: Id, operator: Id, reason: str, *,
         department: Id | None = None, expected_fence: int | None = None, ttl: Seconds | None = None,
     ) -> Call[Answer]:
-        """Take a lock from whoever holds it, or from the grant ``expected_fence`` only; the former holder reads why in its inbox."""
+        """Take a held object from its holder, or only from the grant ``expected_fence``. The former holder finds the reason in its inbox."""
         return self._answer(
             "take_appl_lock_row", *target(object_type, object_id), text("operator", operator), text("department", department),
             text("reason", reason), number("expected_fence", expected_fence), seconds("ttl", ttl))
@@ -142,7 +142,7 @@ class Operations:
         to_department: Id | None = None, ttl: Seconds | None = None, actor: Id | None = None, reason: str | None = None,
         object_type: str | None = None, after: Answer | None = None, max_rows: int | None = None, dry_run: bool = False,
     ) -> Call[list[Answer]]:
-        """Hand over one page of what an operator holds, behind the answer ``after``. Fewer than ``max_rows`` answers are the last page."""
+        """Hand over one page of what an operator holds, after the answer ``after``. The last page has fewer than ``max_rows`` answers."""
         return self._answers(
             "transfer_appl_locks", text("from_operator", from_operator), text("object_type", object_type),
             text("to_operator", to_operator), text("to_department", to_department), seconds("ttl", ttl), text("actor", actor),
@@ -153,20 +153,20 @@ class Operations:
         self, operator: Id, *, actor: Id | None = None, reason: str | None = None,
         object_type: str | None = None, after: Answer | None = None, max_rows: int | None = None, dry_run: bool = False,
     ) -> Call[list[Answer]]:
-        """Release one page of what an operator holds, behind the answer ``after``. Fewer than ``max_rows`` answers are the last page."""
+        """Release one page of what an operator holds, after the answer ``after``. The last page has fewer than ``max_rows`` answers."""
         return self._answers(
             "release_appl_locks", text("operator", operator), text("object_type", object_type), text("actor", actor),
             text("reason", reason), *page(after, max_rows), flag("dry_run", dry_run))
 
     @operation
     def note(self, object_type: str, object_id: Id, operator: Id, note: str | None, *, fence: int | None = None) -> Call[Answer]:
-        """Say why the operator holds a lock, for whoever asks. None takes that back."""
+        """Leave a note on why the operator holds an object, for everybody to read. None removes it."""
         return self._answer(
             "note_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence), text("note", note))
 
     @operation
     def renew(self, grants: Iterable[Grant]) -> Call[list[Answer]]:
-        """Renew many grants. A grant without an answer is being changed by another transaction: ask again."""
+        """Renew many grants in one call, each by its fence. A grant without an answer is locked by another transaction: retry it."""
         document = [
             {
                 "object_type": grant.object_type, "object_id": text("object_id", grant.object_id),
@@ -178,14 +178,14 @@ class Operations:
 
     @operation
     def assert_held(self, object_type: str, object_id: Id, operator: Id, fence: int) -> Call[None]:
-        """Raise Lost unless this grant is live. It stays so until the transaction ends, and there must be one."""
+        """Raise Lost unless exactly this grant is live, and keep it so until the end of the transaction, which must be open."""
         return self._call(
             nothing, "assert_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence),
             needs_transaction=True)
 
     @operation
     def serialize(self, object_type: str, object_id: Id) -> Call[None]:
-        """Wait until no other transaction is inside, and stay inside until this one ends. There must be one."""
+        """Let one transaction at a time work on an object: wait for the others, until the end of this one, which must be open."""
         return self._call(nothing, "serialize_appl_lock_row", *target(object_type, object_id), needs_transaction=True)
 
     @operation
@@ -193,20 +193,20 @@ class Operations:
         self, object_type: str, object_id: Id, operator: Id, client: Id, *,
         department: Id | None = None, wait: Seconds | None = None,
     ) -> Call[None]:
-        """List an operator as a waiter of a program, ``client``, until it gives up after ``wait``."""
+        """List an operator of the program ``client`` as a waiter, until ``wait`` is over."""
         return self._call(
             nothing, "announce_appl_lock_waiter_row", *target(object_type, object_id), text("operator", operator),
             text("department", department), text("client", client), seconds("wait", wait))
 
     @operation
     def retract(self, object_type: str, object_id: Id, operator: Id, client: Id) -> Call[None]:
-        """Take a waiter off the list."""
+        """Remove a waiter from the list."""
         return self._call(
             nothing, "retract_appl_lock_waiter_row", *target(object_type, object_id), text("operator", operator), text("client", client))
 
     @operation
     def poll(self, client: Id, *, max_rows: int | None = None) -> Call[list[Row]]:
-        """Return what a program waits for, the soonest to be free first, with ``free_in_us``. It keeps its waiters listed."""
+        """Return the objects that a program waits for, the earliest to be free first, with ``free_in_us``. It keeps the waiters listed."""
         return self._call(rows_of, "poll_appl_locks", text("client", client), number("max_rows", max_rows))
 
     @operation
@@ -214,10 +214,11 @@ class Operations:
         self, object_type: str, object_id: Id, operator: Id, client: Id, message: str | None = None, *,
         department: Id | None = None, wait: Seconds | None = None,
     ) -> Call[Answer]:
-        """Ask whoever holds an object for it. It is listed for 60 s, or until ``wait`` is over: ask again in each heartbeat.
+        """Ask an object's holder for it. The request is listed for 60 s, or until ``wait`` is over: repeat the call in each heartbeat.
 
-        ``client`` is the asking program or browser tab. ``wait=0`` takes the request back. The outcome is ASKED with the ``holder``,
-        WITHDRAWN, or GIVEN: the operator has it now, and ``former`` had it. It is false for FREE, and for OWN: the operator has it."""
+        ``client`` is the asking program or browser tab. ``wait=0`` withdraws the request. The outcome is ASKED with the ``holder``,
+        WITHDRAWN, or GIVEN: the operator has the object now, and ``former`` had it before. The answer is false for FREE, and for OWN:
+        the operator has it already."""
         return self._answer(
             "ask_appl_lock_row", *target(object_type, object_id), text("operator", operator), text("department", department),
             text("client", client), text("message", message), seconds("wait", wait))
@@ -227,10 +228,10 @@ class Operations:
         self, object_type: str, object_id: Id, operator: Id, fence: int, asker: Id, answer: Literal["GIVE", "LATER", "NO"], *,
         client: Id | None = None, reason: str | None = None,
     ) -> Call[Answer]:
-        """Answer an operator who asks for what ``operator`` holds by the grant ``fence``, as the inbox's AWAITED has them.
+        """Answer an operator who asks for an object that ``operator`` holds. The inbox's AWAITED has ``fence``, ``asker`` and ``client``.
 
-        GIVE hands the object over: the outcome is GIVEN. LATER and NO are told: TOLD. It is false for HELD, FREE, and for GONE: the
-        asker does not ask any more. ``client`` is the asker's, None is whichever."""
+        GIVE hands the object over: GIVEN. LATER and NO are for the asker to read: TOLD. The answer is false for HELD, FREE, and for
+        GONE: the asker no longer asks. Without ``client`` it is any client of the asker."""
         return self._answer(
             "answer_appl_lock_row", *target(object_type, object_id), text("operator", operator), number("fence", fence),
             text("asker", asker), text("client", client), text("answer", answer), text("reason", reason))
@@ -240,10 +241,10 @@ class Operations:
         self, object_type: str, object_id: Id, operator: Id, client: Id, state: Literal["VIEWING", "EDITING", "IDLE"] | None, *,
         department: Id | None = None, ttl: Seconds | None = None,
     ) -> Call[list[Row]]:
-        """Say that an operator looks at an object in a browser tab, ``client``, and return who else is there.
+        """List an operator as a viewer of an object in the browser tab ``client``, and return its holder, askers and other viewers.
 
-        ``kind`` of a row is HOLDER, ASKER or VIEWER. The operator is listed for 45 s, or ``ttl``, at most 60 s: call it in each
-        heartbeat of 15 s. The state None says that it leaves. It locks nothing, and is not kept in the history."""
+        ``kind`` of a row is HOLDER, ASKER or VIEWER. The operator is listed for 45 s, or ``ttl``, at most 60 s: repeat the call in each
+        heartbeat of 15 s. The state None removes it. The call locks nothing, and the history does not record it."""
         return self._call(
             rows_of, "see_appl_lock", *target(object_type, object_id), text("operator", operator), text("department", department),
             text("client", client), text("state", state), seconds("ttl", ttl))
@@ -253,7 +254,8 @@ class Operations:
         """Return what others did with an operator's locks, who waits or asks for them, and how its own requests were answered.
 
         ``kind`` of a row is TAKEN, HANDED, RELEASED, GIVEN or YIELDED, which are events, or AWAITED, LATER or DECLINED. AWAITED of a
-        request has the ``message``, and with ``client_id`` and ``fence`` what :meth:`answer` wants. The next call passes the ``safe_event_id`` of any row: it may tell of an event twice, and never of none."""
+        request has the ``message``, and the ``client_id`` and ``fence`` for :meth:`answer`. Pass the ``safe_event_id`` of any row to the
+        next call: an event may come twice, and none is left out."""
         return self._call(
             rows_of, "inbox_appl_locks", text("operator", operator), number("after_event_id", after_event_id), number("max_rows", max_rows))
 
@@ -263,7 +265,7 @@ class Operations:
         take_reason: bool | None = None, history: Literal["ALL", "CHANGES"] | None = None, reason: str | None = None,
         presence: bool | None = None, yield_after: Seconds | None = None,
     ) -> Call[Answer]:
-        """Lay down for a type how long its locks last, whether a take wants a reason, what the history is told, and who sees whom."""
+        """Set a type's policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom."""
         return self._answer(
             "set_appl_lock_policy_row", text("object_type", object_type), seconds("default_ttl", default_ttl),
             seconds("longest_ttl", longest_ttl), flag("take_reason", take_reason), text("actor", actor), text("reason", reason),
@@ -271,24 +273,25 @@ class Operations:
 
     @operation
     def drop_policy(self, object_type: str, actor: Id, *, reason: str | None = None) -> Call[Answer]:
-        """Take back the policy of a type."""
+        """Remove the policy of a type."""
         return self._answer("drop_appl_lock_policy_row", text("object_type", object_type), text("actor", actor), text("reason", reason))
 
     @operation
     def purge(self, *, older_than: Seconds | None = None, max_rows: int | None = None) -> Call[int]:
-        """Remove what has been free for so long, and return how many rows that were."""
+        """Remove the rows of objects that have been free for that long, and return their number."""
         return self._call(purged, "purge_appl_locks_row", seconds("older_than", older_than), number("max_rows", max_rows))
 
     @operation
     def purge_history(self, *, older_than: Seconds | None = None, max_rows: int | None = None) -> Call[int]:
-        """Remove events that are so old, and return how many that were."""
+        """Remove events of that age from the history, and return their number."""
         return self._call(purged, "purge_appl_lock_history_row", seconds("older_than", older_than), number("max_rows", max_rows))
 
     @operation
     def read(self, view: str, /, *, after: Row | None = None, max_rows: int = 1000, **filters: Any) -> Call[list[Row]]:
-        """Return a page of a view in the order of its key, behind the row ``after``: the rows with these values in these columns.
+        """Return a page of a view in the order of its key, after the row ``after``: the rows with these values in these columns.
 
-        appl_lock_history also has ``operator_id``, who did, lost or got it, and ``since_seconds``, how long ago it was at most."""
+        appl_lock_history has two more filters: ``operator_id``, who caused an event or is named in it, and ``since_seconds``, its
+        greatest age."""
         if view not in KEYS:
             raise InvalidArgument(f"view must be one of {', '.join(KEYS)}, not {view!r}", "view")
         conditions: list[str] = []
@@ -329,7 +332,7 @@ class Operations:
     def _call(
         self, meaning: Callable[[list[dict[str, Any]]], T], source: str, *arguments: Any, needs_transaction: bool = False,
     ) -> Call[T]:
-        """A source is a routine, or what follows FROM. PostgreSQL answers with JSON, which no setting of a session or driver changes."""
+        """A source is a routine, or the text after FROM. PostgreSQL answers with JSON, which no setting of a session or driver changes."""
         is_routine = " " not in source
         if is_routine:
             source = f"{self._prefix}{source}({', '.join(['%s'] * len(arguments))})"
@@ -340,7 +343,7 @@ class Operations:
         return Call(statement, list(arguments), meaning, needs_transaction)
 
     def _behind(self, key: list[str], values: list[Any]) -> tuple[str, list[Any]]:
-        """What comes after a row. MySQL and MariaDB read a range of the key only if it is written out."""
+        """The condition for the rows after a row. MySQL and MariaDB read a range of the key only if each column is compared."""
         if self._driver.postgres:
             return f"({', '.join(key)}) > ({', '.join(['%s'] * len(key))})", values
         if len(key) == 1:
@@ -362,11 +365,11 @@ class Operations:
 
 
 class Locks(Operations):
-    """The operations on a connection of psycopg, psycopg2, PyMySQL or mysql-connector-python, which may be a pool's or in a wrapper.
+    """The operations on a connection of psycopg, psycopg2, PyMySQL or mysql-connector-python, which may come from a pool or a wrapper.
 
-    The connection is yours, and so is the transaction: what a method has done is final when you commit, or at once with
-    autocommit. For a connection of another driver say the ``dialect``, ``"postgres"`` or ``"mysql"``. ``schema`` is where the
-    procedures are, if not in the usual place. It is as safe for threads as the connection is.
+    The connection and the transaction are yours: a method's effect is final when you commit, or at once with autocommit. For a
+    connection of another driver set ``dialect`` to ``"postgres"`` or ``"mysql"``. ``schema`` is where the procedures are, if not in
+    the usual place. An object is as safe for threads as its connection.
     """
 
     def __init__(self, connection: Any, *, schema: str | None = None, dialect: str | None = None) -> None:
@@ -419,7 +422,7 @@ def refuse(error: Exception) -> NoReturn:
 
 
 def nothing(_: list[dict[str, Any]]) -> None:
-    """The meaning of an answer that tells nothing."""
+    """The meaning of an empty answer."""
 
 
 def rows_of(rows: list[dict[str, Any]]) -> list[Row]:

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Applock
-  # What all answers have in common: they are frozen, and only have what the operation tells. Times are in UTC.
+  # The common part of all answers. They are frozen, and only have the fields of their operation. Times are in UTC.
   module Frozen
     def initialize(**)
       super
@@ -9,7 +9,7 @@ module Applock
     end
   end
 
-  # An answer about one lock. granted? tells whether the caller has got what it asked for; outcome is the answer in one word.
+  # An answer about one lock. granted? reports whether the caller got what it asked for; outcome is the answer in one word.
   module Answer
     include Frozen
 
@@ -24,20 +24,20 @@ module Applock
   # The answer of get. A refusal has the holder, and the end and the note of its lock.
   Grant = Struct.new(:granted, :outcome, :holder, :fence, :expires_at, :seconds_left, :note, keyword_init: true) { include Answer }
 
-  # The answer of permit. slot_id is the id of the slot for all other operations. A refusal has the holders, each a Slot, the soonest to
+  # The answer of permit. slot_id is the id of the slot for all other operations. A refusal has the holders, each a Slot, the earliest to
   # expire first.
   Permit = Struct.new(:granted, :outcome, :slot_id, :fence, :expires_at, :seconds_left, :note, :holders, keyword_init: true) { include Answer }
 
-  # Who holds a slot, until when. The operator is empty where the slot has become free during the call.
+  # The holder of a slot, and when its lock ends. The operator is empty if the slot became free during the call.
   Slot = Struct.new(:slot_id, :operator, :department, :fence, :expires_at, :seconds_left, :note, keyword_init: true) { include Frozen }
 
   # The answer of release and note.
   Change = Struct.new(:granted, :outcome, :holder, keyword_init: true) { include Answer }
 
-  # The answer of transfer, take and ask; former had what was taken, or given to who asked.
+  # The answer of transfer, take and ask; former had the object before a take, or before it was given to the asker.
   Handover = Struct.new(:granted, :outcome, :holder, :former, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
-  # The answer of answer. The end is that of the lock, whoever holds it now; there is none when it is FREE or the asker is GONE.
+  # The answer of answer. The end is that of the present holder's lock. There is none for FREE and GONE.
   Told = Struct.new(:granted, :outcome, :holder, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
   # One lock of transfer_all or release_all.
@@ -52,7 +52,7 @@ module Applock
   # A live lock, which inquire returns.
   Lock = Struct.new(:operator, :department, :fence, :acquired_at, :locked_at, :expires_at, :seconds_left, :note, keyword_init: true) { include Frozen }
 
-  # The outcomes of each operation, and whether the caller has got then what it asked for.
+  # The outcomes of each operation, and whether the caller then has what it asked for.
   GRANTED = {
     # outcomes: made by `make generate`
     "get_appl_lock" => { "ACQUIRED" => true, "RENEWED" => true, "HELD" => false },
@@ -73,12 +73,12 @@ module Applock
 
   private_constant :Frozen, :GRANTED
 
-  # Makes answers of rows, which are hashes by the names of the contract.
+  # Makes answers from rows: hashes with the contract's names as keys.
   module Answers
     RENAMED = { acquired_ts: :acquired_at, lock_ts: :locked_at, expires_ts: :expires_at, object_type: :type, object_id: :id,
                 operator_id: :operator, department_id: :department }.freeze
 
-    # The outcomes after which the other operator that is told is who had the object before.
+    # The outcomes whose other operator is the former holder.
     CHANGED_HANDS = %w[TAKEN GIVEN].freeze
 
     module_function

@@ -4,9 +4,9 @@ require "json"
 require "time"
 
 module Applock
-  # What a Locks needs of a connection. Each call says all that the user may have set otherwise, and changes no setting.
+  # Calls on a connection, for Locks. A call passes all options that the user may have set differently, and changes no setting.
   class Connection
-    # The one for a connection of the user's: a PG::Connection, a Mysql2::Client, a subclass of them, or one of ActiveRecord.
+    # The class for a connection of the user's: a PG::Connection, a Mysql2::Client, a subclass of them, or one of ActiveRecord.
     def self.for(connection, dialect)
       case dialect&.to_s || dialect_of(raw(connection))
       when "postgres" then Postgres.new(connection)
@@ -24,7 +24,7 @@ module Applock
       "mysql" if defined?(Mysql2::Client) && raw.is_a?(Mysql2::Client)
     end
 
-    # ActiveRecord begins a transaction on the server when it is asked for this, and may have another one after a reconnect.
+    # Asking ActiveRecord for this begins its transaction on the server. After a reconnect it may be another connection.
     def self.raw(connection)
       connection.respond_to?(:raw_connection) ? connection.raw_connection : connection
     end
@@ -75,7 +75,7 @@ module Applock
       "statement_timestamp() - #{seconds} * interval '1 second'"
     end
 
-    # What comes after a row in the order of the key.
+    # The condition for the rows after a row, in the order of the key.
     def behind(key, after)
       ["(#{key.join(', ')}) > (#{(['?'] * key.length).join(', ')})", key.map { |name| after.fetch(name) }]
     end
@@ -92,7 +92,7 @@ module Applock
       raw.exec("UNLISTEN #{raw.quote_ident(channel)}")
     end
 
-    # Waits for a message that says so, or for so many seconds.
+    # Waits for this message, or for that many seconds.
     def wait(seconds, payload)
       ends = Clock.now + seconds
       until (left = ends - Clock.now) <= 0
@@ -112,7 +112,7 @@ module Applock
   end
 
   class MySQL < Connection
-    # All that a client's query_options may say.
+    # All options that a client's query_options may have set.
     OPTIONS = { as: :array, symbolize_keys: false, cast: true, cast_booleans: false, cache_rows: true, stream: false, async: false,
                 database_timezone: :utc, application_timezone: :utc }.freeze
     BUSY = [1020, 1205, 1213].freeze
@@ -140,7 +140,7 @@ module Applock
       "UTC_TIMESTAMP(6) - INTERVAL #{seconds} SECOND"
     end
 
-    # A range of the key is read only if it is written out.
+    # The servers read a range of the key only if each column is compared.
     def behind(key, after)
       name, *rest = key
       value = after.fetch(name)
@@ -168,7 +168,7 @@ module Applock
       values = values.dup
       result = raw.query(statement.gsub("?") { literal(values.shift) }, OPTIONS)
       rows = result.map { |row| result.fields.map(&:to_s).zip(row.map { |value| value.is_a?(String) ? value.encode("UTF-8") : value }).to_h }
-      # A second result follows that of a CALL, and is in the way of the next statement.
+      # A CALL ends with a second result, which must be read before the next statement.
       raw.store_result while raw.next_result
       rows
     rescue Mysql2::Error => error

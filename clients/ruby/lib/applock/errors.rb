@@ -17,13 +17,13 @@ module Applock
   class Contention < Error
   end
 
-  # The database and this gem do not fit together. The message says which of them to update.
+  # The database and this gem have different contracts. The message says which of them to update.
   class WrongVersion < Error
   end
 
-  # Somebody else has what a lease was to get.
+  # Another holder has the object of a lease.
   class Held < Error
-    # The refused Grant, whose holder has it.
+    # The refused Grant, with the holder.
     attr_reader :answer
 
     def initialize(answer)

@@ -12,10 +12,10 @@ module Applock
   #     pages.each { |page| lease.check; publish(page, lease.fence) }
   #   end
   #
-  # The block of new makes a connection. A lease has one as long as it lasts, and its thread another one from the first renewal on; it
-  # closes both, which gives one of ActiveRecord's pool back.
+  # The block of new makes a connection. A lease has one as long as it lasts, and its thread another one from the first renewal on. It
+  # closes both; one of ActiveRecord's pool goes back there.
   class Leases
-    # scope tells which leases re-enter each other: those with the same one, by default those of this object.
+    # Leases with the same scope re-enter each other. By default these are the leases of this object.
     def initialize(schema: nil, dialect: nil, scope: self, &connect)
       raise InvalidArgument, "a block that makes a connection is missing" unless connect
 
@@ -23,12 +23,12 @@ module Applock
       @open = -> { Locks.new(connect.call, schema: schema, dialect: dialect).alone }
     end
 
-    # Calls the block while it holds the object, and returns what the block does. ttl is how many seconds the object stays locked
-    # after a crash. wait is how many seconds to wait for whoever has it, nil without a limit; then Held is raised. Within the block the
-    # same thread has the same lease again, whatever the options say.
+    # Calls the block while it holds the object, and returns the block's result. ttl is how many seconds the object stays locked after a
+    # crash. wait is how many seconds to wait for a held object, nil for no limit; then it raises Held. Within the block the same thread
+    # gets the same lease again, whatever the options are.
     #
-    # When the lock was lost meanwhile, lease.check raises Lost, and so does the end of the block, unless it ends by an exception.
-    # A block that was paused does not know: pass operator and fence to Locks#assert in the transaction that writes.
+    # If the lock was lost meanwhile, lease.check raises Lost, and so does the end of the block, unless it raises another exception. A block
+    # that was paused cannot know: pass operator and fence to Locks#assert in the transaction that writes.
     def with_lock(type, id, ttl: 30, wait: 0, department: nil)
       held = (Thread.current[:applock_leases] ||= {})
       key = [@scope, type.to_s, id.to_s]
@@ -43,9 +43,9 @@ module Applock
     end
   end
 
-  # What the block of Leases#with_lock is given.
+  # The argument of the block of Leases#with_lock.
   class Lease
-    # After so many seconds a get without an answer is released once more: it may have arrived late.
+    # After that many seconds a get without an answer is released once more: it may have arrived late.
     LATE = [1, 5, 15].freeze
 
     attr_reader :type, :id, :department, :operator, :fence
@@ -59,7 +59,7 @@ module Applock
       @mutex, @end = Mutex.new, ConditionVariable.new
     end
 
-    # Whether the lease may not be trusted any more: somebody has taken the lock away, or it could not be renewed in time.
+    # Whether the lease is no longer to be trusted: its lock was taken, or it could not be renewed in time.
     def lost?
       @lost ||= !@ended && Clock.now >= @deadline
     end
@@ -110,7 +110,7 @@ module Applock
       raise answer ? Held.new(answer) : @busy
     end
 
-    # Gets the lock, or nil if others were in the way of the call. What has no answer may have taken it, and is released.
+    # Gets the lock, or returns nil if other transactions were in the way. A call without an answer may have taken it, and is released.
     def ask
       asked = Clock.now
       answer = @locks.get(type, id, operator, department: department, ttl: @ttl)
@@ -125,7 +125,7 @@ module Applock
       raise
     end
 
-    # The time for which the lock counts here: a little less than in the database, from before the call.
+    # How long this process trusts the lock: from before the call, and a little less than in the database.
     def trust(asked, fence)
       @deadline = asked + @ttl - [@ttl / 10.0, 1].min
       @fence = fence
@@ -150,7 +150,7 @@ module Applock
       @locks.announce(type, id, operator, client, department: department, wait: ends && [(ends - Clock.now).ceil, 1].max)
     end
 
-    # A waiter that was paused for long is not listed any more, like one that has just begun.
+    # A waiter that was paused for long is no longer listed, like one that has just begun.
     def sleep_until_free(client, most, ends)
       row = @locks.poll(client).first
       return announce(client, ends) unless row
@@ -159,7 +159,7 @@ module Applock
       @locks.connection.wait([row[:free_in_us] / 1e6, most, left].min.clamp(0, most), "#{type}:#{id}")
     end
 
-    # Renews until the lease ends or is lost. A connection that fails is replaced.
+    # Renews until the lease ends or is lost. A failed connection is replaced.
     def keep
       locks, pause = nil, @ttl / 3.0
       while pause_for(pause) && !lost?
@@ -184,7 +184,7 @@ module Applock
       end
     end
 
-    # Whether it is renewed. A transaction that is changing or asserting it is in the way: there is no row then.
+    # Whether it is renewed. There is no row while another transaction changes or asserts the lock.
     def renew(locks)
       asked = Clock.now
       renewal = locks.renew([{ type: type, id: id, operator: operator, fence: fence, ttl: @ttl }]).first
@@ -194,7 +194,7 @@ module Applock
       trust(asked, fence)
     end
 
-    # Releases the grant, and tells whether it was there. A connection that fails is replaced, once.
+    # Releases the grant, and returns whether it was there. A failed connection is replaced once.
     def release
       released = ["RELEASED"]
       begin
@@ -210,7 +210,7 @@ module Applock
       end
     end
 
-    # Nobody else has this operator, so that a release without a fence ends what the get may have taken, and nothing else.
+    # No other caller has this operator, so a release without a fence ends only what the get may have taken.
     def give_back
       quietly { released_apart }
       Thread.new { LATE.each { |seconds| quietly { sleep(seconds) && released_apart } } }
@@ -231,7 +231,7 @@ module Applock
       quietly { locks&.connection&.close }
     end
 
-    # What is left ends after the ttl.
+    # A lock that remains ends after the ttl.
     def quietly
       yield
     rescue StandardError
@@ -239,7 +239,7 @@ module Applock
     end
   end
 
-  # Seconds that go on while the machine sleeps, where it can tell.
+  # Seconds of a clock that counts the machine's sleep, too, if there is one.
   module Clock
     KIND = Process.const_defined?(:CLOCK_BOOTTIME) ? Process::CLOCK_BOOTTIME : Process::CLOCK_MONOTONIC
 

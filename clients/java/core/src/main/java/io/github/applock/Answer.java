@@ -8,7 +8,7 @@ import java.util.Optional;
  *
  * @param granted whether the caller has got what it asked for
  * @param outcome how, in one word
- * @param holder who has it instead, when the outcome is HELD; who has it, when it is ASKED for; who had it, when it is TAKEN from another
+ * @param holder the holder for HELD and ASKED; the former holder for TAKEN from another
  *     operator, or GIVEN to the caller that asked; else nobody
  * @param fence the number of the caller's grant, or 0
  * @param expires when the lock ends, whoever holds it; null when there is none, and of a release

@@ -3,9 +3,9 @@ package io.github.applock;
 import java.sql.SQLException;
 
 /**
- * An error of applock's own: each subclass is one thing to do. All other SQLExceptions are the driver's, unchanged. Catch this class before
- * SQLException, and do not ask the driver's own classes: mariadb-java-client hands out a misuse as a transient connection exception. The
- * cause is the driver's exception, if there is one.
+ * An error of applock's own. Each subclass calls for one reaction. All other SQLExceptions are the driver's, unchanged. Catch this class
+ * before SQLException, and do not rely on the driver's classes: mariadb-java-client reports a misuse as a transient connection exception.
+ * The cause is the driver's exception, if there is one.
  */
 public abstract sealed class ApplLockException extends SQLException
         permits InvalidArgumentException, LostException, ContentionException, HeldException, VersionException {
@@ -15,7 +15,7 @@ public abstract sealed class ApplLockException extends SQLException
         super(message, state, cause == null ? 0 : cause.getErrorCode(), cause);
     }
 
-    /** Returns the error of applock's own that a driver's error stands for, or the driver's. */
+    /** Returns applock's own error for a driver's error, or the driver's error itself. */
     static SQLException meaningOf(SQLException error) {
         return switch (error.getSQLState() == null ? "" : error.getSQLState()) {
             case InvalidArgumentException.STATE -> new InvalidArgumentException(messageOf(error), error);
@@ -25,7 +25,7 @@ public abstract sealed class ApplLockException extends SQLException
         };
     }
 
-    /** Returns what the procedure says, without what drivers put around it. */
+    /** Returns the procedure's message, without the driver's additions. */
     private static String messageOf(SQLException error) {
         return error.getMessage().replaceFirst("(?s)^.*?(\\w+_appl_lock\\w*: [^\n]*).*$", "$1");
     }

@@ -22,18 +22,18 @@ import javax.sql.DataSource;
 
 /**
  * The operations of applock on PostgreSQL, MySQL and MariaDB: one statement each, which calls the row form of a procedure or reads
- * a view. What each promises is in procedures/README.md; nothing is decided here.
+ * a view. procedures/README.md documents each operation.
  *
  * <p>{@link #on(DataSource)} takes a connection of the pool for each call, and the call is final when it returns. {@link #in(Connection)}
- * works in the caller's transaction: the lock appears, moves and disappears when that commits, and not at all when it rolls back. An
- * object on a pool may be used by many threads, one on a connection by one thread at a time.
+ * works in the caller's transaction: the operation takes effect when that commits, and is undone when it rolls back. Many threads may
+ * use an object on a pool, and one thread at a time an object on a connection.
  *
- * <p>A refusal is an answer. A mistake is an {@link InvalidArgumentException}, which a ttl of parts of a second is, too. Any other
- * SQLException than an {@link ApplLockException} is the driver's: {@link #isTransient} tells whether it is worth rolling back and trying
- * again. A call that was cut off may have taken effect: repeat it, as the same operator.
+ * <p>A refusal is an answer. A mistake, such as a ttl with parts of a second, is an {@link InvalidArgumentException}. Any SQLException but
+ * an {@link ApplLockException} is the driver's: {@link #isTransient} reports whether to roll back and retry. A call that was cut off may
+ * have taken effect: repeat it as the same operator.
  */
 public final class ApplLocks {
-    /** The schema of applock on PostgreSQL, unless it is installed in another one. */
+    /** The default schema of applock on PostgreSQL. */
     public static final String DEFAULT_SCHEMA = "applock";
 
     private static final int LOCK_WAIT_TIMEOUT = 1205; // of MySQL and MariaDB, which has the SQLSTATE HY000 or 40001
@@ -56,8 +56,8 @@ public final class ApplLocks {
     }
 
     /**
-     * The operations, each on a connection of a pool. Connections without autocommit are committed. The first call looks at the version of
-     * the procedures before, as {@link #check} does.
+     * The operations, each on a connection of a pool. Connections without autocommit are committed. The first call also checks the version of
+     * the procedures, as {@link #check} does.
      *
      * @param pool the pool, which stays the caller's
      * @return the operations
@@ -91,7 +91,7 @@ public final class ApplLocks {
      * Compares the version of the procedures in the database with the one that this library was made for.
      *
      * @throws VersionException if they differ; it says which one to update
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public void check() throws SQLException {
         checked.set(true);
@@ -104,28 +104,28 @@ public final class ApplLocks {
     }
 
     /**
-     * Takes a lock, or renews it for the operator that has it.
+     * Takes or renews the lock on an object for one operator until it expires.
      *
      * @param object what to lock
-     * @param owner for whom
-     * @param ttl how long the lock lives if nobody renews it: 1 s to 10 years, in whole seconds. Null keeps the ttl of a grant that
-     *     is renewed, and is 7 days for a new one
+     * @param owner the operator
+     * @param ttl how long the lock lasts without a renewal: 1 s to 10 years, in whole seconds. Null keeps the ttl of a renewed grant, and
+     *     is that of the type's policy for a new one, else 7 days
      * @return granted and ACQUIRED or RENEWED, or HELD with the holder
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer get(ApplObject object, Owner owner, Duration ttl) throws SQLException {
         return get(object, owner, ttl, false);
     }
 
     /**
-     * Takes a lock, and can refuse to renew it.
+     * Takes the lock on an object, and may refuse to renew it.
      *
      * @param object what to lock
-     * @param owner for whom
+     * @param owner the operator
      * @param ttl as above
-     * @param onlyNew whether to refuse the operator's own live lock as well: HELD with its own name
+     * @param onlyNew whether to refuse to renew the operator's own live lock: HELD with its own name
      * @return as above
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer get(ApplObject object, Owner owner, Duration ttl, boolean onlyNew) throws SQLException {
         return one("get_appl_lock_row", row -> grant("get_appl_lock", row, row.getString("p_note")),
@@ -133,15 +133,15 @@ public final class ApplLocks {
     }
 
     /**
-     * Takes one of the permits of an object, or renews it for the operator that has one: at most so many operators have one at once. A
-     * permit is a lock on a slot, which is an object like any other: release takes it.
+     * Takes or renews one of the N permits of an object for one operator until it expires. A permit is a lock on a slot, which is an object
+     * like any other: for release, for example.
      *
-     * @param object what the permits are for
-     * @param permits how many there are, 1 to 1000: the same number in all calls
-     * @param owner for whom
+     * @param object the object of the permits
+     * @param permits their number, 1 to 1000: the same in all calls
+     * @param owner the operator
      * @param ttl as for get
-     * @return the permit; or not granted, FULL, and who holds them all
-     * @throws SQLException as the class says
+     * @return the permit; or not granted, FULL, with the holders of all slots
+     * @throws SQLException as documented at the class
      */
     public Permit permit(ApplObject object, long permits, Owner owner, Duration ttl) throws SQLException {
         Outcome[] outcome = {null};
@@ -154,29 +154,29 @@ public final class ApplLocks {
     }
 
     /**
-     * Lets a lock go.
+     * Ends the grant that an operator holds on an object.
      *
-     * @param object what is locked
-     * @param operator who holds it
-     * @param fence the number of the grant. A program gives it: after an expiry the lock may be the same operator's by another grant. Null
-     *     is whichever grant the operator has
+     * @param object the locked object
+     * @param operator the holder
+     * @param fence the fence of the grant. A program should pass it: after an expiry the same operator may have another grant. Null is any
+     *     grant of the operator
      * @return granted and RELEASED or FREE, or HELD with the holder
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
         return release(object, operator, fence, null, null);
     }
 
     /**
-     * Lets a lock go, and says who does it and why: the history keeps that.
+     * Ends the grant that an operator holds on an object, and records actor and reason in the history.
      *
-     * @param object what is locked
-     * @param operator who holds it
-     * @param fence the number of the grant, or null
+     * @param object the locked object
+     * @param operator the holder
+     * @param fence the fence of the grant, or null
      * @param actor who does it; null is the operator
      * @param reason why, up to 255 characters, or null
      * @return as above
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer release(ApplObject object, String operator, Long fence, String actor, String reason) throws SQLException {
         return one("release_appl_lock_row", row -> answer("release_appl_lock", row),
@@ -184,11 +184,11 @@ public final class ApplLocks {
     }
 
     /**
-     * Tells who holds a lock.
+     * Shows who holds an object, since when and until when.
      *
-     * @param object what is locked
-     * @return the lock, or nothing if nobody holds it
-     * @throws SQLException as the class says
+     * @param object the locked object
+     * @return the lock, or an empty Optional if the object is free
+     * @throws SQLException as documented at the class
      */
     public Optional<HeldLock> inquire(ApplObject object) throws SQLException {
         return one("inquire_appl_lock_row", row -> "Y".equals(row.getString("p_ok_fl"))
@@ -196,30 +196,30 @@ public final class ApplLocks {
     }
 
     /**
-     * Hands a lock over, which begins a new grant.
+     * Hands a held object from one operator to another, which begins a new grant.
      *
-     * @param object what is locked
+     * @param object the locked object
      * @param from the operator who holds it
-     * @param to who is to hold it
+     * @param to the operator who gets it
      * @param ttl as for get; null keeps the ttl
-     * @return granted and TRANSFERRED, or HELD by somebody else, or FREE
-     * @throws SQLException as the class says
+     * @return granted and TRANSFERRED, or HELD by another operator, or FREE
+     * @throws SQLException as documented at the class
      */
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
         return transfer(object, from, to, ttl, null, null);
     }
 
     /**
-     * Hands a lock over, and says who does it and why: the history keeps that.
+     * Hands a held object from one operator to another, and records actor and reason in the history.
      *
-     * @param object what is locked
+     * @param object the locked object
      * @param from the operator who holds it
-     * @param to who is to hold it
+     * @param to the operator who gets it
      * @param ttl as for get; null keeps the ttl
      * @param actor who does it; null is unknown
      * @param reason why, up to 255 characters, or null
      * @return as above
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl, String actor, String reason) throws SQLException {
         return one("transfer_appl_lock_row", row -> grant("transfer_appl_lock", row, ""),
@@ -227,16 +227,16 @@ public final class ApplLocks {
     }
 
     /**
-     * Takes a held object from whoever holds it, which begins a new grant. The history keeps the reason, and who is displaced finds it in
-     * the inbox.
+     * Takes a held object from its holder, which begins a new grant. The history records the reason, and the former holder finds it in the
+     * inbox.
      *
-     * @param object what is locked
+     * @param object the locked object
      * @param owner who takes it
      * @param reason why: 1 to 255 characters
-     * @param expectedFence the number of the grant to end, or null for whichever grant
+     * @param expectedFence the fence of the grant to end, or null for any grant
      * @param ttl as for get; null keeps the ttl
-     * @return granted and TAKEN with who was displaced, or HELD by another grant, or FREE
-     * @throws SQLException as the class says
+     * @return granted and TAKEN with the former holder, or HELD by another grant, or FREE
+     * @throws SQLException as documented at the class
      */
     public Answer take(ApplObject object, Owner owner, String reason, Long expectedFence, Duration ttl) throws SQLException {
         return one("take_appl_lock_row", row -> grant("take_appl_lock", row, ""),
@@ -246,14 +246,14 @@ public final class ApplLocks {
     /**
      * Hands over one page of what an operator holds, in the order of the keys.
      *
-     * @param from the operator who holds them
-     * @param to who is to hold them
+     * @param from the holder
+     * @param to the operator who gets them
      * @param ttl as for get; null keeps the ttl of each
      * @param actor who does it; null is unknown
      * @param reason why, up to 255 characters, or null
-     * @param page which of them, and whether only to tell
-     * @return what became of each; fewer than the size of the page are the last page
-     * @throws SQLException as the class says
+     * @param page which page, and whether it is a dry run
+     * @return a result for each; the last page has fewer than its size
+     * @throws SQLException as documented at the class
      */
     public List<LockChange> transferAll(String from, Owner to, Duration ttl, String actor, String reason, LockChange.Page page)
             throws SQLException {
@@ -265,12 +265,12 @@ public final class ApplLocks {
     /**
      * Releases one page of what an operator holds, in the order of the keys.
      *
-     * @param operator who holds them
+     * @param operator the holder
      * @param actor who does it; null is the operator
      * @param reason why, up to 255 characters, or null
-     * @param page which of them, and whether only to tell
-     * @return what became of each; fewer than the size of the page are the last page
-     * @throws SQLException as the class says
+     * @param page which page, and whether it is a dry run
+     * @return a result for each; the last page has fewer than its size
+     * @throws SQLException as documented at the class
      */
     public List<LockChange> releaseAll(String operator, String actor, String reason, LockChange.Page page) throws SQLException {
         return call("release_appl_locks", row -> changed("release_appl_locks", row),
@@ -284,14 +284,14 @@ public final class ApplLocks {
     }
 
     /**
-     * Says why an operator holds a lock, for whoever asks. The note lasts as long as the grant, through renewals.
+     * Leaves a note on why an operator holds an object, for everybody to read. The note lasts as long as the grant, with its renewals.
      *
-     * @param object what is locked
-     * @param operator who holds it
-     * @param fence the number of the grant, or null for whichever grant the operator has
-     * @param note up to 255 characters; null takes the note back
-     * @return granted and NOTED, or HELD by somebody else, or FREE
-     * @throws SQLException as the class says
+     * @param object the locked object
+     * @param operator the holder
+     * @param fence the fence of the grant, or null for any grant of the operator
+     * @param note up to 255 characters; null removes the note
+     * @return granted and NOTED, or HELD by another operator, or FREE
+     * @throws SQLException as documented at the class
      */
     public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
         return one("note_appl_lock_row", row -> answer("note_appl_lock", row),
@@ -301,48 +301,48 @@ public final class ApplLocks {
     /**
      * Reads the live locks, in the order of object_type and object_id.
      *
-     * @param filter which of them
+     * @param filter which rows
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<HeldLock> live(Filter filter) throws SQLException {
         return read("appl_lock_live", LOCK_KEY, filter, row -> held(row, "", object(row), Duration.ofSeconds(row.getLong("ttl_seconds"))));
     }
 
     /**
-     * Removes what has been free for long.
+     * Removes the rows of objects that have been free for long.
      *
-     * @param age for how long, in whole seconds; null is 30 days
-     * @param maxRows of how many objects at most: 1 to 10000, and null is 1000
-     * @return of how many objects
-     * @throws SQLException as the class says
+     * @param age how long, in whole seconds; null is 30 days
+     * @param maxRows the most objects: 1 to 10000, and null is 1000
+     * @return the number of objects
+     * @throws SQLException as documented at the class
      */
     public long purge(Duration age, Long maxRows) throws SQLException {
         return one("purge_appl_locks_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
     }
 
     /**
-     * Removes old events, the oldest first.
+     * Removes old events from the history, the oldest first.
      *
      * @param age how old, in whole seconds; null is 400 days
-     * @param maxRows how many at most: 1 to 10000, and null is 1000
-     * @return how many
-     * @throws SQLException as the class says
+     * @param maxRows the most events: 1 to 10000, and null is 1000
+     * @return the number of events
+     * @throws SQLException as documented at the class
      */
     public long purgeHistory(Duration age, Long maxRows) throws SQLException {
         return one("purge_appl_lock_history_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
     }
 
     /**
-     * Fails unless exactly this grant is live, and keeps it so until the transaction ends: the last step before a program commits what it
-     * did under the lock.
+     * Fails unless exactly this grant is live, and keeps it so to the end of the transaction. It is the last step before a program commits
+     * its work under the lock.
      *
-     * @param object what is locked
-     * @param operator who holds it
-     * @param fence the number of the grant
+     * @param object the locked object
+     * @param operator the holder
+     * @param fence the fence of the grant
      * @throws LostException if it is not live; the message names the holder
-     * @throws InvalidArgumentException if there is no transaction: with autocommit the promise would end with the call
-     * @throws SQLException as the class says
+     * @throws InvalidArgumentException if there is no transaction: with autocommit it would protect nothing
+     * @throws SQLException as documented at the class
      */
     public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
         inTransaction("assert_appl_lock");
@@ -350,13 +350,12 @@ public final class ApplLocks {
     }
 
     /**
-     * Waits until no other transaction is inside, and stays inside until this one ends. It leaves nothing behind and has nothing to do
-     * with locks that are got. On MySQL and MariaDB it is the first statement of its transaction, so that what is read later is what
-     * the one before has written.
+     * Lets one transaction at a time work on an object, until this one ends. It leaves no row, and is independent of the object's lock. On
+     * MySQL and MariaDB it must be the first statement of its transaction, so that later reads see what the transaction before has written.
      *
-     * @param object what to work on by turns
+     * @param object the object
      * @throws InvalidArgumentException if there is no transaction: with autocommit it would end with the call
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public void serialize(ApplObject object) throws SQLException {
         inTransaction("serialize_appl_lock");
@@ -371,17 +370,17 @@ public final class ApplLocks {
     }
 
     /**
-     * Renews many grants in one statement, each by its fence. It never takes a lock that has expired, and never makes one end sooner.
+     * Renews many grants in one call, each by its fence. It never takes an expired lock, and never makes a lock end earlier.
      *
      * @param grants at most 10000
-     * @return what became of each, but of those that another transaction is changing at this moment: ask again for them
-     * @throws SQLException as the class says
+     * @return a result for each. A grant without one is locked by another transaction: retry it
+     * @throws SQLException as documented at the class
      */
     public List<Renewal.Result> renew(List<Renewal.Grant> grants) throws SQLException {
         return renewDocument(Renewal.document(grants));
     }
 
-    /** renew, for a test of what the document may be. */
+    /** renew, for a test of the document. */
     List<Renewal.Result> renewDocument(String document) throws SQLException {
         return call("renew_appl_locks", row -> {
             Outcome outcome = Outcome.of("renew_appl_locks", row.getString("outcome"));
@@ -391,13 +390,13 @@ public final class ApplLocks {
     }
 
     /**
-     * Lists an operator as a waiter. The program polls at least every 30 s, or is forgotten within 60 s.
+     * Lists an operator as a waiter for an object. The program must poll at least every 30 s: its waiters are forgotten after 60 s.
      *
-     * @param object what is waited for
-     * @param owner who waits
-     * @param client a name that no other program has
-     * @param wait how long the operator means to wait; null is for ever
-     * @throws SQLException as the class says
+     * @param object the awaited object
+     * @param owner the waiting operator
+     * @param client the program, by a name that no other program has
+     * @param wait how long the operator waits at most; null is no limit
+     * @throws SQLException as documented at the class
      */
     public void announce(ApplObject object, Owner owner, String client, Duration wait) throws SQLException {
         one("announce_appl_lock_waiter_row", row -> null,
@@ -405,35 +404,35 @@ public final class ApplLocks {
     }
 
     /**
-     * Takes an operator off the list of waiters.
+     * Removes an operator from the list of waiters.
      *
-     * @param object what was waited for
-     * @param operator who waited
+     * @param object the awaited object
+     * @param operator the operator
      * @param client the name of the program
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public void retract(ApplObject object, String operator, String client) throws SQLException {
         one("retract_appl_lock_waiter_row", row -> null, object.type(), object.id(), operator, client);
     }
 
     /**
-     * Tells a program what it waits for, and when that is free: what is free first.
+     * Shows which objects that a program waits for are free or will be next, and keeps its waiters listed.
      *
      * @param client the name of the program
-     * @param maxRows at most so many: 1 to 10000, and null is 1000
-     * @return what it waits for
-     * @throws SQLException as the class says
+     * @param maxRows the most objects: 1 to 10000, and null is 1000
+     * @return the awaited objects, the earliest to be free first
+     * @throws SQLException as documented at the class
      */
     public List<Waiter.Awaited> poll(String client, Long maxRows) throws SQLException {
         return call("poll_appl_locks", row -> new Waiter.Awaited(object(row), row.getLong("free_in_us")), client, maxRows);
     }
 
     /**
-     * Reads who waits, in the order of object_type, object_id, operator_id and client_id.
+     * Reads the waiters, in the order of object_type, object_id, operator_id and client_id.
      *
-     * @param filter which of them
+     * @param filter which rows
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<Waiter> waiting(Filter filter) throws SQLException {
         return read("appl_lock_waiting", PROGRAM_KEY, filter, row -> new Waiter(
@@ -443,17 +442,17 @@ public final class ApplLocks {
     }
 
     /**
-     * Asks whoever holds an object for it, with a message that the holder finds in the inbox. The request is listed for 60 s after each
-     * call, and vanishes with the program that asks: call again in each heartbeat. It holds nothing, and programs that wait do not wait for
-     * it.
+     * Asks an object's holder for it, with a message that the holder finds in the inbox. The request is listed for 60 s after each call:
+     * repeat the call in each heartbeat. It locks nothing, and does not affect waiters.
      *
-     * @param object what is asked for
-     * @param owner who asks
-     * @param client the browser tab or program that asks: a name that no other one has
-     * @param message what the holder is to read, up to 255 characters; null is empty
-     * @param wait when it gives up, in whole seconds; zero takes the request back; null is never
-     * @return granted and ASKED with the holder, GIVEN with the former one and the new grant, or WITHDRAWN; FREE, or OWN: the operator has it
-     * @throws SQLException as the class says
+     * @param object the object
+     * @param owner the asker
+     * @param client the asking browser tab or program, by a name that no other one has
+     * @param message for the holder, up to 255 characters; null is empty
+     * @param wait when the request expires, in whole seconds; zero withdraws it; null is never
+     * @return granted and ASKED with the holder, GIVEN with the former one and the new grant, or WITHDRAWN; not granted and FREE, or OWN: the
+     *     operator has the object already
+     * @throws SQLException as documented at the class
      */
     public Answer ask(ApplObject object, Owner owner, String client, String message, Duration wait) throws SQLException {
         return one("ask_appl_lock_row", row -> grant("ask_appl_lock", row, ""),
@@ -461,18 +460,18 @@ public final class ApplLocks {
     }
 
     /**
-     * Answers an operator who asks for a held object. GIVE ends the grant, and begins one of the asker, which lasts for 60 s unless the
-     * asker gets the object before that.
+     * Answers an operator who asks for a held object. GIVE ends the grant, and begins one of the asker. It lasts for 60 s, unless the asker
+     * gets the object before that.
      *
-     * @param object what is asked for
-     * @param operator who holds it
-     * @param fence the number of the grant, as the notice AWAITED has it
-     * @param asker who asks
-     * @param client the program that asks, as the notice has it; null is whichever
+     * @param object the object
+     * @param operator the holder
+     * @param fence the fence of the grant, from the notice AWAITED
+     * @param asker the asker
+     * @param client the asking program, from the notice; null is any
      * @param reply the answer
-     * @param reason what the asker is to read, up to 255 characters, or null
-     * @return granted and GIVEN or TOLD; HELD by another operator or grant, FREE, or GONE: the asker does not ask any more
-     * @throws SQLException as the class says
+     * @param reason for the asker, up to 255 characters, or null
+     * @return granted and GIVEN or TOLD; not granted and HELD by another operator or grant, FREE, or GONE: the asker no longer asks
+     * @throws SQLException as documented at the class
      */
     public Answer answer(ApplObject object, String operator, Long fence, String asker, String client, Asker.Reply reply, String reason)
             throws SQLException {
@@ -482,16 +481,16 @@ public final class ApplLocks {
     }
 
     /**
-     * Says that an operator looks at an object, and tells who else is there: for each heartbeat of a support tool, of 15 s. It locks
-     * nothing, and the history is not told.
+     * Lists an operator as a viewer of an object, and shows its holder, askers and other viewers. Call it in each heartbeat of 15 s. It
+     * locks nothing, and the history does not record it.
      *
-     * @param object what is looked at
-     * @param owner who looks
-     * @param client the browser tab or program: a name that no other one has
-     * @param state what it does there; null says that it leaves
-     * @param ttl how long it is listed unless it calls again: 1 s to 60 s, in whole seconds; null is 45 s
-     * @return the holder, then the other operators that ask, then those that look; at most 200
-     * @throws SQLException as the class says
+     * @param object the object
+     * @param owner the viewer
+     * @param client the browser tab or program, by a name that no other one has
+     * @param state what the viewer does; null removes it
+     * @param ttl how long it is listed without another call: 1 s to 60 s, in whole seconds; null is 45 s
+     * @return the holder, then the other askers, then the other viewers; at most 200
+     * @throws SQLException as documented at the class
      */
     public List<Presence> see(ApplObject object, Owner owner, String client, Presence.State state, Duration ttl) throws SQLException {
         return call("see_appl_lock", row -> new Presence(row.getString("kind"), owner(row), row.getString("client_id"),
@@ -501,11 +500,11 @@ public final class ApplLocks {
     }
 
     /**
-     * Reads who asks for what, in the order of object_type, object_id, operator_id and client_id.
+     * Reads the askers, in the order of object_type, object_id, operator_id and client_id.
      *
-     * @param filter which of them
+     * @param filter which rows
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<Asker> asking(Filter filter) throws SQLException {
         return read("appl_lock_asking", PROGRAM_KEY, filter, row -> new Asker(
@@ -516,11 +515,11 @@ public final class ApplLocks {
     }
 
     /**
-     * Reads who looks at what, in the order of object_type, object_id, operator_id and client_id.
+     * Reads the viewers, in the order of object_type, object_id, operator_id and client_id.
      *
-     * @param filter which of them
+     * @param filter which rows
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<Presence.Viewer> viewers(Filter filter) throws SQLException {
         return read("appl_lock_viewers", PROGRAM_KEY, filter, row -> new Presence.Viewer(
@@ -531,9 +530,9 @@ public final class ApplLocks {
     /**
      * Counts locks and waiters, by type and department, in this order.
      *
-     * @param filter which of them
+     * @param filter which rows
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<LockStats> stats(Filter filter) throws SQLException {
         return read("appl_lock_stats", List.of("object_type", "department_id"), filter, row -> new LockStats(
@@ -543,13 +542,13 @@ public final class ApplLocks {
     }
 
     /**
-     * Lays down what holds for a type from the next call on.
+     * Sets a type's policy: how long its locks last, whether a take needs a reason, what the history records, and who sees whom.
      *
-     * @param policy the whole policy: what is null is none
+     * @param policy the whole policy: a null setting is unset
      * @param actor who does it, for the history
      * @param reason why; null is empty
      * @return granted and SET
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer setPolicy(Policy policy, String actor, String reason) throws SQLException {
         return one("set_appl_lock_policy_row", row -> laidDown("set_appl_lock_policy", row), policy.type(),
@@ -558,13 +557,13 @@ public final class ApplLocks {
     }
 
     /**
-     * Takes back the policy of a type.
+     * Removes the policy of a type.
      *
      * @param type the kind of object
      * @param actor who does it, for the history
      * @param reason why; null is empty
-     * @return granted and DROPPED, or NONE when it had none
-     * @throws SQLException as the class says
+     * @return granted and DROPPED, or NONE if it had none
+     * @throws SQLException as documented at the class
      */
     public Answer dropPolicy(String type, String actor, String reason) throws SQLException {
         return one("drop_appl_lock_policy_row", row -> laidDown("drop_appl_lock_policy", row), type, actor, reason);
@@ -573,9 +572,9 @@ public final class ApplLocks {
     /**
      * Reads the policies, in the order of object_type.
      *
-     * @param filter which of them
+     * @param filter which rows
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<Policy> policies(Filter filter) throws SQLException {
         return read("appl_lock_policies", List.of("object_type"), filter, row -> new Policy(
@@ -598,7 +597,7 @@ public final class ApplLocks {
      *
      * @param filter which events
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<Event> history(Filter filter) throws SQLException {
         return read("appl_lock_history", List.of("event_id"), filter, row -> new Event(
@@ -610,13 +609,13 @@ public final class ApplLocks {
     }
 
     /**
-     * Tells what concerns an operator: what others did with its locks, who waits or asks for them, and how its own requests were answered.
+     * Reports what others did with an operator's locks, who waits or asks for them, and how its requests were answered.
      *
      * @param operator the operator
      * @param afterEventId the safeEventId of the answer before, or null the first time. An event may come twice, and none is left out
-     * @param maxRows how many notices at most: 1 to 10000, and null is 1000
-     * @return events in their order, then who waits or asks longest first
-     * @throws SQLException as the class says
+     * @param maxRows the most notices: 1 to 10000, and null is 1000
+     * @return events in their order, then waiters and askers, the longest first
+     * @throws SQLException as documented at the class
      */
     public List<Notice> inbox(String operator, Long afterEventId, Long maxRows) throws SQLException {
         return call("inbox_appl_locks", row -> new Notice(
@@ -628,11 +627,11 @@ public final class ApplLocks {
     }
 
     /**
-     * Whether rolling back and trying again can help: a deadlock, a serialization failure, a lock that was waited for too long, an object
-     * that changed hands too often. A broken connection is none of these.
+     * Reports whether to roll back and retry: after a deadlock, a serialization failure, a lock wait that timed out, or an object that
+     * changed hands too often. A broken connection is none of these.
      *
-     * @param error what was thrown
-     * @return whether to try again
+     * @param error the exception
+     * @return whether to retry
      */
     public static boolean isTransient(SQLException error) {
         return error.getErrorCode() == LOCK_WAIT_TIMEOUT || error.getSQLState() != null && TRANSIENT.contains(error.getSQLState());
@@ -677,7 +676,7 @@ public final class ApplLocks {
         }
     }
 
-    /** askFinally commits where the pool's connections do not: closed without a commit, they would forget the lock. */
+    /** askFinally commits if the pool's connections have no autocommit: closing one would undo the call. */
     private <T> List<T> askFinally(Statements statements, Reader<T> reader) throws SQLException {
         try (Connection own = pool.getConnection()) {
             if (own.getAutoCommit()) {
@@ -695,8 +694,8 @@ public final class ApplLocks {
     }
 
     /**
-     * askAtOnce asks under autocommit. A procedure of MySQL's or MariaDB's that ends with an error may have left its transaction open, and
-     * the pool's next caller would go on in it: docs/mysql.md, "Errors".
+     * askAtOnce asks under autocommit. On MySQL and MariaDB, a procedure that ends with an error may have left its transaction open, for the
+     * pool's next caller: docs/mysql.md, "Errors".
      */
     private <T> List<T> askAtOnce(Connection own, Statements statements, Reader<T> reader) throws SQLException {
         try {
@@ -744,7 +743,7 @@ public final class ApplLocks {
         return statement;
     }
 
-    /** prefix is the name of the schema, with what joins it to the name behind. */
+    /** prefix is the name of the schema with a dot. */
     private String prefix(Connection own) throws SQLException {
         if (isPostgres(own)) {
             return "\"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
@@ -805,7 +804,7 @@ public final class ApplLocks {
                 instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"), ttl, row.getString(prefix + "note"));
     }
 
-    /** instant reads UTC, whatever the time zones of the program and the session are: MySQL and MariaDB have no zone in their type. */
+    /** instant reads UTC, in any time zone of the program or the session: the type of MySQL and MariaDB has no zone. */
     private static Instant instant(ResultSet row, String column) throws SQLException {
         if (row.getMetaData().getColumnTypeName(row.findColumn(column)).equals("timestamptz")) {
             OffsetDateTime time = row.getObject(column, OffsetDateTime.class);

@@ -1,15 +1,15 @@
 package io.github.applock;
 
 /**
- * What is locked: {@code customer:42} is the type {@code customer} and the id {@code 42}. Both are compared as bytes, and blanks at
- * their ends count for nothing.
+ * An object to lock: {@code customer:42} is the type {@code customer} and the id {@code 42}. Both are compared as bytes, without trailing
+ * blanks.
  *
  * @param type 1 to 64 characters without a colon
  * @param id 1 to 255 characters
  */
 public record ApplObject(String type, String id) {
     /**
-     * Reads an object as people write it.
+     * Parses an object in the form TYPE:ID.
      *
      * @param text the type, a colon and the id, which may have colons
      * @return the object

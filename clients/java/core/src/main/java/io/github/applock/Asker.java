@@ -4,7 +4,7 @@ import java.time.Instant;
 import java.util.Optional;
 
 /**
- * A request for an object that somebody holds.
+ * A request for a held object.
  *
  * @param object what is asked for
  * @param owner who asks
@@ -15,7 +15,7 @@ import java.util.Optional;
  * @param waitedSeconds whole seconds that it has asked, rounded down
  * @param answer what the holder answered, LATER or NO; empty for nothing
  * @param answerReason what the holder said to that; may be empty
- * @param holder who holds the object, or nobody when it is free
+ * @param holder the holder of the object, or an empty owner if it is free
  * @param secondsLeft whole seconds until the holder's lock ends, rounded up; 0 when it is free
  */
 public record Asker(

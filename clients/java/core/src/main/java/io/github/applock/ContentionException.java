@@ -2,7 +2,7 @@ package io.github.applock;
 
 import java.sql.SQLException;
 
-/** The object changed hands too often during the call: nothing is changed, call again. */
+/** The object changed hands too often during the call, which changed nothing: call again. */
 public final class ContentionException extends ApplLockException {
     /** The SQLSTATE. */
     public static final String STATE = "LK003";

@@ -14,11 +14,11 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The operations of applock on Apache Derby, which has no language for procedures: as statements in the caller's transaction, which has to
- * be one. docs/derby.md tells what differs from the servers. An object is used by one thread at a time, as its connection is.
+ * The operations of applock on Apache Derby, which has no language for procedures. They are statements in the caller's transaction, which
+ * must be open. docs/derby.md lists the differences to the servers. One thread at a time may use an object, like its connection.
  *
- * <p>A refusal is an answer. Any other SQLException than an {@link ApplLockException} is Derby's: {@link ApplLocks#isTransient} tells
- * whether it is worth rolling back and trying again.
+ * <p>A refusal is an answer. Any other SQLException than an {@link ApplLockException} is Derby's: {@link ApplLocks#isTransient} reports
+ * whether to roll back and retry.
  */
 public final class DerbyLocks {
     private static final String[] SCHEMA = {
@@ -65,7 +65,7 @@ public final class DerbyLocks {
             WHERE object_type = ? AND object_id = ?
             """;
 
-    /** A fence that a purge has removed is not given again. */
+    /** No new grant gets a fence that a purge has removed. */
     private static final String ACQUIRE = """
             INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)
             SELECT CAST(? AS VARCHAR(128)), CAST(? AS VARCHAR(510)), CAST(? AS VARCHAR(128)), CAST(? AS VARCHAR(128)),
@@ -75,7 +75,7 @@ public final class DerbyLocks {
             WHERE id = 1
             """;
 
-    /** The row has changed if it is not as it was read. */
+    /** The update finds nothing if the row has changed since it was read. */
     private static final String COMPARE_AND_SET = """
             UPDATE appl_lock
             SET operator_id = ?, department_id = ?, fence = ?, acquired_ts = ?, lock_ts = ?, ttl_seconds = ?, expires_ts = ?, note = ?,
@@ -123,8 +123,8 @@ public final class DerbyLocks {
      *
      * @param connection the connection, which stays the caller's, and has no autocommit
      * @return the operations
-     * @throws InvalidArgumentException if it has: an operation is several statements
-     * @throws SQLException if the connection cannot tell
+     * @throws InvalidArgumentException if it has autocommit: an operation is several statements
+     * @throws SQLException if the connection fails
      */
     public static DerbyLocks in(Connection connection) throws SQLException {
         if (connection.getAutoCommit()) {
@@ -137,7 +137,7 @@ public final class DerbyLocks {
      * Creates the tables and the function, in the schema of the connection.
      *
      * @param connection the connection; nothing is committed
-     * @throws SQLException as Derby has it
+     * @throws SQLException an error of Derby
      */
     public static void install(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
@@ -165,14 +165,14 @@ public final class DerbyLocks {
             return owner.operator().equals(operator) && (number == null || number == fence);
         }
 
-        /** renewed is the same grant for longer. */
+        /** renewed returns the same grant with a later end. */
         Row renewed(String department, Long seconds, long now) {
             long lasts = seconds == null ? ttl : seconds;
             return new Row(new Owner(owner.operator(), department == null ? owner.department() : department), fence, acquired,
                     Math.max(now, locked + 1), lasts, now + MICROS * lasts, note, null);
         }
 
-        /** next is a new grant. */
+        /** next returns a new grant. */
         Row next(String operator, String department, long lasts, long now) {
             return new Row(new Owner(operator, department == null ? "" : department), Math.max(now, fence + 1), now,
                     Math.max(now, locked + 1), lasts, now + MICROS * lasts, "", null);
@@ -202,7 +202,7 @@ public final class DerbyLocks {
         }
     }
 
-    /** Decision answers from a row, which is null where there is none, and from the time; or null to begin again: the row has changed. */
+    /** Decision answers from a row, null if there is none, and from the time. It returns null to retry when the row has changed. */
     private interface Decision {
         Answer take(Row row, long now) throws SQLException;
     }
@@ -232,10 +232,10 @@ public final class DerbyLocks {
      * As {@link ApplLocks#get}.
      *
      * @param object what to lock
-     * @param owner for whom
-     * @param ttl how long the lock lives
+     * @param owner the operator
+     * @param ttl how long the lock lasts
      * @return ACQUIRED or RENEWED, or HELD
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer get(ApplObject object, Owner owner, Duration ttl) throws SQLException {
         return get(object, owner, ttl, false);
@@ -245,11 +245,11 @@ public final class DerbyLocks {
      * As {@link ApplLocks#get}.
      *
      * @param object what to lock
-     * @param owner for whom
-     * @param ttl how long the lock lives
-     * @param onlyNew whether to refuse the operator's own live lock as well
+     * @param owner the operator
+     * @param ttl how long the lock lasts
+     * @param onlyNew whether to refuse to renew the operator's own live lock
      * @return ACQUIRED or RENEWED, or HELD
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer get(ApplObject object, Owner owner, Duration ttl, boolean onlyNew) throws SQLException {
         Arguments check = new Arguments("get_appl_lock");
@@ -272,7 +272,7 @@ public final class DerbyLocks {
         });
     }
 
-    /** acquire tells whether there was no row. One that another transaction has inserted is waited for. */
+    /** acquire inserts a row and returns whether there was none. It waits for another transaction that has inserted one. */
     private boolean acquire(ApplObject o, String who, String department, long lasts, long now) throws SQLException {
         try {
             return change(ACQUIRE, o.type(), o.id(), who, department == null ? "" : department, now, now, now, now, lasts,
@@ -288,11 +288,11 @@ public final class DerbyLocks {
     /**
      * As {@link ApplLocks#release}.
      *
-     * @param object what is locked
-     * @param operator who holds it
-     * @param fence the number of the grant, or null
+     * @param object the locked object
+     * @param operator the holder
+     * @param fence the fence of the grant, or null
      * @return RELEASED or FREE, or HELD
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
         Arguments check = new Arguments("release_appl_lock");
@@ -315,9 +315,9 @@ public final class DerbyLocks {
     /**
      * As {@link ApplLocks#inquire}.
      *
-     * @param object what is locked
-     * @return the lock, or nothing if nobody holds it
-     * @throws SQLException as the class says
+     * @param object the locked object
+     * @return the lock, or an empty Optional if the object is free
+     * @throws SQLException as documented at the class
      */
     public Optional<HeldLock> inquire(ApplObject object) throws SQLException {
         ApplObject o = new Arguments("inquire_appl_lock").object(object);
@@ -328,12 +328,12 @@ public final class DerbyLocks {
     /**
      * As {@link ApplLocks#transfer}.
      *
-     * @param object what is locked
+     * @param object the locked object
      * @param from the operator who holds it
-     * @param to who is to hold it
-     * @param ttl how long the lock lives; null keeps the ttl
+     * @param to the operator who gets it
+     * @param ttl how long the lock lasts; null keeps the ttl
      * @return TRANSFERRED, or HELD or FREE
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
         Arguments check = new Arguments("transfer_appl_lock");
@@ -357,12 +357,12 @@ public final class DerbyLocks {
     /**
      * As {@link ApplLocks#note}.
      *
-     * @param object what is locked
-     * @param operator who holds it
-     * @param fence the number of the grant, or null
-     * @param note what to note; null takes the note back
+     * @param object the locked object
+     * @param operator the holder
+     * @param fence the fence of the grant, or null
+     * @param note the note; null removes it
      * @return NOTED, or HELD or FREE
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
         Arguments check = new Arguments("note_appl_lock");
@@ -384,10 +384,10 @@ public final class DerbyLocks {
     /**
      * As {@link ApplLocks#assertHeld}: the row cannot change before the transaction ends.
      *
-     * @param object what is locked
-     * @param operator who holds it
-     * @param fence the number of the grant
-     * @throws SQLException as the class says
+     * @param object the locked object
+     * @param operator the holder
+     * @param fence the fence of the grant
+     * @throws SQLException as documented at the class
      */
     public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
         Arguments check = new Arguments("assert_appl_lock");
@@ -404,11 +404,11 @@ public final class DerbyLocks {
     }
 
     /**
-     * As {@link ApplLocks#serialize}: the semaphore of a row that is inserted and deleted. Whoever inserts it as well waits until this
-     * transaction ends, and finds nothing then.
+     * As {@link ApplLocks#serialize}, by a row that is inserted and deleted. A transaction that inserts it, too, waits until this one ends, and
+     * then finds no row.
      *
-     * @param object what to work on by turns
-     * @throws SQLException as the class says
+     * @param object the object
+     * @throws SQLException as documented at the class
      */
     public void serialize(ApplObject object) throws SQLException {
         ApplObject o = new Arguments("serialize_appl_lock").object(object);
@@ -419,9 +419,9 @@ public final class DerbyLocks {
     /**
      * As {@link ApplLocks#live}, in the order of Java's strings.
      *
-     * @param filter which of them
+     * @param filter which rows
      * @return the page
-     * @throws SQLException as the class says
+     * @throws SQLException as documented at the class
      */
     public List<HeldLock> live(Filter filter) throws SQLException {
         long now = now();
@@ -438,10 +438,10 @@ public final class DerbyLocks {
     /**
      * As {@link ApplLocks#purge}.
      *
-     * @param age for how long an object has been free, in whole seconds; null is 30 days
-     * @param maxRows of how many objects at most: 1 to 10000, and null is 1000
-     * @return of how many objects
-     * @throws SQLException as the class says
+     * @param age how long an object has been free, in whole seconds; null is 30 days
+     * @param maxRows the most objects: 1 to 10000, and null is 1000
+     * @return the number of objects
+     * @throws SQLException as documented at the class
      */
     public long purge(Duration age, Long maxRows) throws SQLException {
         Arguments check = new Arguments("purge_appl_locks");
@@ -463,7 +463,7 @@ public final class DerbyLocks {
         return Instant.EPOCH.plus(micros, ChronoUnit.MICROS);
     }
 
-    /** now is the database's clock in microseconds, read before any wait: too early is the safe side. */
+    /** now is the database's clock in microseconds, read before any wait: a time that is too early is safe. */
     private long now() throws SQLException {
         return 1000 * rows("VALUES appl_lock_ms()", row -> row.getLong(1)).get(0);
     }
@@ -492,7 +492,7 @@ public final class DerbyLocks {
         PreparedStatement statement = connection.prepareStatement(sql);
         for (int i = 0; i < values.length; i++) {
             if (values[i] == null) {
-                statement.setNull(i + 1, Types.VARCHAR); // which converts to all types that there are
+                statement.setNull(i + 1, Types.VARCHAR); // it converts to all types used here
             } else {
                 statement.setObject(i + 1, values[i]);
             }
@@ -500,7 +500,7 @@ public final class DerbyLocks {
         return statement;
     }
 
-    /** Arguments checks what the procedures of the servers check. */
+    /** Arguments has the checks of the servers' procedures. */
     private record Arguments(String routine) {
         ApplObject object(ApplObject object) throws SQLException {
             String type = name("p_object_type", object.type(), true);

@@ -7,16 +7,16 @@ import java.time.Instant;
  *
  * @param id greater for a later event
  * @param at when it happened
- * @param object what was locked; empty for PURGED and HISTORY_PURGED
+ * @param object the locked object; empty for PURGED and HISTORY_PURGED
  * @param event TRANSFERRED, TAKEN, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or
  *     HISTORY_PURGED
- * @param actor who did it, as the call said; empty when it named nobody
+ * @param actor who caused it, as named in the call, or empty
  * @param user the database user
- * @param program what the connection calls itself, or empty
- * @param from who held the lock
- * @param to who holds it since, or empty
- * @param fromFence the number of the grant that ended
- * @param toFence the number of the new grant, or 0
+ * @param program the connection's name of its program, or empty
+ * @param from the former holder
+ * @param to the new holder, or empty
+ * @param fromFence the fence of the grant that ended
+ * @param toFence the fence of the new grant, or 0
  * @param reason why; for PURGED and HISTORY_PURGED the number of rows
  */
 public record Event(

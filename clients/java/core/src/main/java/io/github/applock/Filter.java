@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Which rows of a view, and which page of them. An object does not change: each method returns another one.
+ * Selects rows of a view, and a page of them. An object is immutable: each method returns another one.
  */
 public final class Filter {
     /** All rows: the first 1000 in the order of the view's key. */
@@ -29,7 +29,7 @@ public final class Filter {
     /**
      * Only rows with a value in a column.
      *
-     * @param column the name of a column of the view. The history also has operator_id, which is who did, lost or got it
+     * @param column the name of a column of the view. The history also has operator_id, who caused an event or is named in it
      * @param value the value, or null for any
      * @return the filter
      */
@@ -45,9 +45,9 @@ public final class Filter {
     }
 
     /**
-     * Only events that are not older.
+     * Only events up to an age.
      *
-     * @param age how long ago at most, or null for any time
+     * @param age the greatest age, or null for any
      * @return the filter
      */
     public Filter since(Duration age) {
@@ -55,9 +55,9 @@ public final class Filter {
     }
 
     /**
-     * Only rows behind another one.
+     * Only rows after another one.
      *
-     * @param key the key of the last row of the page before: what the view is ordered by
+     * @param key the key of the last row of the page before, in the order of the view
      * @return the filter
      */
     public Filter after(Object... key) {
@@ -67,7 +67,7 @@ public final class Filter {
     /**
      * The size of the page.
      *
-     * @param most how many rows at most
+     * @param most the most rows
      * @return the filter
      */
     public Filter rows(long most) {
@@ -78,7 +78,7 @@ public final class Filter {
         return rows;
     }
 
-    /** conditions is what stands between WHERE and ORDER BY, and adds the values of its question marks. */
+    /** conditions returns the text between WHERE and ORDER BY, and adds the values of its question marks. */
     List<String> conditions(boolean postgres, List<String> key, List<Object> values) throws InvalidArgumentException {
         List<String> conditions = new ArrayList<>();
         columns.forEach((column, value) -> {
@@ -102,7 +102,7 @@ public final class Filter {
         return "(" + String.join(", ", key) + ") > (" + String.join(", ", Collections.nCopies(key.size(), "?")) + ")";
     }
 
-    /** Other products than PostgreSQL read a range of the key only if it is written out. */
+    /** Other products than PostgreSQL read a range of the key only if each column is compared. */
     private String behind(List<String> key, int from, List<Object> values) {
         String column = key.get(from);
         values.add(after.get(from));

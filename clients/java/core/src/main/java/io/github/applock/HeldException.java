@@ -1,6 +1,6 @@
 package io.github.applock;
 
-/** A lease that was not to be had in time: somebody else holds the object. */
+/** A lease was not acquired in time: another operator holds the object. */
 public final class HeldException extends ApplLockException {
     private static final long serialVersionUID = 1L;
 

@@ -4,10 +4,10 @@ import java.time.Duration;
 import java.time.Instant;
 
 /**
- * A lock that somebody holds.
+ * A live lock.
  *
  * @param object what is locked
- * @param owner who holds it
+ * @param owner the holder
  * @param fence the number of the grant, which is greater for every later grant of the object
  * @param acquired when the grant began
  * @param locked when it was last got, renewed or transferred

@@ -2,7 +2,7 @@ package io.github.applock;
 
 import java.sql.SQLException;
 
-/** A mistake of the caller's, such as an argument that cannot be, which the message names: the same call fails again. */
+/** A mistake of the caller's, such as an invalid argument, which the message names: the same call fails again. */
 public final class InvalidArgumentException extends ApplLockException {
     /** The SQLSTATE. */
     public static final String STATE = "LK001";

@@ -12,9 +12,9 @@ import java.util.concurrent.locks.LockSupport;
  * A lock for as long as a block of a program runs, which a daemon thread renews meanwhile: {@link Leases} acquires it. Safe for use by many
  * threads.
  *
- * <p>A lease is lost when a renewal was refused, and when none has succeeded for as long as the lock lives, by the clock of this process,
- * which goes on while the process is paused. It stays lost. A block that was paused does not know yet: pass {@link #owner} and
- * {@link #fence} to {@link ApplLocks#assertHeld} in the transaction that writes.
+ * <p>A lease is lost when a renewal is refused, or when none has succeeded for as long as the lock lasts, by the clock of this process, which
+ * goes on while the process is paused. It stays lost. A block that was paused cannot know: pass {@link #owner} and {@link #fence} to
+ * {@link ApplLocks#assertHeld} in the transaction that writes.
  */
 public final class Lease implements AutoCloseable {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
@@ -26,7 +26,7 @@ public final class Lease implements AutoCloseable {
     private final long fence;
     private final CompletableFuture<Void> lost = new CompletableFuture<>();
     private final CountDownLatch ended = new CountDownLatch(1);
-    private volatile long lives; // how long it may be trusted after a renewal
+    private volatile long lives; // how long it is trusted after a renewal
     private volatile long deadline; // by System.nanoTime
     private CompletableFuture<Void> watch; // guarded by this
 
@@ -47,7 +47,7 @@ public final class Lease implements AutoCloseable {
     }
 
     /**
-     * Tells what is locked.
+     * Returns the locked object.
      *
      * @return the object
      */
@@ -56,26 +56,26 @@ public final class Lease implements AutoCloseable {
     }
 
     /**
-     * Tells who holds it.
+     * Returns the holder.
      *
-     * @return the owner, whose operator nobody else is
+     * @return the owner, whose operator no other lease has
      */
     public Owner owner() {
         return owner;
     }
 
     /**
-     * The number of the grant, which is greater for every later grant of the same object: what is written under the lease carries it, so
-     * that whoever reads can refuse what comes from an earlier grant.
+     * Returns the fence of the grant, which is greater for every later grant of the same object. Store it with what is written under the
+     * lease, so that a reader can refuse writes of an earlier grant.
      *
-     * @return the number
+     * @return the fence
      */
     public long fence() {
         return fence;
     }
 
     /**
-     * Tells whether the lease is no longer to be relied on.
+     * Reports whether the lease is lost.
      *
      * @return whether it is lost
      */
@@ -87,7 +87,7 @@ public final class Lease implements AutoCloseable {
     }
 
     /**
-     * Fails if the lease is no longer to be relied on: for a block that does one step after the other.
+     * Fails if the lease is lost, for a block that calls it between its steps.
      *
      * @throws LostException if it is lost, or was released
      */
@@ -98,7 +98,7 @@ public final class Lease implements AutoCloseable {
     }
 
     /**
-     * Tells when the lease is lost, for a block that cannot ask.
+     * Returns a future for the loss of the lease, for a block that cannot call {@link #check}.
      *
      * @return a future that completes when that happens, and never when the lease is released before
      */
@@ -112,7 +112,7 @@ public final class Lease implements AutoCloseable {
         }
     }
 
-    /** Begins the time for which the lock counts here: a little less than in the database, from before the call. */
+    /** Starts the time for which this process trusts the lock: from before the call, and a little less than in the database. */
     private synchronized void trust(long asked, Duration wanted, long secondsLeft) {
         long time = Math.min(wanted.toNanos(), TimeUnit.SECONDS.toNanos(secondsLeft)); // a policy may have cut it
         long until = asked + time - Math.min(time / 10, SECOND);
@@ -144,16 +144,16 @@ public final class Lease implements AutoCloseable {
         try {
             return ended.await(nanos, TimeUnit.NANOSECONDS);
         } catch (InterruptedException stop) {
-            return true; // somebody wants all threads to end, and the clock tells the rest
+            return true; // the program ends its threads; the clock then ends the trust
         }
     }
 
     /**
-     * Renews the lease now, as the thread does. While another transaction is busy with the lock, it asks again.
+     * Renews the lease now, as the thread does. It retries while another transaction is changing the lock.
      *
-     * @param time how long the lock is to live from now on, in whole seconds. It never ends sooner than before
-     * @return whether the lease lives on; if not, it is lost, or was released
-     * @throws SQLException as {@link ApplLocks} says; the lease is not lost by that
+     * @param time how long the lock lasts from now on, in whole seconds. It never ends earlier than before
+     * @return whether the lease is renewed; if not, it is lost, or was released
+     * @throws SQLException as documented at {@link ApplLocks}; the lease is not lost by that
      */
     public boolean renew(Duration time) throws SQLException {
         List<Renewal.Grant> grant = List.of(new Renewal.Grant(object, owner.operator(), fence, time));
@@ -176,7 +176,7 @@ public final class Lease implements AutoCloseable {
      * Releases the lease, once.
      *
      * @return whether it was held until now: false if it is lost
-     * @throws SQLException as {@link ApplLocks} says; then it is released in the background, or ends by itself
+     * @throws SQLException as documented at {@link ApplLocks}; then it is released in the background, or expires
      */
     public boolean release() throws SQLException {
         synchronized (this) {

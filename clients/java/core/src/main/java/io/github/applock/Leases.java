@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
 
 /**
- * How leases are acquired. An object does not change: each method that sets something returns another one. Safe for use by many threads.
+ * Acquires leases. An object is immutable: each method that sets something returns another one. Many threads may use it.
  *
  * <pre>{@code
  * Leases leases = Leases.on(pool).ttl(Duration.ofSeconds(30)).waiting(Duration.ofMinutes(1));
@@ -21,20 +21,20 @@ import javax.sql.DataSource;
  * }
  * }</pre>
  *
- * <p>Each lease has an operator of its own, so that two never share an object, also in one thread: whoever acquires again what it has waits
- * for itself. A lease takes a connection of the pool for each call, so leave it one.
+ * <p>Each lease has its own operator, so that two leases never share an object. A thread that acquires an object twice waits for itself. A
+ * lease takes a connection of the pool for each call, so leave it one.
  */
 public final class Leases {
-    /** How long an object stays locked after a crash, unless another time is given. */
+    /** The default for how long an object stays locked after a crash. */
     public static final Duration DEFAULT_TTL = Duration.ofSeconds(30);
 
     private static final int RENEWALS = 3;
-    private static final Duration FORGET_AGAIN = Duration.ofSeconds(2); // a get that was cut off waits no longer for a row
+    private static final Duration FORGET_AGAIN = Duration.ofSeconds(2); // a get that was cut off no longer waits for a row by then
 
     private final ApplLocks locks;
     private final Owner owner;
     private final Duration ttl;
-    private final Duration wait; // null is for ever
+    private final Duration wait; // null is no limit
     private final int renewals; // in a ttl
     private final ScheduledThreadPoolExecutor later;
 
@@ -48,10 +48,10 @@ public final class Leases {
     }
 
     /**
-     * Leases on a pool, whose operators begin with the name of the host.
+     * Leases on a pool. Their operators begin with the name of the host.
      *
      * @param pool the pool, which stays the caller's
-     * @return leases of {@link #DEFAULT_TTL}, for which nobody waits
+     * @return leases with {@link #DEFAULT_TTL}, acquired without waiting
      */
     public static Leases on(DataSource pool) {
         return by(ApplLocks.on(pool));
@@ -77,9 +77,9 @@ public final class Leases {
     }
 
     /**
-     * Sets who holds the leases.
+     * Sets the owner of the leases.
      *
-     * @param name how the operators begin, with random digits behind, and their department
+     * @param name the beginning of the operators, which random digits follow, and their department
      * @return the leases
      */
     public Leases owner(Owner name) {
@@ -97,9 +97,9 @@ public final class Leases {
     }
 
     /**
-     * Sets how long to wait for whoever holds the object.
+     * Sets how long to wait for a held object.
      *
-     * @param longest how long at most; null is without a limit
+     * @param longest how long at most; null is no limit
      * @return the leases
      */
     public Leases waiting(Duration longest) {
@@ -107,7 +107,7 @@ public final class Leases {
     }
 
     /**
-     * Has no thread renew the leases: the program calls {@link Lease#renew}.
+     * Turns off the thread that renews the leases: the program calls {@link Lease#renew}.
      *
      * @return the leases
      */
@@ -121,11 +121,11 @@ public final class Leases {
     }
 
     /**
-     * Acquires an object, and waits for it as told. Meanwhile it is listed as a waiter.
+     * Acquires an object, and waits for it up to the set time, listed as a waiter.
      *
      * @param object what to lock
      * @return the lease
-     * @throws HeldException if somebody else still holds it
+     * @throws HeldException if another holder still has it
      * @throws InterruptedException if the thread was interrupted; nothing is held then
      * @throws SQLException as {@link ApplLocks} says
      */
@@ -144,10 +144,10 @@ public final class Leases {
     }
 
     /**
-     * Acquires an object that nobody holds, without waiting.
+     * Acquires a free object, without waiting.
      *
      * @param object what to lock
-     * @return the lease, or nothing if somebody holds the object
+     * @return the lease, or an empty Optional if the object is held
      * @throws SQLException as {@link ApplLocks} says
      */
     public Optional<Lease> tryAcquire(ApplObject object) throws SQLException {
@@ -180,7 +180,7 @@ public final class Leases {
         }
     }
 
-    /** Releases what a call without an answer may have left, at once and when it can no longer run: nobody else is this operator. */
+    /** Releases what a call without an answer may have taken, now and when the call can no longer run. No other caller has this operator. */
     void forget(ApplObject object, Owner own) {
         long began = System.nanoTime();
         later.execute(new Runnable() {

@@ -10,7 +10,7 @@ import java.util.Optional;
  * @param granted whether it was transferred or released; false for a dry run
  * @param outcome TRANSFERRED or RELEASED; BUSY in another transaction, or HELD or FREE if it has changed hands meanwhile, and then left
  *     as it was; WOULD_TRANSFER or WOULD_RELEASE if nothing was to be done
- * @param holder who holds it, when the outcome is HELD
+ * @param holder the holder, if the outcome is HELD
  * @param fence the number of the grant that was begun or ended, or left as it was; 0 for HELD and FREE
  * @param expires when the lock ends; null for RELEASED and FREE
  * @param secondsLeft whole seconds until then by the database's clock, rounded up

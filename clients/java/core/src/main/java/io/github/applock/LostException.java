@@ -2,7 +2,7 @@ package io.github.applock;
 
 import java.sql.SQLException;
 
-/** The lock that was relied on is no longer the caller's: what is done under it is not protected. */
+/** The caller no longer has the lock: its work is not protected. */
 public final class LostException extends ApplLockException {
     /** The SQLSTATE. */
     public static final String STATE = "LK002";

@@ -2,52 +2,52 @@ package io.github.applock;
 
 import java.util.Map;
 
-/** What became of an object, in one word. Whether the caller has got what it asked for depends on what it asked: {@link Answer#granted}. */
+/** The outcome of an operation, in one word. {@link Answer#granted} says whether the caller got what it asked for. */
 public enum Outcome {
-    /** The caller holds the lock, and did not before. */
+    /** The caller has acquired the lock. */
     ACQUIRED,
-    /** The caller holds the lock, as it did before. */
+    /** The caller has renewed its lock. */
     RENEWED,
-    /** The caller held the lock, and has let it go. */
+    /** The operator's lock is released. */
     RELEASED,
-    /** The lock is another operator's now. */
+    /** The lock has been handed to another operator. */
     TRANSFERRED,
-    /** The caller holds the lock, which was held before. */
+    /** The caller has taken the lock from its holder. */
     TAKEN,
-    /** The caller holds the lock, and this is its note now. */
+    /** The holder's note is stored. */
     NOTED,
     /** Nobody holds the lock. */
     FREE,
-    /** Somebody else holds the lock, or the same operator by another grant. */
+    /** Another operator holds the lock, or the same one by another grant. */
     HELD,
-    /** Others hold all permits. */
+    /** Other operators hold all permits. */
     FULL,
-    /** Another transaction is changing the lock, which was left as it was: ask again. */
+    /** Another transaction is changing the lock, which was left unchanged: retry. */
     BUSY,
-    /** The lock would have been transferred, had it not been a dry run. */
+    /** Dry run: the lock would be transferred. */
     WOULD_TRANSFER,
-    /** The lock would have been released, had it not been a dry run. */
+    /** Dry run: the lock would be released. */
     WOULD_RELEASE,
-    /** The type has this policy now. */
+    /** The type's policy is set. */
     SET,
-    /** The type has no policy any more. */
+    /** The type's policy is removed. */
     DROPPED,
     /** The type had no policy. */
     NONE,
     /** The request is listed: its holder finds it in the inbox. */
     ASKED,
-    /** Who asked for the lock holds it now. */
+    /** The asker holds the lock now. */
     GIVEN,
-    /** The request is not listed any more. */
+    /** The request is withdrawn. */
     WITHDRAWN,
-    /** The operator that asks holds the lock itself. */
+    /** The asker holds the lock already. */
     OWN,
-    /** Who asked is told the answer. */
+    /** The answer is stored for the asker. */
     TOLD,
-    /** The operator to be answered does not ask any more. */
+    /** The asker no longer asks. */
     GONE;
 
-    /** Tells whether an operation that answers so has done what it was asked for. */
+    /** Reports whether the outcome means that an operation did what was asked. */
     boolean grants(String operation) throws VersionException {
         Boolean granted = answersOf(operation).get(this);
         if (granted == null) {

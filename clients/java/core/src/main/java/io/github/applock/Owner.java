@@ -7,7 +7,7 @@ import java.util.HexFormat;
 import java.util.Optional;
 
 /**
- * Who holds a lock: a person, a service, or one grant of a program.
+ * The owner of a lock: a person, a service, or one grant of a program.
  *
  * @param operator 1 to 64 characters
  * @param department at most 64 characters; "" is none, and null in a renewal keeps the department of the grant
@@ -20,10 +20,10 @@ public record Owner(String operator, String department) {
     private static final int NAME_LENGTH = 64 - 1 - 2 * RANDOM_BYTES;
 
     /**
-     * An owner that nobody else is: the name, a dash and random digits. A program that locks for a task needs one for each grant, since
-     * the operation renews for the same operator where it refuses another one.
+     * A unique owner: the name, a dash and random digits. A program that locks for a task needs one for each grant, since a get renews the
+     * lock of the same operator instead of refusing it.
      *
-     * @param name what people know the program by, such as its service or its host; what is too long is cut off
+     * @param name the program's name for people, such as its service or its host; a long name is cut off
      * @param department as in the record
      * @return the owner
      */
@@ -34,13 +34,13 @@ public record Owner(String operator, String department) {
         return new Owner(name.substring(0, name.offsetByCodePoints(0, length)) + "-" + HexFormat.of().formatHex(random), department);
     }
 
-    /** Returns the owner, unless it is nobody: the database says that with an empty name. */
+    /** Returns the owner, or an empty Optional for an empty operator, which means nobody. */
     Optional<Owner> known() {
         return operator == null || operator.isEmpty() ? Optional.empty() : Optional.of(this);
     }
 
     /**
-     * The name of this host, for people: as it is no proof of who one is, use it in {@link #unique}.
+     * The name of this host, for people. It is not unique: use it with {@link #unique}.
      *
      * @return the name, or "java" if it has none
      */

@@ -14,7 +14,7 @@ import java.util.List;
  * @param expires when the lock ends unless it is renewed; null when FULL
  * @param secondsLeft whole seconds until then by the database's clock, rounded up
  * @param note what the caller has noted; may be empty
- * @param holders who has the permits, when FULL: the soonest to expire first; else empty
+ * @param holders the holders of all slots for FULL, the earliest to expire first; else empty
  */
 public record Permit(
         boolean granted, Outcome outcome, ApplObject slot, Owner owner, long fence, Instant expires, long secondsLeft, String note,
@@ -23,7 +23,7 @@ public record Permit(
      * One permit of those that are held.
      *
      * @param slot the object that is locked
-     * @param owner who holds it; its operator is empty if it has become free during the call
+     * @param owner the holder; its operator is empty if the slot became free during the call
      * @param fence the number of the grant
      * @param expires when the lock ends unless it is renewed; null if it has become free
      * @param secondsLeft whole seconds until then by the database's clock, rounded up

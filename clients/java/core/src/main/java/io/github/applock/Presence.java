@@ -3,7 +3,7 @@ package io.github.applock;
 import java.time.Instant;
 
 /**
- * Somebody who has to do with an object.
+ * The holder, an asker or a viewer of an object.
  *
  * @param kind HOLDER, also where that is the operator itself; ASKER or VIEWER, once for each other program
  * @param owner who it is

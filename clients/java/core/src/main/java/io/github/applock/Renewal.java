@@ -14,7 +14,7 @@ public final class Renewal {
      * A grant to be renewed.
      *
      * @param object what is locked
-     * @param operator who holds it
+     * @param operator the holder
      * @param fence the number of the grant
      * @param ttl how long the lock is to live from now on, in whole seconds. It never ends sooner than before
      */
@@ -26,7 +26,7 @@ public final class Renewal {
      * @param object what is locked
      * @param granted whether the grant lives on
      * @param outcome RENEWED, or HELD or FREE if the grant has ended
-     * @param holder who holds it instead, when the outcome is HELD
+     * @param holder the present holder, if the outcome is HELD
      * @param expires when the lock ends
      * @param secondsLeft whole seconds until then by the database's clock, rounded up
      */

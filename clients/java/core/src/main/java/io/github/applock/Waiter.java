@@ -4,15 +4,15 @@ import java.time.Instant;
 import java.util.Optional;
 
 /**
- * Somebody who waits for a lock.
+ * An operator who waits for an object.
  *
  * @param object what is waited for
- * @param owner who waits
+ * @param owner the waiter
  * @param client the program that waits
  * @param since since when
  * @param until how long the waiter meant to wait, or null
  * @param waitedSeconds whole seconds that it has waited, rounded down
- * @param holder who holds the object, or nobody when it is free
+ * @param holder the holder of the object, or an empty owner if it is free
  * @param secondsLeft whole seconds until the holder's lock ends, rounded up; 0 when it is free
  */
 public record Waiter(
@@ -22,7 +22,7 @@ public record Waiter(
      * What a program waits for.
      *
      * @param object what is waited for
-     * @param freeInMicros microseconds until it is free, unless somebody renews or releases it before; 0 if it is free now
+     * @param freeInMicros microseconds until it is free, without a renewal or a release before; 0 if it is free now
      */
     public record Awaited(ApplObject object, long freeInMicros) {}
 }

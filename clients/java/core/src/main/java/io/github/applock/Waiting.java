@@ -13,8 +13,8 @@ final class Waiting implements AutoCloseable {
 
     private final ApplLocks locks;
     private final ApplObject object;
-    private final Owner owner; // whose operator is the client, too
-    private final Duration most; // null is for ever
+    private final Owner owner; // its operator is also the client
+    private final Duration most; // null is no limit
     private final long began = System.nanoTime();
     private long pause = FIRST_PAUSE;
     private boolean announced;
@@ -30,7 +30,7 @@ final class Waiting implements AutoCloseable {
         return owner;
     }
 
-    /** Returns when it is worth another try, or throws the refusal when the time is over. */
+    /** Returns when a retry may succeed, or throws the refusal when the time is over. */
     void untilFree(SQLException refusal) throws SQLException, InterruptedException {
         if (left() <= 0) {
             throw refusal;
@@ -46,7 +46,7 @@ final class Waiting implements AutoCloseable {
         return most == null ? Long.MAX_VALUE : most.toNanos() - (System.nanoTime() - began);
     }
 
-    /** A waiter that is not listed, or no longer, is listed, and tries once more. */
+    /** Lists a waiter that is not listed, or no longer, and retries. */
     private boolean isHeld() throws SQLException, InterruptedException {
         try {
             List<Waiter.Awaited> awaited = locks.poll(owner.operator(), null);
@@ -62,9 +62,9 @@ final class Waiting implements AutoCloseable {
         }
     }
 
-    /** Returns an error that only says that others were in the way, and throws any other. */
+    /** Returns an error that only reports other transactions in the way, and throws any other. */
     static SQLException busy(SQLException error) throws SQLException, InterruptedException {
-        if (Thread.interrupted()) { // a pool has made an SQLException of it
+        if (Thread.interrupted()) { // a pool has turned the interruption into an SQLException
             InterruptedException interrupt = new InterruptedException();
             interrupt.initCause(error);
             throw interrupt;

@@ -20,15 +20,15 @@ import net.javacrumbs.shedlock.support.LockException;
 
 /**
  * ShedLock's locks as locks of applock: the task {@code report} is the object {@code shedlock:report}, visible and releasable like any
- * other. Each time a task is locked, it is by an operator of its own, and what is extended or unlocked is that very grant: whoever has
- * taken the lock over after an expiry keeps it.
+ * other. Each time a task is locked, it gets its own operator, and only this grant is extended or unlocked. A holder that took the lock
+ * over after an expiry keeps it.
  *
  * <p>The database's clock decides. It counts whole seconds: lockAtMostFor is rounded up, and is at least one second. An extension never
- * makes a lock end sooner. Of lockAtLeastFor, whole seconds are left to the database, and unlock waits for what is less than one.
+ * makes a lock end earlier. The database keeps the whole seconds of lockAtLeastFor, and unlock waits for the rest of less than one.
  * Safe for use by many threads.
  */
 public final class ApplLockProvider implements ExtensibleLockProvider {
-    /** The type of the objects, unless another one is given. */
+    /** The default type of the objects. */
     public static final String OBJECT_TYPE = "shedlock";
 
     private static final Duration SECOND = Duration.ofSeconds(1);
@@ -52,7 +52,7 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
      *
      * @param locks the operations, on a pool
      * @param objectType the type of the objects
-     * @param owner how operators begin, with random digits behind, and their department
+     * @param owner the beginning of the operators, which random digits follow, and their department
      */
     public ApplLockProvider(ApplLocks locks, String objectType, Owner owner) {
         this.locks = locks;
@@ -85,7 +85,7 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
         T take() throws SQLException;
     }
 
-    /** again takes a step that another transaction may stand in the way of. */
+    /** again retries a step that another transaction may block. */
     private static <T> T again(String what, Step<T> step) {
         for (int attempt = 1; ; attempt++) {
             try {
@@ -101,7 +101,7 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
     /** Grant is the lock from one lock or extension to the next extension or unlock. */
     private final class Grant extends AbstractSimpleLock {
         private final Lease lease;
-        private final long since = System.nanoTime(); // after the answer, so that at least is not less
+        private final long since = System.nanoTime(); // after the answer, so that lockAtLeastFor is never shorter
 
         Grant(LockConfiguration configuration, Lease lease) {
             super(configuration);
@@ -131,11 +131,11 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
             }
         }
 
-        /** keep has the database end the lock: sooner than at most, and not before at least. It tells whether the lock was still there. */
+        /** keep shortens the lock in the database to lockAtLeastFor. It returns whether the lock was still there. */
         private boolean keep(Duration left) {
             Owner own = new Owner(lease.owner().operator(), null);
             Answer answer = again("unlock " + lease.object(), () -> locks.get(lease.object(), own, left));
-            if (answer.outcome() == Outcome.ACQUIRED) { // it had ended, which is another grant now
+            if (answer.outcome() == Outcome.ACQUIRED) { // the lock had ended, and this is a new grant
                 again("unlock " + lease.object(), () -> locks.release(lease.object(), own.operator(), answer.fence()));
             }
             return answer.outcome() == Outcome.RENEWED;

@@ -26,17 +26,17 @@ import org.springframework.util.Assert;
 
 /**
  * Spring Integration's locks as locks of applock: the key {@code aggregate} is the object {@code spring:aggregate}, visible like any
- * other. Each time a lock is taken, it is by an operator of its own, and what is renewed or released is that very grant: whoever has
- * taken the lock over after an expiry keeps it, and unlock says so with a {@link ConcurrentModificationException}.
+ * other. Each time a lock is taken, it gets its own operator, and only this grant is renewed or released. A holder that took the lock over
+ * after an expiry keeps it, and unlock throws a {@link ConcurrentModificationException}.
  *
- * <p>A lock lives for the ttl, by the database's clock and in whole seconds, rounded up. With {@link #setRenewalTaskScheduler} it is renewed
- * three times in that, as long as it is held. Safe for use by many threads.
+ * <p>A lock lasts for the ttl, by the database's clock and in whole seconds, rounded up. With {@link #setRenewalTaskScheduler} it is renewed
+ * three times within the ttl while it is held. Safe for use by many threads.
  */
 public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableLockRegistry {
-    /** The type of the objects, unless another one is given. */
+    /** The default type of the objects. */
     public static final String OBJECT_TYPE = "spring";
 
-    /** How long a lock lives after it was taken or renewed, unless another time is given. */
+    /** How long a lock lasts by default after it was taken or renewed. */
     public static final Duration DEFAULT_TTL = Duration.ofSeconds(10);
 
     private static final int CAPACITY = 100_000;
@@ -63,8 +63,8 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
      *
      * @param locks the operations, on a pool
      * @param objectType the type of the objects
-     * @param owner how operators begin, with random digits behind, and their department
-     * @param ttl how long a lock lives
+     * @param owner the beginning of the operators, which random digits follow, and their department
+     * @param ttl how long a lock lasts
      */
     public ApplLockRegistry(ApplLocks locks, String objectType, Owner owner, Duration ttl) {
         this.objectType = objectType;
@@ -73,7 +73,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
     }
 
     /**
-     * Sets how long a waiting thread sleeps between two tries, 100 ms unless set. A refused try is a read of one row.
+     * Sets how long a waiting thread sleeps between two tries, by default 100 ms. A refused try reads one row.
      *
      * @param idle how long
      */
@@ -82,7 +82,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
     }
 
     /**
-     * Has a scheduler renew each lock three times in its ttl, as long as it is held.
+     * Sets a scheduler that renews each lock three times within its ttl while it is held.
      *
      * @param scheduler the scheduler, or null for none
      */
@@ -120,10 +120,10 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
     }
 
     /**
-     * Renews a lock of the current thread for a time of its own.
+     * Renews a lock of the current thread for another time.
      *
      * @param lockKey the key
-     * @param customTtl how long the lock is to live from now on, rounded up to whole seconds
+     * @param customTtl how long the lock lasts from now on, rounded up to whole seconds
      */
     public void renewLock(Object lockKey, Duration customTtl) {
         TableLock lock = lockOf(lockKey);
@@ -153,7 +153,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
             try {
                 lease.renew(wanted); // not a lost one
             } catch (SQLException error) {
-                // The next one may succeed. If none does, isLost tells.
+                // The next one may succeed. If none does, isLost reports it.
             }
         }
 
@@ -221,7 +221,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
             }
         }
 
-        /** end gives the local lock back unless the other one is there, and does not forget an interrupt. */
+        /** end releases the local lock unless the database's lock was taken, and keeps an interrupt. */
         private void end(boolean locked, boolean interrupted) {
             if (!locked) {
                 local.unlock();
@@ -266,7 +266,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
             return await(lives, waitTime.toNanos() - (System.nanoTime() - began));
         }
 
-        /** await has the local lock, and gives it back unless it answers yes. */
+        /** await begins with the local lock, and releases it unless it returns true. */
         private boolean await(Duration lives, long nanos) throws InterruptedException {
             long began = System.nanoTime();
             boolean locked = false;
@@ -287,7 +287,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
             }
         }
 
-        /** takeInterruptibly knows an interrupt that a pool has made an SQLException of. */
+        /** takeInterruptibly recognizes an interrupt that a pool has turned into an SQLException. */
         private boolean takeInterruptibly(Duration lives) throws InterruptedException {
             try {
                 return take(lives);
@@ -301,7 +301,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
             }
         }
 
-        /** take has the local lock, and asks once for the other one. */
+        /** take begins with the local lock, and tries once to take the database's lock. */
         private boolean take(Duration lives) {
             try {
                 return local.getHoldCount() > 1 ? takenAgain(wholeSeconds(lives)) : taken(wholeSeconds(lives));

@@ -114,7 +114,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE appl_lock_check_database IS 'Internal to applock: raises LK001 where it cannot work.'
+COMMENT ON SPECIFIC PROCEDURE appl_lock_check_database IS 'Internal to applock: raises LK001 in a database that it does not support.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -311,7 +311,7 @@ END main
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE appl_lock_move IS 'Internal to applock: gives a held object to an operator.'
+COMMENT ON SPECIFIC PROCEDURE appl_lock_move IS 'Internal to applock: moves the grant of a held object to an operator.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -2938,7 +2938,7 @@ END
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-COMMENT ON SPECIFIC PROCEDURE appl_lock_move_page IS 'Internal to applock: releases or hands over a page of locks.'
+COMMENT ON SPECIFIC PROCEDURE appl_lock_move_page IS 'Internal to applock: hands over or releases a page of the locks of an operator.'
 -- +goose StatementEnd
 
 -- +goose StatementBegin

@@ -55,7 +55,7 @@ CREATE PROCEDURE appl_lock_key(
     INOUT p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     INOUT p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: checks what names an object.'
+COMMENT 'Internal to applock: checks the type and the id of an object.'
 CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
@@ -180,7 +180,7 @@ CREATE PROCEDURE appl_lock_move(
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
-COMMENT 'Internal to applock: hands a held object to an operator.'
+COMMENT 'Internal to applock: moves the grant of a held object to an operator.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
@@ -301,7 +301,7 @@ CREATE PROCEDURE appl_lock_holder(
     OUT p_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6)
 )
-COMMENT 'Internal to applock: who holds an object, NULL for nobody, by a locking read if that is asked for.'
+COMMENT 'Internal to applock: returns the holder of an object, NULL for none, optionally by a locking read.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -334,7 +334,7 @@ CREATE PROCEDURE appl_lock_unask(
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: removes the requests of an operator for an object that no other transaction is changing.'
+COMMENT 'Internal to applock: removes the requests of an operator for an object, except rows that another transaction has locked.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -964,7 +964,7 @@ CREATE PROCEDURE appl_lock_policy(
     OUT p_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_take_reason_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: what is laid down for a type.'
+COMMENT 'Internal to applock: returns the policy of a type.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -1097,7 +1097,7 @@ CREATE PROCEDURE get_appl_lock_tell(
     IN p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_old_fence BIGINT
 )
-COMMENT 'Internal to applock: tells the history of a grant or renewal.'
+COMMENT 'Internal to applock: records a grant or renewal in the history.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -1133,7 +1133,7 @@ CREATE PROCEDURE get_appl_lock_late(
     INOUT p_fence BIGINT,
     INOUT p_expires_ts DATETIME(6)
 )
-COMMENT 'Internal to applock: makes the times of a grant or renewal anew, and the fence of a new row.'
+COMMENT 'Internal to applock: sets the times of a grant or renewal, and the fence of a new row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -1295,7 +1295,7 @@ CREATE PROCEDURE appl_lock_move_page(
     IN p_max_rows BIGINT,
     IN p_dry_run_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: hands over or releases a page of what an operator holds.'
+COMMENT 'Internal to applock: hands over or releases a page of the locks of an operator.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -1627,7 +1627,7 @@ CREATE PROCEDURE appl_lock_place(
     IN p_since_ts DATETIME(6),
     OUT p_place BIGINT
 )
-COMMENT 'Internal to applock: where a request stands on a page of inbox_appl_locks.'
+COMMENT 'Internal to applock: returns the place of a request on a page of inbox_appl_locks.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -1751,7 +1751,7 @@ DROP PROCEDURE IF EXISTS appl_lock_look;
 CREATE PROCEDURE appl_lock_look(
     INOUT p_open BOOLEAN
 )
-COMMENT 'Internal to applock: appl_lock_enter, and tells whether a transaction is open.'
+COMMENT 'Internal to applock: appl_lock_enter, and returns whether a transaction is open.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -4308,7 +4308,7 @@ CREATE PROCEDURE appl_lock_release(
     OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
-COMMENT 'Internal to applock: ends a grant with its event, or says why not.'
+COMMENT 'Internal to applock: ends a grant and records its event, or returns why not.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
@@ -4868,7 +4868,7 @@ CREATE PROCEDURE renew_appl_locks_tell(
     IN p_grants LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_now DATETIME(6)
 )
-COMMENT 'Internal to applock: tells the history of renewals that this transaction has made.'
+COMMENT 'Internal to applock: records the renewals of this transaction in the history.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN

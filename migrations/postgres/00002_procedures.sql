@@ -332,7 +332,7 @@ END
 $$;
 
 COMMENT ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text, timestamptz, bigint) IS
-    'Internal to applock: begins a new grant in place of a live one.';
+    'Internal to applock: moves the grant of a held object to an operator.';
 
 REVOKE ALL ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
@@ -978,7 +978,7 @@ END
 $$;
 
 COMMENT ON FUNCTION appl_lock_move_page(text, text, text, text, bigint, text, text, text, text, bigint, boolean) IS
-    'Internal to applock: releases or hands over a page of what an operator holds.';
+    'Internal to applock: hands over or releases a page of the locks of an operator.';
 
 REVOKE ALL ON FUNCTION appl_lock_move_page(text, text, text, text, bigint, text, text, text, text, bigint, boolean) FROM PUBLIC;
 -- +goose StatementEnd
@@ -1000,7 +1000,7 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION appl_lock_seconds_left(timestamptz) IS
-    'Internal to applock: the seconds until a lock ends.';
+    'Internal to applock: returns the seconds until a lock ends.';
 
 REVOKE ALL ON FUNCTION appl_lock_seconds_left(timestamptz) FROM PUBLIC;
 -- +goose StatementEnd
@@ -1013,7 +1013,7 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION appl_lock_next_fence(bigint, timestamptz) IS
-    'Internal to applock: the fence of the grant after another one.';
+    'Internal to applock: returns the fence of the next grant.';
 
 REVOKE ALL ON FUNCTION appl_lock_next_fence(bigint, timestamptz) FROM PUBLIC;
 -- +goose StatementEnd

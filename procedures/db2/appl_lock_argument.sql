@@ -115,7 +115,7 @@ COMMENT ON SPECIFIC PROCEDURE appl_lock_refuse_number IS 'Internal to applock: r
 COMMENT ON SPECIFIC PROCEDURE appl_lock_check_text IS 'Internal to applock: raises LK001 for a control character.'
 @
 
-COMMENT ON SPECIFIC PROCEDURE appl_lock_check_database IS 'Internal to applock: raises LK001 where it cannot work.'
+COMMENT ON SPECIFIC PROCEDURE appl_lock_check_database IS 'Internal to applock: raises LK001 in a database that it does not support.'
 @
 
 CALL appl_lock_check_database()

@@ -162,5 +162,5 @@ main: BEGIN
 END main
 @
 
-COMMENT ON SPECIFIC PROCEDURE appl_lock_move IS 'Internal to applock: gives a held object to an operator.'
+COMMENT ON SPECIFIC PROCEDURE appl_lock_move IS 'Internal to applock: moves the grant of a held object to an operator.'
 @

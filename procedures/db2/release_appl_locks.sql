@@ -96,7 +96,7 @@ BEGIN
 END
 @
 
-COMMENT ON SPECIFIC PROCEDURE appl_lock_move_page IS 'Internal to applock: releases or hands over a page of locks.'
+COMMENT ON SPECIFIC PROCEDURE appl_lock_move_page IS 'Internal to applock: hands over or releases a page of the locks of an operator.'
 @
 
 CREATE OR REPLACE PROCEDURE release_appl_locks (...)

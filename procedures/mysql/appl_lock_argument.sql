@@ -45,7 +45,7 @@ CREATE PROCEDURE appl_lock_key(
     INOUT p_object_type LONGTEXT,
     INOUT p_object_id LONGTEXT
 )
-COMMENT 'Internal to applock: checks what names an object.'
+COMMENT 'Internal to applock: checks the type and the id of an object.'
 CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN

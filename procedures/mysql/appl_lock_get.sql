@@ -46,7 +46,7 @@ CREATE PROCEDURE appl_lock_policy(
     OUT p_all_fl CHAR(1),
     OUT p_take_reason_fl CHAR(1)
 )
-COMMENT 'Internal to applock: what is laid down for a type.'
+COMMENT 'Internal to applock: returns the policy of a type.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -173,7 +173,7 @@ CREATE PROCEDURE get_appl_lock_tell(
     IN p_old_department_id VARCHAR(64),
     IN p_old_fence BIGINT
 )
-COMMENT 'Internal to applock: tells the history of a grant or renewal.'
+COMMENT 'Internal to applock: records a grant or renewal in the history.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -206,7 +206,7 @@ CREATE PROCEDURE get_appl_lock_late(
     INOUT p_fence BIGINT,
     INOUT p_expires_ts DATETIME(6)
 )
-COMMENT 'Internal to applock: makes the times of a grant or renewal anew, and the fence of a new row.'
+COMMENT 'Internal to applock: sets the times of a grant or renewal, and the fence of a new row.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN

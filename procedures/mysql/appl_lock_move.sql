@@ -40,7 +40,7 @@ CREATE PROCEDURE appl_lock_move(
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
-COMMENT 'Internal to applock: hands a held object to an operator.'
+COMMENT 'Internal to applock: moves the grant of a held object to an operator.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
@@ -158,7 +158,7 @@ CREATE PROCEDURE appl_lock_holder(
     OUT p_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6)
 )
-COMMENT 'Internal to applock: who holds an object, NULL for nobody, by a locking read if that is asked for.'
+COMMENT 'Internal to applock: returns the holder of an object, NULL for none, optionally by a locking read.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
@@ -188,7 +188,7 @@ CREATE PROCEDURE appl_lock_unask(
     IN p_object_id VARCHAR(255),
     IN p_operator_id VARCHAR(64)
 )
-COMMENT 'Internal to applock: removes the requests of an operator for an object that no other transaction is changing.'
+COMMENT 'Internal to applock: removes the requests of an operator for an object, except rows that another transaction has locked.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN

@@ -26,7 +26,7 @@ CREATE PROCEDURE appl_lock_move_page(
     IN p_max_rows BIGINT,
     IN p_dry_run_fl LONGTEXT
 )
-COMMENT 'Internal to applock: hands over or releases a page of what an operator holds.'
+COMMENT 'Internal to applock: hands over or releases a page of the locks of an operator.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN

@@ -19,7 +19,7 @@ CREATE PROCEDURE appl_lock_place(
     IN p_since_ts DATETIME(6),
     OUT p_place BIGINT
 )
-COMMENT 'Internal to applock: where a request stands on a page of inbox_appl_locks.'
+COMMENT 'Internal to applock: returns the place of a request on a page of inbox_appl_locks.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN

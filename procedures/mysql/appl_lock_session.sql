@@ -62,7 +62,7 @@ END$$
 CREATE PROCEDURE appl_lock_look(
     INOUT p_open BOOLEAN
 )
-COMMENT 'Internal to applock: appl_lock_enter, and tells whether a transaction is open.'
+COMMENT 'Internal to applock: appl_lock_enter, and returns whether a transaction is open.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN

@@ -84,7 +84,7 @@ CREATE PROCEDURE appl_lock_release(
     OUT p_old_operator_id VARCHAR(64),
     OUT p_old_department_id VARCHAR(64)
 )
-COMMENT 'Internal to applock: ends a grant with its event, or says why not.'
+COMMENT 'Internal to applock: ends a grant and records its event, or returns why not.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN

@@ -289,7 +289,7 @@ CREATE PROCEDURE renew_appl_locks_tell(
     IN p_grants LONGTEXT,
     IN p_now DATETIME(6)
 )
-COMMENT 'Internal to applock: tells the history of renewals that this transaction has made.'
+COMMENT 'Internal to applock: records the renewals of this transaction in the history.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN

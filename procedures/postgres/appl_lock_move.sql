@@ -118,4 +118,4 @@ END
 $$;
 
 COMMENT ON FUNCTION appl_lock_move(text, text, text, text, text, bigint, text, text, bigint, text, text, timestamptz, bigint) IS
-    'Internal to applock: begins a new grant in place of a live one.';
+    'Internal to applock: moves the grant of a held object to an operator.';

@@ -111,4 +111,4 @@ END
 $$;
 
 COMMENT ON FUNCTION appl_lock_move_page(text, text, text, text, bigint, text, text, text, text, bigint, boolean) IS
-    'Internal to applock: releases or hands over a page of what an operator holds.';
+    'Internal to applock: hands over or releases a page of the locks of an operator.';

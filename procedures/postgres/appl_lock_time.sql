@@ -20,6 +20,6 @@ AS $$
 $$;
 
 COMMENT ON FUNCTION appl_lock_seconds_left(timestamptz) IS
-    'Internal to applock: the seconds until a lock ends.';
+    'Internal to applock: returns the seconds until a lock ends.';
 COMMENT ON FUNCTION appl_lock_next_fence(bigint, timestamptz) IS
-    'Internal to applock: the fence of the grant after another one.';
+    'Internal to applock: returns the fence of the next grant.';

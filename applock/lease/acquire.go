@@ -209,7 +209,7 @@ type answer struct {
 }
 
 // take makes a call for the claims, and makes leases of the grants. If ctx ends first, it abandons the call: cancelling it would leave the
-// outcome unknown. What the call takes is released in the background.
+// outcome unknown. The grants of an abandoned call are released in the background.
 func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context.Context) ([]applock.Grant, error)) ([]*handle, error) {
 	l.background.begin() // Close waits for it before it closes the backend
 	defer l.background.done()

@@ -47,7 +47,7 @@ type listingKey struct {
 	operator string
 }
 
-// listing is the waiters under one name. The lister's mutex guards it, and it has one call at a time.
+// listing is the waiters under one name. The lister's mutex guards it, and one call at a time updates it.
 type listing struct {
 	key     listingKey
 	owner   applock.Owner

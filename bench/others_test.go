@@ -26,7 +26,7 @@ import (
 	"github.com/applock/applock/applock/postgres"
 )
 
-// held is a lock that somebody has, with the number of the grant, 0 if there is none.
+// held is a held lock with its fence, 0 if there is none.
 type held struct {
 	number  int64
 	release func() error

@@ -95,7 +95,7 @@ func holdOnce(t *testing.T, p program, operator string, objects ...applock.Objec
 	return set.Release(t.Context())
 }
 
-// Goal: who waits asks only when what is in its way could be free, also two sets of one operator whose objects overlap: neither
+// Goal: a waiter tries only when the object in its way could be free, even with two sets of one operator whose objects overlap: neither
 // wakes the other, or itself, again and again. Method: both wait for half an hour; count the calls.
 func TestSetsWaitQuietly(t *testing.T) {
 	t.Parallel()
@@ -152,8 +152,8 @@ func TestSetsInEachOthersWayWaitQuietly(t *testing.T) {
 	})
 }
 
-// Goal: who could not ask because a set was just asking for the same object in passing asks when that is over. Method: a backend that tells nobody
-// of releases; the set waits for another object, and is slow; meanwhile this one is released here.
+// Goal: a waiter that was blocked while a set tried the same object in passing makes its attempt after that. Method: a backend without
+// messages; the set waits for another object, and is slow; meanwhile this object is released here.
 func TestSetInPassingLosesNoWake(t *testing.T) {
 	t.Parallel()
 	playFake(t, func(t *testing.T, here, _ program) {

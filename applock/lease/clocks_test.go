@@ -35,8 +35,8 @@ func playSleeper(t *testing.T, test func(t *testing.T, here program, machine *sl
 	})
 }
 
-// Goal: who wakes after the lease's end is told at once when asking, never re-enters, and hears of it by the context within a
-// second. Method: a machine that sleeps for longer than the lease lasts.
+// Goal: a holder that wakes after the end of its lease sees the loss at once in Err, never re-enters, and its context ends within a second.
+// Method: a machine that sleeps for longer than the lease lasts.
 func TestSleepEndsTrust(t *testing.T) {
 	t.Parallel()
 	playSleeper(t, func(t *testing.T, here program, machine *sleeper) {
@@ -184,7 +184,7 @@ func TestDoKeepsTheDeadline(t *testing.T) {
 	})
 }
 
-// Goal: who re-enters is the same holder. Method: name the holder, nobody, and somebody else.
+// Goal: a caller that re-enters is the same holder. Method: name the holder, nobody, and another operator.
 func TestReentryNamesNobodyElse(t *testing.T) {
 	t.Parallel()
 	playSleeper(t, func(t *testing.T, here program, _ *sleeper) {

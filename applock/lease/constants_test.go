@@ -204,8 +204,8 @@ func TestTimesOfPolls(t *testing.T) {
 	})
 }
 
-// Goal: polls leave the backend 24 parts of 25 of the time, beyond a millisecond, and are rare beside messages: after half of the time in which
-// nothing has happened, from 20 ms to 5 s. Without messages it is a thousandth of that time. Method: pauses after polls.
+// Goal: polls leave the backend 24 parts of 25 of the time, beyond a millisecond. With messages they are rare: after half of the quiet
+// time, from 20 ms to 5 s; without messages after a thousandth of it. Method: pauses after polls.
 func TestTimesBetweenPolls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

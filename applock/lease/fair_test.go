@@ -13,9 +13,9 @@ import (
 	"github.com/applock/applock/applock/lease/internal/fakebackend"
 )
 
-// Goal: programs in which somebody always waits for an object have it equally often, however many wait in each: none more than one and a half times
-// as often as another. Method: workers in several programs that hold it again and again, on a backend that only answers polls and on one that
-// sends messages.
+// Goal: programs that always have a waiter for an object get it equally often, however many waiters each has: none more than one and a half
+// times as often as another. Method: workers in several programs that hold it again and again, on a backend that only answers polls and on
+// one that sends messages.
 func TestProgramsShareEvenly(t *testing.T) {
 	t.Parallel()
 	const mostRatio = 1.5

@@ -74,7 +74,7 @@ func TestLateTakeIsReleasedAgain(t *testing.T) {
 	}
 }
 
-// Goal: who waits here is woken also where the release that has ended a late take had no answer: by the next one. Method: a take that arrives
+// Goal: a waiter here is woken even if the release that has ended a late take had no answer: by the next one. Method: a take that arrives
 // 20 ms late, whose second release loses its answer.
 func TestLateReleaseWithoutAnAnswer(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 
 // playedOffers lists waiters, tells of releases and transfers as its functions say; nil ones do nothing.
 type playedOffers struct {
-	free        bool // to be taken; otherwise somebody else holds it, for ever
+	free        bool // can be acquired; otherwise another operator holds it for ever
 	announced   func()
 	retracted   func(ctx context.Context) error
 	listening   func() (Listener, error)
@@ -95,8 +95,8 @@ func nightlyWithin(maxWait time.Duration) applock.AcquireRequest {
 	return request
 }
 
-// Goal: who is cancelled need not wait until its name is off the list. Method: a database that does not answer to that, and
-// a given operator.
+// Goal: a cancelled caller does not wait until its name is off the list. Method: a database that does not answer that call, and a given
+// operator.
 func TestCancelledWaiterLeavesAtOnce(t *testing.T) {
 	t.Parallel()
 	backend := &playedOffers{retracted: func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func TestCancelledWaiterLeavesAtOnce(t *testing.T) {
 	})
 }
 
-// Goal: who does not wait any more does not stay on the list for ever. Method: the call that takes it off fails twice.
+// Goal: a caller that has stopped waiting does not stay listed for ever. Method: the call that removes it fails twice.
 func TestRetractionIsRepeated(t *testing.T) {
 	t.Parallel()
 	var calls, listed atomic.Int64
@@ -189,8 +189,8 @@ func (p played) Close() error {
 	return nil
 }
 
-// Goal: polls are rare while messages come, also when the former listener ends after the next one has begun. Method: the
-// waiters end, and while the listener that was theirs is being closed somebody waits again.
+// Goal: polls are rare while messages arrive, even if the former listener ends after the next one has begun. Method: the waiters end, and a
+// new one comes while their listener is being closed.
 func TestNextListenerCounts(t *testing.T) {
 	t.Parallel()
 	closings := make(chan chan struct{}, 2)
@@ -282,8 +282,8 @@ func TestManyCancelledWaiters(t *testing.T) {
 	})
 }
 
-// Goal: who is served soon by a holder of the same program costs the backend no call of the list, and nobody polls. Method:
-// a hundred hand-overs among two callers, each of whom holds for 10 ms.
+// Goal: a waiter that a holder of the same program serves soon causes no call to the list and no poll. Method: a hundred hand-overs between
+// two callers, each of whom holds for 10 ms.
 func TestShortWaitsAreNotListed(t *testing.T) {
 	t.Parallel()
 	var announced atomic.Int64
@@ -401,8 +401,8 @@ func TestRenewalsAreMadeReadyOnce(t *testing.T) {
 	})
 }
 
-// Goal: a row of turns ends when everybody has had one who was waiting at first, and at the latest after two seconds and one turn that was
-// handed on, or after so many turns as cost next to nothing. Method: a hundred wait.
+// Goal: a row of turns ends when every waiter of its beginning has had a turn, and at the latest after two seconds and one turn, or after
+// the limit of very quick turns. Method: a hundred wait.
 func TestARowEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -218,8 +218,7 @@ func TestPolicyCutsTheFirstGrant(t *testing.T) {
 	})
 }
 
-// Goal: a grant that is somebody else's is lost at once; one that could not be asked about is not. Method: both answers
-// to the first renewal.
+// Goal: a grant of another operator is lost at once; one that could not be checked is not. Method: both answers to the first renewal.
 func TestRenewalAnswers(t *testing.T) {
 	t.Parallel()
 	request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second}
@@ -485,8 +484,8 @@ func TestPollCostsLittle(t *testing.T) {
 	})
 }
 
-// Goal: who waits hears of a database that is gone, in the end, and does not for a hiccup. Method: polls that fail for
-// 10 s, and for ever.
+// Goal: a waiter gets the error of a database that is gone, in the end, and none for a short outage. Method: polls that fail for 10 s, and
+// for ever.
 func TestFailingPolls(t *testing.T) {
 	t.Parallel()
 	for name, failsFor := range map[string]time.Duration{"ForAWhile": 10 * time.Second, "ForEver": time.Hour} {

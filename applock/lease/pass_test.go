@@ -39,7 +39,7 @@ func playPass(t *testing.T, first fakebackend.Fault, test func(t *testing.T, p p
 	})
 }
 
-// requireCalls wants so many calls of each operation.
+// requireCalls requires that many calls of each operation.
 func requireCalls(t *testing.T, backend *fakebackend.Backend, want map[string]int) {
 	t.Helper()
 	for operation, calls := range want {

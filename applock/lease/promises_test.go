@@ -360,8 +360,8 @@ var lossWays = map[string]func(ctx context.Context, here, there program, lease a
 	},
 }
 
-// Goal: a loss is ErrLost and ErrNotHeld, never ErrHeld, and a *LostError with the object and, where somebody has it, the
-// holder. Method: each way of hearing of it, after a supervisor has ended the grant and after somebody else has taken over.
+// Goal: a loss is ErrLost and ErrNotHeld, never ErrHeld, and a *LostError with the object and its holder, if any. Method: each way of
+// noticing it, after a supervisor has ended the grant and after another operator has taken over.
 func TestLostIsNotHeld(t *testing.T) {
 	t.Parallel()
 	for name, way := range lossWays {
@@ -478,8 +478,8 @@ func TestBadArguments(t *testing.T) {
 	})
 }
 
-// Goal: releasing twice is releasing once, also at the same time. Method: many releases of one lease while the first is
-// under way, and one more when somebody else has the object.
+// Goal: releasing twice is releasing once, even at the same time. Method: many releases of one lease while the first is under way, and one
+// more when another operator has the object.
 func TestReleaseIsIdempotent(t *testing.T) {
 	t.Parallel()
 	playFake(t, func(t *testing.T, here, there program) {
@@ -497,8 +497,8 @@ func TestReleaseIsIdempotent(t *testing.T) {
 	})
 }
 
-// Goal: who is cancelled leaves at once, whatever the backend does meanwhile. Method: a backend that never answers, and does
-// not hear that the call is over: to the take, to the announcement, and to that of another waiter of the same operator.
+// Goal: a cancelled caller returns at once, whatever the backend does meanwhile. Method: a backend that never answers and ignores
+// cancellation: at the take, at the announcement, and at that of another waiter of the same operator.
 func TestCancelledWaiterDoesNotWaitForTheBackend(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{fakebackend.Get, fakebackend.Announce, fakebackend.Retract} {
@@ -618,8 +618,8 @@ func TestCloseOfASilentBackend(t *testing.T) {
 	})
 }
 
-// Goal: those who wait in one program are served in the order of their calls, whoever gives up in between. Method: twenty
-// waiters, every third of which gives up.
+// Goal: waiters in one program are served in the order of their calls, even if some between them give up. Method: twenty waiters, every
+// third of which gives up.
 func TestFirstComeFirstServed(t *testing.T) {
 	t.Parallel()
 	playFake(t, func(t *testing.T, here, _ program) {
@@ -780,8 +780,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// Goal: a lease that is held for long is told once, while it is held, and one that is not is not. Method: leases held for less and for more than the
-// limit, one of them re-entered and renewed; what the hook is told and the log says.
+// Goal: a lease that is held for long is reported once, while it is held, and a short one is not. Method: leases held for less and for more
+// than the limit, one of them re-entered and renewed; the calls of the hook and the log.
 func TestLongHoldsAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -34,8 +34,8 @@ func once(operation string, fault fakebackend.Fault) func(ctx context.Context, c
 	}
 }
 
-// Goal: who waits behind a caller that has gone is served as soon as what that one has taken is given back. Method: the
-// answer to the first caller takes 2 s, and it leaves after one; the second has come meanwhile, and no poll wakes it.
+// Goal: a waiter behind a caller that has gone is served as soon as that caller's grant is released. Method: the answer to the first caller
+// takes 2 s, and it leaves after one; the second has come meanwhile, and no poll wakes it.
 func TestWaiterBehindACancelledCall(t *testing.T) {
 	t.Parallel()
 	play(t, unpolledFake(once(fakebackend.Get, fakebackend.Fault{After: 2 * time.Second})), func(t *testing.T, leases *lease.Leases) {
@@ -51,8 +51,8 @@ func TestWaiterBehindACancelledCall(t *testing.T) {
 	})
 }
 
-// Goal: who asks for a lease that is shorter than the way of its grant is told so, instead of besieging the backend for ever. Method: leases of
-// 100 ms from a backend that takes a second.
+// Goal: a caller of a lease that is shorter than its round trip gets that error, and does not retry for ever. Method: leases of 100 ms from
+// a backend that takes a second.
 func TestLeaseShorterThanItsWay(t *testing.T) {
 	t.Parallel()
 	backend := unpolledFake(func(context.Context, fakebackend.Call) fakebackend.Fault {
@@ -70,8 +70,8 @@ func TestLeaseShorterThanItsWay(t *testing.T) {
 	})
 }
 
-// Goal: who waits behind a holder of the same program is served when that one has lost the object, even if nobody renews
-// its lease. Method: a supervisor releases a lease without a TTL, and polls say that its object is free.
+// Goal: a waiter behind a holder of the same program is served when the holder has lost the object, even without renewals. Method: a
+// supervisor releases a lease without a TTL, and polls say that its object is free.
 func TestWaiterBehindALostLease(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Bool
@@ -104,8 +104,7 @@ func TestWaiterBehindALostLease(t *testing.T) {
 	})
 }
 
-// Goal: a refusal names the holder, and nobody else where the backend does not tell who that is. Method: a backend that
-// does not.
+// Goal: a refusal names the holder, and no operator if the backend does not name one. Method: a backend that does not.
 func TestRefusalDoesNotNameTheCaller(t *testing.T) {
 	t.Parallel()
 	backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
@@ -124,7 +123,7 @@ func TestRefusalDoesNotNameTheCaller(t *testing.T) {
 	})
 }
 
-// Goal: who gives up hears who holds the object then. Method: it changes hands a second after the first refusal, four
+// Goal: a caller that gives up gets the holder of that moment. Method: the object changes hands a second after the first refusal, four
 // minutes before the end of the wait, and nothing wakes the waiter.
 func TestRefusalNamesTheHolderOfNow(t *testing.T) {
 	t.Parallel()
@@ -170,8 +169,8 @@ func TestTryAcquireGivesUpInTime(t *testing.T) {
 	}
 }
 
-// Goal: a transaction that is changing the lock, or asserts it, is waited for like a holder. Method: a database that has
-// waited for such a transaction in vain, once.
+// Goal: a caller waits for a transaction that changes or asserts the lock like for a holder. Method: a database whose wait for such a
+// transaction timed out once.
 func TestAcquireWaitsForTransactions(t *testing.T) {
 	t.Parallel()
 	var takes atomic.Int64
@@ -241,7 +240,7 @@ func TestAnOutageIsNotHeld(t *testing.T) {
 	}
 }
 
-// Goal: who asks once, or for ever, hears of a server that does not answer, also when its context never ends. Method: wait for
+// Goal: a caller that tries once, or waits for ever, gets an error from a silent server, even if its context never ends. Method: wait for
 // both.
 func TestSilenceHasAnEnd(t *testing.T) {
 	t.Parallel()
@@ -260,8 +259,8 @@ func TestSilenceHasAnEnd(t *testing.T) {
 	}
 }
 
-// Goal: an outage of a server that nobody could reach is waited out, by who comes during it as by who waits already; one that
-// lasts is told. Method: refused connections for 20 s, and for ever.
+// Goal: new and old waiters wait through an outage of an unreachable server; a long outage is reported. Method: refused connections for 20
+// s, and for ever.
 func TestOutagesAreWaitedOut(t *testing.T) {
 	t.Parallel()
 	refused := fmt.Errorf("%w: connection refused", applock.ErrUnreachable)
@@ -332,8 +331,8 @@ func TestBusyIsNotYet(t *testing.T) {
 	}
 }
 
-// Goal: who waits does not besiege a backend whose answers are lost, however soon what it may have taken is given back. Method:
-// every answer to a take is lost for 10 s; the takes are counted.
+// Goal: a waiter does not besiege a backend whose answers are lost, however soon its possible grant is released. Method: every answer to a
+// take is lost for 10 s; the takes are counted.
 func TestLostAnswersAreNotRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, lock := range lockings {
@@ -363,8 +362,8 @@ func TestLostAnswersAreNotRepeatedAtOnce(t *testing.T) {
 	}
 }
 
-// Goal: who was seen to hold the object is told, also when the row is busy in the end. Method: a holder in another program,
-// whose row is busy from the second attempt on.
+// Goal: the error names the holder that was seen, even if the row is busy at the end. Method: a holder in another program, whose row is
+// busy from the second attempt on.
 func TestSeenIsTold(t *testing.T) {
 	t.Parallel()
 	playFake(t, func(t *testing.T, here, there program) {
@@ -376,8 +375,8 @@ func TestSeenIsTold(t *testing.T) {
 	})
 }
 
-// Goal: who asks once while others of this program are asking is told what they are told. Method: a caller that takes the
-// object, one that is refused, and one that finds the row busy; another one a moment later.
+// Goal: a caller that tries once while others of this program do gets their answer. Method: a caller that takes the object, one that is
+// refused, and one that finds the row busy; another one a moment later.
 func TestAskingOnceBehindOthers(t *testing.T) {
 	t.Parallel()
 	playFake(t, func(t *testing.T, here, there program) {

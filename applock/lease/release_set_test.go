@@ -10,9 +10,9 @@ import (
 	"github.com/applock/applock/applock/lease/internal/fakebackend"
 )
 
-// Goal: a set is released by one call, whatever becomes of the call, and only what the set alone holds: neither a lease that was left, nor the
-// grant of somebody who has taken one of the objects, nor what a given operator has elsewhere. Method: a set of three; calls of each kind, and what is
-// held afterwards.
+// Goal: a set is released by one call, whatever its result, and only the set's own grants: not a lease that was left, not the grant of
+// another operator who has taken one of the objects, and not a given operator's other locks. Method: a set of three; calls of each kind,
+// and the locks afterwards.
 func TestReleaseOfASet(t *testing.T) {
 	t.Parallel()
 	const each, together = fakebackend.Release, fakebackend.ReleaseAll

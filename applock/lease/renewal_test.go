@@ -121,7 +121,7 @@ func TestPassedOverIsAskedAgainSoon(t *testing.T) {
 	})
 }
 
-// Goal: an answer that nobody has asked for does no harm. Method: one about another object beside each that was asked for.
+// Goal: an answer without a question does no harm. Method: for each renewal, an answer about another object, too.
 func TestUnaskedAnswer(t *testing.T) {
 	t.Parallel()
 	backend := &playedBackend{renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
@@ -179,7 +179,7 @@ func TestReleaseDuringARenewal(t *testing.T) {
 	})
 }
 
-// manyLeases acquires so many leases, each on an object of its own of that kind.
+// manyLeases acquires that many leases, each on its own object of that kind.
 func manyLeases(t *testing.T, leases *lease.Leases, kind string, number int, ttl time.Duration) []applock.Lease {
 	t.Helper()
 	held := make([]applock.Lease, number)
@@ -315,9 +315,8 @@ func TestManyLeasesOfAnOverloadedServer(t *testing.T) {
 	}
 }
 
-// Goal: what is held goes before what is wanted: a program whose callers keep the server so busy that renewals come late, has its
-// callers wait for a moment, and then go on. Method: leases whose renewal costs much more while others take something, beside callers
-// who do so again and again.
+// Goal: held leases go before new ones. A program whose callers keep the server so busy that renewals are late makes its callers wait for a
+// moment, and then go on. Method: leases whose renewal costs much more while others acquire, and callers that acquire again and again.
 func TestRenewalsGoBeforeNewGrants(t *testing.T) {
 	t.Parallel()
 	const callers, minutes = 3, 1

@@ -134,7 +134,7 @@ func newChance(seed uint64, name string) chance {
 	return chance{rand.New(rand.NewPCG(seed, stream))}
 }
 
-// hits returns true so many times in a hundred.
+// hits returns true in that percentage of calls.
 func (c chance) hits(percent int) bool { return c.IntN(100) < percent }
 
 // upTo returns a time of at least a nanosecond.
@@ -644,7 +644,7 @@ func (a *actor) holdOne(ctx context.Context, giveUp time.Time) {
 	a.hold(ctx, lease, request)
 }
 
-// refused looks at what a caller is told who does not get a lease.
+// refused checks the error of a caller that gets no lease.
 func (a *actor) refused(ctx context.Context, request applock.AcquireRequest, wait *scheduledWait, err error) {
 	if request.Owner.Operator != "" && (errors.Is(err, applock.ErrOutcomeUnknown) || ctx.Err() != nil) {
 		a.excuse(request.Owner.Operator)

@@ -82,7 +82,8 @@ func (s slowWay) play(t *testing.T) {
 	})
 }
 
-// Goal: who waits in vain for an answer is not sent to look for a server that runs. Method: the backend answers later than the caller waits.
+// Goal: a caller whose wait ends without an answer is not told that the server is down. Method: the backend answers later than the caller
+// waits.
 func TestNoAnswerIsToldAsItIs(t *testing.T) {
 	t.Parallel()
 	backend := unpolledFake(func(context.Context, fakebackend.Call) fakebackend.Fault {

@@ -14,9 +14,9 @@ import (
 	"github.com/applock/applock/applock/lease/internal/fakebackend"
 )
 
-// Goal: nobody starves between programs: whoever waits has the object within three fair turns, which is the time in which each
-// worker has it once. Method: workers in several programs that hold it again and again, evenly and in one program against a single
-// one in another, on a backend that only answers polls and on one that sends messages.
+// Goal: no program starves: each waiter has the object within three fair turns, the time in which each worker has it once. Method: workers
+// in several programs that hold it again and again, evenly and in one program against a single one in another, on a backend that only
+// answers polls and on one that sends messages.
 func TestFairTurns(t *testing.T) {
 	t.Parallel()
 	const holds, rounds = 300 * time.Millisecond, 40
@@ -121,9 +121,8 @@ func TestTwoProgramsHandOverAtOnce(t *testing.T) {
 	}
 }
 
-// Goal: a release is one program's to take, that of whoever has waited longest, and the others do not ask beside it; but if it does
-// not take it, they are not kept from it. Method: programs that wait one after the other, of which the first is dead or not; the
-// takes from the release on, in a time in which nothing takes any.
+// Goal: after a release only the program that has waited longest tries to take the object; if it does not, the others do. Method: programs
+// that wait one after the other, of which the first is dead or not; the takes from the release on, in a time in which nothing takes any.
 func TestOneProgramAsksFirst(t *testing.T) {
 	t.Parallel()
 	const (

@@ -18,8 +18,8 @@ func acquirers(leases *lease.Leases) map[string]func(context.Context, applock.Ac
 	return map[string]func(context.Context, applock.AcquireRequest) (applock.Lease, error){"Acquire": leases.Acquire, "TryAcquire": leases.TryAcquire}
 }
 
-// Goal: that others are changing a lock is told however short the wait is, and no later than promised. Method: a server that waits for a row for a
-// second, as databases do, and waits that end before its first answer, between two and after some.
+// Goal: a caller learns that others are changing a lock, however short its wait is, and no later than promised. Method: a server that waits
+// for a row for a second, as databases do, and waits that end before its first answer, between two and after some.
 func TestBusyIsToldAfterAnyWait(t *testing.T) {
 	t.Parallel()
 	for _, maxWait := range []time.Duration{
@@ -47,8 +47,8 @@ func TestBusyIsToldAfterAnyWait(t *testing.T) {
 	}
 }
 
-// Goal: a caller whose context ends is told why, and that nobody has answered; another caller is not told the end of that context. Method: a server
-// that is silent, and a caller behind the first one, who has more time.
+// Goal: a caller whose context ends gets its cause, and that nobody has answered; another caller does not get that cause. Method: a silent
+// server, and a second caller behind the first one, with more time.
 func TestSilenceIsToldBesideTheCause(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Acquire", "TryAcquire"} {

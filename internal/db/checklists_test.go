@@ -218,8 +218,8 @@ func TestChecklistsAreTrue(t *testing.T) {
 	}
 }
 
-// Goal: whoever adds an operation or a view is told each file that lists them, and each that is named after one. Method:
-// files that name more than half of all, and those with the name of one.
+// Goal: the checklist of an operation or a view has each file that lists them, and each that is named after one. Method: files that name
+// more than half of all, and those with the name of one.
 func TestChecklistHasAllPlacesOfAnOperation(t *testing.T) {
 	t.Parallel()
 	for title, stems := range map[string][]string{newOperation: operationStems(), newView: viewStems()} {
@@ -243,8 +243,8 @@ func TestChecklistHasAllPlacesOfAnOperation(t *testing.T) {
 	}
 }
 
-// Goal: whoever adds a parameter is told where parameters go. Method: parameters whose name belongs to one operation alone
-// and to no table; each file that names one is a place of that operation, unless it is a test.
+// Goal: the checklist of a parameter has each file that names parameters. Method: parameters whose name belongs to one operation alone and
+// to no table; each file that names one is a place of that operation, unless it is a test.
 func TestChecklistHasAllPlacesOfAParameter(t *testing.T) {
 	t.Parallel()
 	patterns, viewPatterns := places(t, newParameter), places(t, newView)
@@ -277,8 +277,8 @@ func TestChecklistHasAllPlacesOfAParameter(t *testing.T) {
 	}
 }
 
-// Goal: whoever adds a dialect is told each file that lists the dialects, and each that is named after one. Method: files
-// that name all dialects but one in code or as a folder, and those with the name of one in their path.
+// Goal: the checklist of a dialect has each file that lists the dialects, and each that is named after one. Method: files that name all
+// dialects but one in code or as a folder, and those with the name of one in their path.
 func TestChecklistHasAllPlacesOfADialect(t *testing.T) {
 	t.Parallel()
 	patterns := places(t, newDialect)

@@ -98,8 +98,8 @@ func TestLiveConn(t *testing.T) {
 	}
 }
 
-// Goal: who cannot wait for a live connection is told so, and a server that refuses is its answer. Method: all are dead, and ctx ends; a pool
-// that is closed.
+// Goal: a caller whose ctx ends before there is a live connection gets that error, and a server's refusal is returned as it is. Method: all
+// are dead, and ctx ends; a closed pool.
 func TestNoLiveConn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

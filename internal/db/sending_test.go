@@ -6,8 +6,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: who gives up on a call knows whether it has been sent, and what it waits for otherwise. Method: a call that notes nothing, and one that waits
-// for a connection, of a pool that has some left and of one that has not, and has it then.
+// Goal: a caller who stops waiting for a call knows whether it was sent, and otherwise what it waited for. Method: a call that records
+// nothing, and one that waits for a connection: of a pool with free ones and of one without, and then gets it.
 func TestSending(t *testing.T) {
 	t.Parallel()
 	db.Connects(t.Context(), nil)() // nobody asks about it

@@ -121,8 +121,8 @@ func keyAndValue(t *testing.T, cluster *cluster) {
 	}
 }
 
-// Goal: a refusal says who has the object, by which fence, and until when. Method: a holder of this package, and a key that
-// somebody else has written, without a lease.
+// Goal: a refusal has the holder, its fence, and the end. Method: a holder of this package, and a key that another program has written,
+// without a lease.
 func refusal(t *testing.T, cluster *cluster) {
 	client := connect(t, cluster.endpoints()...)
 	backend := backendOn(t, client)
@@ -144,7 +144,7 @@ func refusal(t *testing.T, cluster *cluster) {
 	}
 }
 
-// Goal: who waits hears of releases and of what expires. Method: listen, and have both happen.
+// Goal: waiters receive releases and expiries. Method: listen, and make both happen.
 func whatGoesIsTold(t *testing.T, cluster *cluster) {
 	client := connect(t, cluster.endpoints()...)
 	backend := backendOn(t, client)
@@ -270,8 +270,8 @@ func renewedOutlastsItsTTL(t *testing.T, cluster *cluster) {
 	}
 }
 
-// Goal: each failure of a call is told as what it means: nobody reached, too busy, not permitted, or an unknown outcome. Method: the second
-// call of a Take makes its lease, and the third is its transaction; one is failed instead of sent.
+// Goal: each failure of a call gets its kind: unreachable, too busy, not permitted, or an unknown outcome. Method: the second call of a Get
+// makes its lease, and the third is its transaction; one is failed instead of sent.
 func eachErrorHasItsMeaning(t *testing.T, cluster *cluster) {
 	for name, test := range map[string]struct {
 		fails func(request any) bool
@@ -355,7 +355,7 @@ func isRevoked(client *clientv3.Client, lease clientv3.LeaseID) func(ctx context
 	}
 }
 
-// Goal: a waiter whose name is gone is told, and listed again, as after a long outage. Method: revoke the list's lease behind the
+// Goal: a waiter whose entry is gone is reported and listed again, as after a long outage. Method: revoke the list's lease behind the
 // program's back.
 func aLostListIsListedAgain(t *testing.T, cluster *cluster) {
 	client := connect(t, cluster.endpoints()...)
@@ -516,8 +516,8 @@ func answerOfATransferIsLost(t *testing.T, cluster *cluster) {
 	})
 }
 
-// Goal: what cannot be used is refused, and a cluster that is not there is told from an object that is held. Method: such
-// configurations, and an address where nobody listens.
+// Goal: an unusable configuration is refused, and an absent cluster is not reported as a held object. Method: such configurations, and an
+// address where nobody listens.
 func TestRefusedAndUnreachable(t *testing.T) {
 	t.Parallel()
 	nobody := reserve(t)

@@ -310,7 +310,7 @@ func TestHolderBesideALeaderThatIsCutOff(t *testing.T) {
 	})
 }
 
-// requireHandedOn wants somebody else to get an object only when its holder has been told that its lease is lost.
+// requireHandedOn requires that another operator gets an object only after its holder has lost the lease.
 func requireHandedOn(t *testing.T, lost applock.Lease, client *clientv3.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -371,8 +371,8 @@ func TestProgramIsCutOff(t *testing.T) {
 	}
 }
 
-// Goal: without a majority nobody gets anything, not even what is free, and hears that nobody could be reached instead of that it
-// is held; holders are told. With a majority again, life goes on. Method: kill two of three, and start them again.
+// Goal: without a majority nobody gets any object, not even a free one, and the error says unreachable and not held; holders lose their
+// leases. With a majority again, everything works. Method: kill two of three, and start them again.
 func TestMajorityIsLost(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, faultTTL)
@@ -399,8 +399,8 @@ func TestMajorityIsLost(t *testing.T) {
 	s.crowd.end()
 }
 
-// Goal: a lock survives a restart of the whole cluster, with its fence. Method: kill all members while an object is held, and start them
-// again; somebody else asks for it.
+// Goal: a lock survives a restart of the whole cluster, with its fence. Method: kill all members while an object is held, start them again,
+// and try to get the object.
 func TestRestartOfTheCluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -101,7 +101,7 @@ func (l *link) wait(from string) {
 	}
 }
 
-// pass serves a caller. A member of etcd says in the head of its first request who it is.
+// pass serves a caller. The header of a member's first request shows that it is a member of etcd.
 func (l *link) pass(caller net.Conn) {
 	defer func() { _ = caller.Close() }()
 	if !l.keep(caller) {

@@ -240,7 +240,7 @@ func TestExample(t *testing.T) {
 	})
 }
 
-// Goal: a server that nobody can reach is told, not waited for. Method: an address without a server.
+// Goal: an unreachable server is reported, not waited for. Method: an address without a server.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

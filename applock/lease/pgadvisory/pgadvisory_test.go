@@ -206,9 +206,9 @@ func TestAPoolerIsRefused(t *testing.T) {
 	}
 }
 
-// Goal: who says that the pooler is in session mode, and is wrong, hears of it when the session changes: the
-// holder by a check, and who acquires by an error, and then the holder, too. Method: somebody else begins a
-// transaction in the session that had the first lock; for the second part it ends before a check can see it.
+// Goal: a caller who wrongly sets SessionPooler notices it when the session changes: the holder by a check; a caller that acquires by an
+// error, and then the holder, too. Method: another client begins a transaction in the session with the first lock; in the second part it
+// ends before a check can see it.
 func TestAWrongSessionPooler(t *testing.T) {
 	t.Parallel()
 	for name, acquire := range map[string]bool{"Check": false, "Acquire": true} {

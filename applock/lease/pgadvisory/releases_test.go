@@ -15,9 +15,9 @@ import (
 	"github.com/applock/applock/applock/lease/pgadvisory"
 )
 
-// Goal: a release is told once, to those who wait in another program, and not at all where nobody waits for that object: neither
-// while somebody waits for another one, nor for one's own waiters, nor when they have gone. Method: a connection that
-// listens, too, and the hints as the server lists them.
+// Goal: a release sends one message if another program waits for that object, and none otherwise: not for waiters of another object, not
+// for the program's own waiters, and not when they have gone. Method: a connection that listens, too, and the hints as the server lists
+// them.
 func TestAReleaseIsTold(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -68,7 +68,7 @@ func TestAReleaseIsTold(t *testing.T) {
 	}
 }
 
-// otherHint returns an object that is told of by another hint.
+// otherHint returns an object with another hint.
 func otherHint(place string, object applock.Object) applock.Object {
 	namespace := configOf(place).Namespace
 	for i := 0; ; i++ {
@@ -79,7 +79,7 @@ func otherHint(place string, object applock.Object) applock.Object {
 	}
 }
 
-// awaitHints waits until so many hints of the namespace are shown.
+// awaitHints waits until that many hints of the namespace are shown.
 func awaitHints(t *testing.T, place string, want int) {
 	t.Helper()
 	const query = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND mode = 'ShareLock'

@@ -7,7 +7,7 @@ import (
 // NewBackend returns what New keeps leases on.
 func NewBackend(config Config) lease.Backend { return newBackend(config) }
 
-// WholeMilliseconds is what the server is told.
+// WholeMilliseconds is a time in the server's unit.
 var WholeMilliseconds = wholeMilliseconds
 
 // NewChecking is New, with leases that are checked as often.

@@ -242,7 +242,7 @@ func (c *counting) reset() (trips int, commands map[string]int) {
 	return trips, commands
 }
 
-// await waits until there have been so many round trips, and returns what they were.
+// await waits for that many round trips, and returns them.
 func (c *counting) await(wanted int) (trips int, commands map[string]int) {
 	for {
 		c.mutex.Lock()
@@ -277,8 +277,8 @@ func (s *silentPolls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// Goal: who waits in another program is told of a release, and does not find out by asking. Method: when the waiter has
-// begun to poll, no poll comes back any more.
+// Goal: a waiter in another program learns of a release by its message, and not by a poll. Method: once the waiter has begun to poll, no
+// poll is answered any more.
 func TestAReleaseIsPublished(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -350,8 +350,8 @@ func TestChecksAreCheap(t *testing.T) {
 	}
 }
 
-// Goal: the end of a lease and the beginning of the next are exact to the millisecond, without a release. Method:
-// a key that somebody else lets expire, and a lease that is shorter than a millisecond.
+// Goal: without a release, the end of a lease and the beginning of the next are exact to the millisecond. Method: a key that another
+// program lets expire, and a lease that is shorter than a millisecond.
 func TestExpiryWakes(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -369,7 +369,7 @@ func TestExpiryWakes(t *testing.T) {
 	}
 }
 
-// Goal: a key never ends before its lease, and none is told to live for 0 ms, which deletes it. Method: the bounds.
+// Goal: a key never ends before its lease, and no key gets a time to live of 0 ms, which would delete it. Method: the bounds.
 func TestWholeMilliseconds(t *testing.T) {
 	t.Parallel()
 	for ttl, want := range map[time.Duration]time.Duration{
@@ -501,7 +501,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// A webhook handler that charges once: whoever has the event's lease does, and the others wait for it.
+// A webhook handler that charges once: the holder of the event's lease does, and the others wait for it.
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "redis.example.org:6379", ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()

@@ -44,8 +44,8 @@ func ownServer(t *testing.T, directory string, settings ...string) (client *redi
 	return client, end
 }
 
-// Goal: a lock survives a restart of the server if Redis is told to flush every change, and is gone if it keeps nothing. Method: a
-// server of the test's own is killed while an object is held, and started again on the same directory; somebody else asks for it.
+// Goal: a lock survives a restart of the server if Redis flushes every change, and is gone if it keeps nothing. Method: kill the test's own
+// server while an object is held, start it again on the same directory, and try to get the object.
 func TestRestartOfTheServer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

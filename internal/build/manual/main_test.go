@@ -106,7 +106,7 @@ func decompressed(t *testing.T, file string) string {
 	return string(text)
 }
 
-// Goal: a program that cannot be asked is told of, and no page is made up. Method: one that is not there, and one that knows no help.
+// Goal: a program that cannot be asked is reported, and no page is made up. Method: one that does not exist, and one without help.
 func TestTellsWhatItCannotAsk(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range [][]string{nil, {"/nowhere", t.TempDir(), "locks"}, {"false", t.TempDir(), "locks"}} {

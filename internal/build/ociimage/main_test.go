@@ -104,7 +104,7 @@ func untar(t *testing.T, archive []byte) (files map[string][]byte, modes map[str
 	}
 }
 
-// Goal: what cannot be made into an image is told of. Method: wrong arguments.
+// Goal: wrong arguments are reported, and make no image. Method: wrong arguments.
 func TestTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "image.tar")

@@ -48,8 +48,7 @@ func TestMigrationEqualsProcedures(t *testing.T) {
 //go:embed testdata/released.sha256
 var released string
 
-// Goal: a migration that somebody may have applied never changes. Method: its checksum; and no file comes or
-// goes among those that have one.
+// Goal: a migration that may have been applied never changes. Method: its checksum, and the set of files with one.
 func TestReleasedEqualsChecksums(t *testing.T) {
 	t.Parallel()
 	var files []string

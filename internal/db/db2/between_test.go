@@ -207,8 +207,8 @@ func (b *between) exec(t *testing.T, statements ...string) {
 	}
 }
 
-// call makes the change so many times during a call on the rows of before alone, and returns the answer, and how many of
-// the rows that there are then have ended.
+// call makes the change that many times during a call, only on rows from before the call. It returns the answer, and how many of the
+// present rows have ended.
 func (b *between) call(t *testing.T, times int, before, meanwhile, call string) (answer, left string) {
 	t.Helper()
 	b.instrument(t, call)

@@ -134,7 +134,7 @@ func TestLateConnectionIsClosed(t *testing.T) {
 	eventually(t, "no goroutine is left", func() bool { return !connects() })
 }
 
-// Goal: a refused login is told as such, without the password.
+// Goal: a refused login is reported as such, without the password.
 func TestWrongPassword(t *testing.T) {
 	server := &fakeServer{refuseLogin: true}
 	startFakeServer(t, server)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Goal: without IBM's client, the error says how to get it, and an unusable DSN is told first.
+// Goal: without IBM's client, the error says how to get it, and an unusable DSN is reported first.
 func TestOpenPoolWithoutTheClient(t *testing.T) {
 	t.Parallel()
 	_, err := openPool("db2://alice:s3cret@127.0.0.1:1/SHOP", 0)

@@ -28,7 +28,7 @@ type errorCase struct {
 	// kind is what it means as the answer to a call, atConnect what it means before there is a connection; KindOther
 	// is the former again.
 	kind, atConnect db.Kind
-	// lost means that the connection is of no use afterwards.
+	// lost means that the connection is broken afterwards.
 	lost bool
 }
 
@@ -282,7 +282,7 @@ func TestDeadlockIsRepeated(t *testing.T) {
 	})
 }
 
-// slowServer answers when it is told to.
+// slowServer answers on command.
 type slowServer struct {
 	answer  fakeAnswer
 	proceed chan struct{}

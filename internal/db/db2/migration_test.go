@@ -529,9 +529,8 @@ func TestMigrationFails(t *testing.T) {
 	}
 }
 
-// Goal: a migrator that is told to stop leaves nothing undone behind: the turn ends although database/sql rolls back
-// and closes the connection behind goose's back. Method: a context that ends while the server works, at each
-// statement of the turn; with a pool of one connection, too.
+// Goal: a cancelled migrator leaves nothing half done: its turn ends although database/sql rolls back and closes goose's connection.
+// Method: a context that ends while the server works, at each statement of the turn; also with a pool of one connection.
 func TestMigrationIsCancelled(t *testing.T) {
 	t.Parallel()
 	for prefix, count := range map[string]int{
@@ -587,8 +586,8 @@ func TestTurnThatCannotBeUsedEnds(t *testing.T) {
 	}
 }
 
-// Goal: one migrator at a time: the others wait as long as their context lets them, and say so; who has crashed
-// keeps them out until his row expires, and no longer. Method: somebody's row, and the bubble's clock.
+// Goal: one migrator at a time. The others wait as long as their contexts allow, and report that; a crashed one blocks them until its row
+// expires, and no longer. Method: another migrator's row, and the bubble's clock.
 func TestMigratorsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -626,7 +625,7 @@ func TestMigratorsTakeTurns(t *testing.T) {
 	})
 }
 
-// Goal: an error while waiting is told as one, in Db2's words.
+// Goal: an error during the wait is reported as an error, in Db2's words.
 func TestWaitingFails(t *testing.T) {
 	t.Parallel()
 	cause := answer(-551, "42501", `"ALICE" does not have the required privilege.`)

@@ -8,8 +8,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: docs/grants/db2.sql grants each routine to somebody, and to the right role. Method: compare the statements
-// with the contract.
+// Goal: docs/grants/db2.sql grants each routine, and to the right roles. Method: compare the statements with the contract.
 func TestReadmeGrantsEqualContract(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/grants/db2.sql")

@@ -568,9 +568,8 @@ func renewalRefusesDocuments(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
-// Goal: one call takes a thousand grants, and tells of each what became of it; those that are renewed first have all of their
-// ttl before them, too. Method: every third is held by somebody
-// else, every third there is not.
+// Goal: one call takes a thousand grants and answers for each, and the first ones still have their whole ttl. Method: another operator
+// holds every third, and every third does not exist.
 func renewalOfManyGrants(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	var document strings.Builder

@@ -17,7 +17,7 @@ const (
 	inboxCall  = "CALL inbox_appl_locks(?, NULL, NULL)"
 )
 
-// letYield has locks on customers go to who asks, after so many seconds without an answer: 0 is sooner than the contract allows.
+// letYield lets locks on customers go to the asker after that many seconds without an answer: 0 is less than the contract allows.
 func letYield(t *testing.T, client contract.Querier, seconds int) {
 	t.Helper()
 	mustQuery(t, client, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL, NULL, NULL)")
@@ -110,8 +110,8 @@ func TestAskWaitsForNoLock(t *testing.T) {
 	})
 }
 
-// Goal: neither an ask nor an answer fixes what its transaction sees: who is given an object, or gets another one then, sees all that its
-// former holder has written. Method: such a call in a transaction; somebody else writes and releases; a get comes with the data.
+// Goal: neither an ask nor an answer fixes the snapshot of its transaction: an operator who then gets an object sees all that its former
+// holder has written. Method: such a call in a transaction; another session writes and releases; a get comes with the data.
 func TestAsksFixNoSnapshot(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -242,8 +242,8 @@ func TestYieldPassesOverLockedRequests(t *testing.T) {
 	})
 }
 
-// Goal: a purge takes dead requests and passes over one that is being said again. Method: dead ones beside a live one, one of the dead
-// ones locked.
+// Goal: a purge removes dead requests and passes over one that is being repeated. Method: dead requests and a live one; one of the dead
+// ones is locked.
 func TestPurgePassesOverLockedRequests(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

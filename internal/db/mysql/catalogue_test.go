@@ -14,7 +14,7 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// internalRoutines are in the catalogue beside the operations and their cores: nobody is granted them.
+// internalRoutines are the routines in the catalogue other than the operations and their cores. No account is granted them.
 func internalRoutines() []string {
 	return []string{
 		"appl_lock_begin", "appl_lock_end", "appl_lock_enter", "appl_lock_holder", "appl_lock_inside", "appl_lock_key", "appl_lock_look",

@@ -12,8 +12,8 @@ import (
 // forcedIndex finds an index that a view's text forces.
 var forcedIndex = regexp.MustCompile(`(?i) FORCE INDEX \([^)]*\)`)
 
-// Goal: what somebody has done to a view is found, whatever a server makes of its text, and put back; nothing is found where nothing was
-// done, also in the view whose text forces an index. Method: one damage after the other, what status says of it, and a repair.
+// Goal: a changed view is found, in any form in which a server stores its text, and repaired. Nothing is found without a change, even in
+// the view whose text forces an index. Method: one change after the other, the answer of status, and a repair.
 func TestDamagedViewsAreFoundAndMended(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -8,8 +8,8 @@ import (
 	"github.com/applock/applock/internal/db/mysql"
 )
 
-// Goal: user, password and database of a URL arrive as they are, whatever characters they have, and nothing else is changed by them. Method: each
-// byte written as %XX, beside an option behind it.
+// Goal: user, password and database of a URL arrive unchanged, with any characters, and change nothing else. Method: each byte written as
+// %XX, with an option after it.
 func FuzzParseDSN(f *testing.F) {
 	for _, secret := range []string{"s3cret", "p@ss:w/rd?x=y&tls=false#", "", "%zz", "\x00\xff", "')/?allowAllFiles=true", "p)/x", "日本"} {
 		f.Add("root", secret, "applock")

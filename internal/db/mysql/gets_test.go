@@ -49,8 +49,8 @@ func TestRefusedGets(t *testing.T) {
 	})
 }
 
-// Goal: reading the list does not fix what the caller's transaction sees, which is to see all that the former holders have
-// committed. Method: an empty list in a transaction that has read nothing, then somebody else's commit, then a read.
+// Goal: reading the list does not fix the snapshot of the caller's transaction, which must see all that the former holders have committed.
+// Method: an empty list in a transaction that has read nothing, then another session's commit, then a read.
 func TestGetsFixNoSnapshot(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -96,7 +96,7 @@ func account(t *testing.T, handle *sql.DB, roles ...string) func(config *driver.
 	return func(config *driver.Config) { config.User, config.Passwd = name, password }
 }
 
-// statement is what somebody may or may not run.
+// statement is a statement that an account may or may not run.
 type statement struct {
 	// operation is the one that has to be granted, empty for what nobody may.
 	operation string
@@ -201,8 +201,8 @@ func TestGrants(t *testing.T) {
 	})
 }
 
-// Goal: an upgrade, which replaces cores, leaves the grants alone; a call in between says LK003. Method: drop
-// and create a core under somebody who may call the operation.
+// Goal: an upgrade, which replaces cores, keeps the grants; a call in between raises LK003. Method: drop and create a core while an account
+// may call the operation.
 func TestGrantsSurviveUpgrade(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

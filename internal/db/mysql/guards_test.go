@@ -132,9 +132,8 @@ type storm struct {
 
 const stormConnections = 32
 
-// run calls work on each connection for so many rounds, numbered from 0, and fails for any error but LK003 and a lock
-// wait that was cut off, which tell nothing about deadlocks. Rounds and not seconds: a busy machine is to try as much as
-// an idle one.
+// run calls work on each connection for that many rounds, numbered from 0. It fails for any error but LK003 and a lock wait timeout, which
+// say nothing about deadlocks. It counts rounds, so that a busy machine tries as much as an idle one.
 func (s *storm) run(t *testing.T, handle *sql.DB, rounds int, work func(conn *sql.Conn, connection, round int) error) {
 	t.Helper()
 	handle.SetMaxOpenConns(stormConnections + 2)
@@ -456,7 +455,7 @@ const pollInterval = 2 * time.Millisecond
 // wait for ever.
 const patience = 2 * time.Minute
 
-// untilWaiting returns when so many sessions wait for a row.
+// untilWaiting returns when that many sessions wait for a row.
 func untilWaiting(t *testing.T, place contract.Place, sessions int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -669,8 +668,8 @@ func TestPurgeLocksNothingElse(t *testing.T) {
 	})
 }
 
-// Goal: a failed assert, after which MySQL goes on with the transaction, has not fixed what it sees.
-// Method: somebody else writes and releases after the assert; a get comes with the data.
+// Goal: a failed assert, after which MySQL goes on with the transaction, has not fixed its snapshot. Method: another session writes and
+// releases after the assert; a get comes with the data.
 func TestFailedAssertFixesNoSnapshot(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -695,8 +694,8 @@ func TestFailedAssertFixesNoSnapshot(t *testing.T) {
 	})
 }
 
-// Goal: outside a transaction a refusal takes no lock and waits for none. Method: get what somebody else holds, whose
-// transaction is just renewing it.
+// Goal: outside a transaction a refusal takes no row lock and waits for none. Method: get an object whose holder's transaction is just
+// renewing it.
 func TestRefusalOutsideATransactionLocksNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -712,9 +711,9 @@ func TestRefusalOutsideATransactionLocksNothing(t *testing.T) {
 	})
 }
 
-// Goal: a refusal does not fix what the caller sees where it could: in a transaction, with or without autocommit, and in
-// a stored function, which is one statement of the caller's. Method: after a refusal somebody else writes and releases
-// another object; a get of that one comes with the data.
+// Goal: a refusal does not fix the caller's snapshot: in a transaction, with or without autocommit, and in a stored function, which is one
+// statement of the caller's. Method: after a refusal another session writes and releases another object; a get of that one comes with the
+// data.
 func TestRefusalFixesNoSnapshot(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -1098,8 +1097,8 @@ func TestAssertNamesTheHolder(t *testing.T) {
 	})
 }
 
-// Goal: a table of somebody else's that has the same name is neither taken for ours nor dropped. Method: one
-// with other columns is there before the migration, and after an uninstallation.
+// Goal: a foreign table with the same name is neither taken for ours nor dropped. Method: one with other columns exists before the
+// migration, and after an uninstallation.
 func TestForeignTableIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -251,8 +251,8 @@ func inWords(t *testing.T, answer map[string]any, before int64) string {
 	return fmt.Sprintf("%s, %s, %v left", answer["p_outcome"], grant, answer["p_seconds_left"])
 }
 
-// Goal: whoever renews with another ttl again and again makes a transfer give up, not keep what it has not seen.
-// Method: the end changes before each S2.
+// Goal: a holder who renews with another ttl again and again makes a transfer give up; the transfer does not keep an old ttl. Method: the
+// end changes before each S2.
 func TestKeptTransferGivesUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

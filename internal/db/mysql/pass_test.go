@@ -63,8 +63,8 @@ func layDown(t *testing.T, place contract.Place, policy db.SetApplLockPolicyPara
 	}
 }
 
-// Goal: a pass is a release and a get in one: the same answer, row and events, whoever is next, and a greater fence. Method: the same with
-// both, under each policy that makes a difference, also where it is another one by then.
+// Goal: a pass is a release and a get in one: the same answer, row and events, for any next operator, and a greater fence. Method: the same
+// with both, under each policy that makes a difference, even if the policy has changed by then.
 func TestPassIsAReleaseAndAGet(t *testing.T) {
 	t.Parallel()
 	nexts := contract.PassNexts()
@@ -123,8 +123,8 @@ func TestPassTakesNothing(t *testing.T) {
 	})
 }
 
-// Goal: what becomes of the grant before a pass locks it is heeded. Method: the routine itself changes the row there. The history is told of
-// all, so that there is a transaction.
+// Goal: a pass takes into account a change of the grant before it locks the row. Method: the routine itself changes the row there. The
+// history records everything, so that there is a transaction.
 func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -196,8 +196,8 @@ func TestPassKeepsTheRowThatItHasRead(t *testing.T) {
 	})
 }
 
-// Goal: a pass of which the history is told is one transaction, also in that of a caller: if an event cannot be written nothing is released
-// and nothing taken. Method: a trigger that refuses one of its events, where there are both, and where there is this one only.
+// Goal: a pass that the history records is one transaction, even in a caller's: if an event cannot be written, nothing is released and
+// nothing taken. Method: a trigger that refuses one of its events, where there are both, and where there is only this one.
 func TestAPassIsOneWithItsEvents(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

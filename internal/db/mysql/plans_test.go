@@ -67,7 +67,7 @@ func analyzeBoth(t *testing.T, handle *sql.DB) {
 	mustQuery(t, handle, "ANALYZE TABLE appl_lock, appl_lock_waiter")
 }
 
-// fillBoth puts so many live locks, with fence 1, and waiters of twenty programs into the tables.
+// fillBoth inserts that many live locks with fence 1, and waiters of twenty programs.
 func fillBoth(t *testing.T, handle *sql.DB, rows int) {
 	t.Helper()
 	mustQuery(t, handle, `INSERT INTO appl_lock
@@ -230,10 +230,9 @@ func counted() []string {
 	}
 }
 
-// Goal: an operation on one object is so many statements, each with one probe of the primary key, and a page is a range
-// that is not sorted. Neither creeps up: what the test records is what an operation costs, and does not depend on how many
-// rows there are, nor on somebody who asks for the object. Method: count for the session, in a table of a thousand rows and in
-// one of 65536.
+// Goal: an operation on one object is a fixed number of statements, each with one probe of the primary key, and a page is a range that is
+// not sorted. The recorded costs depend neither on the number of rows nor on an asker for the object. Method: count for the session, in a
+// table of a thousand rows and in one of 65536.
 func TestWorkOfAnOperation(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -275,9 +274,8 @@ func requireWork(t *testing.T, conn contract.Querier, product string, step stepO
 	}
 }
 
-// untilUndisturbed counts again what others disturb, until it is as it should be or was counted so many times undisturbed: after a change of any
-// routine of the server every session reads its routines again, each by one key. How often it was disturbed does not matter, and what
-// has grown is never as little as it should be.
+// untilUndisturbed repeats a count that others disturb, until it is right or was counted that many times undisturbed: after a change of any
+// routine of the server every session reads its routines again, each by one key. A count that has really grown is never right.
 func untilUndisturbed(t *testing.T, conn contract.Querier, times int, count func() (done bool)) {
 	t.Helper()
 	for changes := routineChanges(t, conn); times > 0 && !count(); {

@@ -55,7 +55,7 @@ func outcomes(t *testing.T, client contract.Querier, grants ...db.RenewableGrant
 	return strings.Join(all, " ")
 }
 
-// fill puts so many live locks of JDOE's with fence 1 into the table.
+// fill inserts that many live locks of JDOE's with fence 1.
 func fill(t *testing.T, handle *sql.DB, count int) {
 	t.Helper()
 	mustQuery(t, handle, `INSERT INTO appl_lock
@@ -99,8 +99,8 @@ func TestRenewalsPassOverLockedRows(t *testing.T) {
 	})
 }
 
-// Goal: a renewal in a transaction locks the rows of its grants and no others. Method: renew in a transaction at
-// REPEATABLE READ; meanwhile others renew the rows beside it and get new ones.
+// Goal: a renewal in a transaction locks the rows of its grants and no others. Method: renew in a transaction at REPEATABLE READ; meanwhile
+// others renew the neighbouring rows and get new ones.
 func TestRenewalsLockNothingElse(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -156,9 +156,9 @@ func TestManyRenewalsAreCheap(t *testing.T) {
 	})
 }
 
-// Goal: whatever is not a list of grants is LK001 and names p_grants, and nothing is renewed, also where
-// MariaDB's or MySQL's JSON functions would convert, cut off or raise something of their own; whatever the
-// sql_mode. Method: each document has one fault, and a good grant beside it.
+// Goal: any other document than a list of grants is LK001 and names p_grants, and nothing is renewed, under any sql_mode, even where the
+// JSON functions of MariaDB or MySQL would convert, cut off or raise an error of their own. Method: each document has one fault, and a good
+// grant.
 func TestRefusedGrants(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

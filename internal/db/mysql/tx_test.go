@@ -168,8 +168,8 @@ func TestInTxIsReadCommitted(t *testing.T) {
 	})
 }
 
-// Goal: the driver that operations are handed is of no use after them: it reaches neither the pool nor somebody else's
-// transaction. Method: keep it.
+// Goal: the driver that InTx passes to its operations is unusable after them: it reaches neither the pool nor another caller's transaction.
+// Method: keep it.
 func TestInTxDriverEnds(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -23,8 +23,7 @@ const (
 	pollCall     = "CALL poll_appl_locks(?, NULL)"
 )
 
-// fillWaiters lists so many live waiters, each for an object of its own, in turn those of so many programs, and has
-// the server count them.
+// fillWaiters lists that many live waiters, each for its own object, in turn for that many programs, and lets the server count them.
 func fillWaiters(t *testing.T, handle *sql.DB, count, programs int) {
 	t.Helper()
 	mustQuery(t, handle, `INSERT INTO appl_lock_waiter
@@ -173,8 +172,8 @@ func TestPollTouchesItsOwnWaiters(t *testing.T) {
 	})
 }
 
-// Goal: a poll keeps nobody listed for longer than he waits, and is not asked for those who have given up. Method: a
-// waiter who gives up soon, and one who just has.
+// Goal: a poll keeps no waiter listed beyond his wait, and does not return objects of waiters that have given up. Method: a waiter that
+// gives up soon, and one that just has.
 func TestPollKeepsNobodyTooLong(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -358,8 +357,8 @@ func TestOrderIsNotForgotten(t *testing.T) {
 	})
 }
 
-// Goal: a purge takes dead waiters and passes over one that is being listed again. Method: dead ones beside a live one,
-// one of the dead ones locked.
+// Goal: a purge removes dead waiters and passes over one that is being listed again. Method: dead waiters and a live one; one of the dead
+// ones is locked.
 func TestPurgePassesOverLockedWaiters(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -9,8 +9,8 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// Goal: what somebody has done to a view is found, whatever the version of the server makes of its text, and put back; nothing is found
-// where nothing was done. Method: one damage after the other, what status says of it, and a repair.
+// Goal: a changed view is found, in any form in which a version of the server stores its text, and repaired. Nothing is found without a
+// change. Method: one change after the other, the answer of status, and a repair.
 func TestDamagedViewsAreFoundAndMended(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, testdb.Postgres(t))

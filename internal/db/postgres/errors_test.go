@@ -16,8 +16,8 @@ type refusal string
 func (r refusal) Error() string    { return "refused" }
 func (r refusal) SQLState() string { return string(r) }
 
-// Goal: what goes wrong by database/sql is told apart whatever its driver is, and nothing counts as not sent that may have been. Method: each
-// kind of error.
+// Goal: errors by database/sql get their kinds with any of its drivers, and no call that may have been sent counts as not sent. Method:
+// each kind of error.
 func TestErrorsOfDatabaseSQL(t *testing.T) {
 	t.Parallel()
 	closed := sql.OpenDB(nil)

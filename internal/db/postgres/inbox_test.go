@@ -84,8 +84,8 @@ func takeOne(t *testing.T, pool *pgxpool.Pool, level pgx.TxIsoLevel, id string, 
 }
 
 // Goal: a reader that goes on from safe_event_id misses no event of a transaction that commits after a later number was read, at each
-// isolation level of the writers. Method: many transactions, every fifth of which stays open for up to 60 ms, and one for the whole time,
-// beside a reader that polls every 15 ms; each event must be told in the end.
+// isolation level of the writers. Method: many transactions, every fifth of which stays open for up to 60 ms, one that stays open for the
+// whole time, and a reader that polls every 15 ms; it must find each event in the end.
 func TestInboxMissesNothing(t *testing.T) {
 	t.Parallel()
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {

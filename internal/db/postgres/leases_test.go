@@ -74,9 +74,8 @@ func call(t *testing.T, pool *pgxpool.Pool, query string, args ...any) {
 	}
 }
 
-// Goal: a release is told when somebody waits for the object, and only then: not for waiters of other objects, not
-// for dead ones, not for those who have given up waiting, and not by a release that releases nothing.
-// Method: a connection that listens.
+// Goal: a release sends a message if the object has a waiter, and only then: not for waiters of other objects, not for dead ones, not for
+// those who have given up waiting, and not for a release that releases nothing. Method: a connection that listens.
 func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
@@ -134,8 +133,8 @@ func TestReleaseNotifiesAtCommit(t *testing.T) {
 	requireMessages(t, pool, conn, "applock_appl_lock", ":p1", "customer:1")
 }
 
-// Goal: a release names the client of whoever has waited longest, whatever the names are. Method: two clients whose waiters sort
-// the other way round, the first of whom gives up.
+// Goal: a release names the client whose waiter has waited longest, with any names. Method: two clients whose waiters sort the other way
+// round, the first of whom gives up.
 func TestReleaseNamesTheFirstInLine(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)

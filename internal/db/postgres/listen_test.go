@@ -42,8 +42,8 @@ func requireNext(t *testing.T, listening db.Listener, want string) {
 	}
 }
 
-// Goal: a listener hears of the releases in its schema, also of those that come while nobody asks, and not of what
-// only shows whether it hears. Method: releases that somebody waits for.
+// Goal: a listener receives the releases in its schema, even those that come before it asks, and not its own test message. Method: releases
+// with waiters.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
@@ -162,9 +162,8 @@ func TestNoListen(t *testing.T) {
 	}
 }
 
-// Goal: whose connections prepare statements behind a pooler in transaction mode, where other clients' sessions have them
-// or where they are gone, is told what to set; and with that it works. Method: two clients in turn on one session; and
-// many at once behind PgBouncer.
+// Goal: a caller who prepares statements behind a pooler in transaction mode gets an error that says what to set, and with that setting it
+// works. Method: two clients in turn on one session, and many at once behind PgBouncer.
 func TestPreparedBehindPooler(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
@@ -223,8 +222,8 @@ func TestNoListenBehindPgBouncer(t *testing.T) {
 	}
 }
 
-// Goal: a listener whose connection has ended says so, whether it is told or not. Method: the server ends the session;
-// a network that lets nothing pass any more.
+// Goal: a listener whose connection has ended returns an error, whether the server reports the end or not. Method: the server ends the
+// session; a network that carries nothing any more.
 func TestListenerNoticesTheEnd(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)

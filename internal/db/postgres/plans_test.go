@@ -22,7 +22,7 @@ const (
 		SELECT 'customer', n, 'JDOE', '', n, now() - interval '90 d', now() - interval '90 d', 3600, now() + $2::interval FROM generate_series(1, $1::int) AS n`
 	fillWaiters = `INSERT INTO applock.appl_lock_waiter
 		SELECT 'customer', n, 'ASMITH', '', 'p' || n % 20, now() - interval '90 d', NULL, now() + $2::interval, 'JDOE' FROM generate_series(1, $1::int) AS n`
-	// fillPresence has somebody look at each object and ask for it.
+	// fillPresence adds a viewer and an asker to each object.
 	fillPresence = `WITH viewers AS (
 			INSERT INTO applock.appl_lock_viewer
 			SELECT 'customer', n, 'BROWN', '', 'tab', 'VIEWING', now(), now(), now() + interval '1 hour' FROM generate_series(1, 20000) AS n

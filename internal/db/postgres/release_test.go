@@ -2,8 +2,8 @@ package postgres_test
 
 import "testing"
 
-// Goal: a release has one form: it sets released_ts and nothing else, also of an own grant that has expired, and a grant that was released
-// stays so whatever the clock does. Method: the row beside what it was, and with an end that lies ahead again.
+// Goal: a release only sets released_ts, even for an operator's own expired grant, and a released grant stays released after any change of
+// the clock. Method: compare the row with its former state, and with an end in the future again.
 func TestReleaseSetsReleasedOnly(t *testing.T) {
 	t.Parallel()
 	pool := migratedPool(t)

@@ -41,8 +41,8 @@ func (c *calls) take() []string {
 	return taken
 }
 
-// Goal: nothing stands between the message of a release and the lease of who waits but one get. Method: what the waiter's pool is asked
-// for from the release on, without the polls, which go on beside it.
+// Goal: between the message of a release and the waiter's lease there is only one get. Method: the calls on the waiter's pool from the
+// release on, without the polls, which go on.
 func TestAWokenWaiterAsksOnce(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)

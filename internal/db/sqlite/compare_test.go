@@ -94,8 +94,8 @@ func TestStatementsCompareTheTime(t *testing.T) {
 	}
 }
 
-// Goal: no name with a control character is stored, whoever calls. Method: each character that is one, and its neighbours, as each of
-// the names of a lock and of a waiter, past the facade.
+// Goal: no caller can store a name with a control character. Method: each control character and its neighbours, in each name of a lock and
+// of a waiter, without the façade.
 func TestNoControlCharacterIsStored(t *testing.T) {
 	t.Parallel()
 	_, driver := plainDriver(t, "?_pragma=journal_mode(WAL)&_pragma=synchronous(off)")

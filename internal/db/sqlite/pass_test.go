@@ -28,8 +28,8 @@ func rowOf(t *testing.T, handle *sql.DB, id string) (row string, fence int64) {
 	return row, fence
 }
 
-// Goal: a pass is a release and a get in one: the same answer, row and events, whoever is next, and a greater fence. Method: the same with
-// both, under each policy that makes a difference, also where it is another one by then.
+// Goal: a pass is a release and a get in one: the same answer, row and events, for any next operator, and a greater fence. Method: the same
+// with both, under each policy that makes a difference, even if the policy has changed by then.
 func TestPassIsAReleaseAndAGet(t *testing.T) {
 	t.Parallel()
 	for name, policies := range contract.PassPolicies() {
@@ -189,8 +189,8 @@ func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 	}
 }
 
-// Goal: a pass of which the history is told is one transaction: if an event cannot be written nothing is released and nothing taken. Method:
-// a trigger that refuses one of its events, where there are both, and where there is this one only.
+// Goal: a pass that the history records is one transaction: if an event cannot be written, nothing is released and nothing taken. Method: a
+// trigger that refuses one of its events, where there are both, and where there is only this one.
 func TestAPassIsOneWithItsEvents(t *testing.T) {
 	t.Parallel()
 	for _, history := range []struct {

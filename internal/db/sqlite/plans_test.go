@@ -321,7 +321,7 @@ func (e *explaining) QueryRowContext(ctx context.Context, query string, args ...
 	return e.DBTX.QueryRowContext(ctx, query, args...)
 }
 
-// fill puts so many live locks, waiters of twenty programs, and viewers into the tables.
+// fill inserts that many live locks, with waiters of twenty programs, and viewers.
 func fill(t *testing.T, handle *sql.DB, rows int) {
 	t.Helper()
 	const numbers = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?) "

@@ -171,8 +171,8 @@ func TestFormerContract(t *testing.T) {
 	}
 }
 
-// Goal: polling normally writes nothing, and so never waits for a writer. Method: an open write transaction beside it;
-// once it is time to keep a waiter, a poll does wait.
+// Goal: polling normally writes nothing, and so never waits for a writer. Method: an open write transaction; when it is time to keep a
+// waiter listed, a poll does wait.
 func TestPollDoesNotWait(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -285,8 +285,8 @@ func TestWritersQueueBeforeTheyConnect(t *testing.T) {
 	_ = writer.Close()
 }
 
-// Goal: who waits for the file and who waits for a connection never wait for each other. Method: a transaction and then a
-// release want the only connection, while another process has the file; that gives it back when the connection is there.
+// Goal: a call that waits for the file and one that waits for a connection never wait for each other. Method: a transaction and then a
+// release want the only connection, while another process has the file; it releases the file when the connection is taken.
 func TestWaitersForTheFileAndForConnections(t *testing.T) {
 	t.Parallel()
 	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")

@@ -63,7 +63,7 @@ type readOfView struct {
 	answers, atMost int
 }
 
-// readsOfViews are reads of so many locks, of which a page has some forty.
+// readsOfViews are reads among that many locks; a page of the file has some forty.
 func readsOfViews(handle *sql.DB, driver db.Driver, all int) []readOfView {
 	ofTheDriver := func(params db.ApplLockLiveParams) func(ctx context.Context) (int, error) {
 		params.MaxRows = 100

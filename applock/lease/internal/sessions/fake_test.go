@@ -19,8 +19,8 @@ type fake struct {
 	locks      map[string]*fakeLock
 	sessions   []*fakeSession // all that were ever opened
 	statements int
-	// opening and answering, if set, are called before a session is opened and after a statement has been
-	// executed, by whoever waits for it. The server executes no statement that refusing refuses.
+	// opening and answering, if set, are called by the waiting goroutine before a session is opened and after a statement has been executed.
+	// The server executes no statement that refusing refuses.
 	opening   func(ctx context.Context) error
 	refusing  func(statement string) error
 	answering func(ctx context.Context, statement string) error

@@ -725,9 +725,8 @@ func (s *tellingSession) Free(ctx context.Context, names []string) ([]string, er
 	return s.Session.Free(ctx, names)
 }
 
-// Goal: who waits gets the lock as soon as a session tells that it is free; a lock that ends without a word within 250 ms, however
-// long it has been waited for; and when nobody waits any more, sessions are to tell of nothing. Method: another program's lock
-// ends after an hour, once with a word and once without.
+// Goal: a waiter gets the lock as soon as a session reports it free, and a lock that ends without a message within 250 ms, after any wait.
+// Without waiters sessions must send no messages. Method: another program's lock ends after an hour, once with a message and once without.
 func TestSessionsTell(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]time.Duration{"told": 0, "silent": pollAtLeast + pollAtLeast/5} {

@@ -20,18 +20,18 @@ func (l *Leases) LateTakes() int {
 	return len(l.late.takes)
 }
 
-// AddLateTake has an object released as after a call without an answer.
+// AddLateTake schedules releases of an object, as after a call without an answer.
 func (l *Leases) AddLateTake(object applock.Object) {
 	l.late.add(applock.Grant{Object: object, Owner: applock.Owner{Operator: uniqueName()}}, time.Hour)
 }
 
-// SetRandom has the polls come at times that a test repeats.
+// SetRandom makes the times of polls repeatable.
 func (l *Leases) SetRandom(random func() float64) { l.waiters.random = random }
 
-// CheckIdle has leases without a TTL checked as those of a client are.
+// CheckIdle checks leases without a TTL as often as a client does.
 func (l *Leases) CheckIdle() { l.checkIdle = idleCheck }
 
-// SleepBy has a clock tell how long the machine has slept.
+// SleepBy sets the clock of how long the machine has slept.
 func (l *Leases) SleepBy(clock func() time.Duration) { l.sleepBy(clock) }
 
 // AcquireAllBy is TryAcquireAll of a client with another way to take objects, each of which is locked for term.
@@ -62,7 +62,7 @@ func (l *Leases) AcquireAllBy(
 // Slept is slept.
 func (l *Leases) Slept() time.Duration { return l.slept() }
 
-// ReleaseSetsBy has a function release all that an operator has, as the table does.
+// ReleaseSetsBy sets a function that releases all locks of an operator, as the table does.
 func (l *Leases) ReleaseSetsBy(release func(ctx context.Context, operator string) ([]applock.Object, error)) {
 	l.sets = setsBy(release)
 }

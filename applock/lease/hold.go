@@ -16,7 +16,7 @@ type hold struct {
 	ttl     time.Duration // zero: not renewed
 	unique  bool          // no other caller has the operator
 	// asker has the values of the acquiring context, and does not end.
-	asker context.Context //nolint:containedctx // the end of the hold is told with it
+	asker context.Context //nolint:containedctx // hooks get it at the end of the hold
 
 	// turn admits one call at a time that changes the grant: the result of two would depend on chance.
 	turn chan struct{}

@@ -99,7 +99,7 @@ func release(t *testing.T, lease applock.Lease) {
 	}
 }
 
-// requireRefused wants ErrHeld by the holder, after exactly this time.
+// requireRefused requires ErrHeld with the holder, after exactly this time.
 func requireRefused(t *testing.T, began time.Time, after time.Duration, err error, holder applock.Lease) {
 	t.Helper()
 	var held *applock.HeldError

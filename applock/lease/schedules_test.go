@@ -781,7 +781,7 @@ func (a *actor) checkSeized(lease applock.Lease, ttl time.Duration) {
 	}
 }
 
-// checkEarlyLoss wants a lease to live until its end where nothing goes wrong.
+// checkEarlyLoss requires that a lease lives until its end when nothing goes wrong.
 func (a *actor) checkEarlyLoss(lease applock.Lease, request applock.AcquireRequest) {
 	cause := context.Cause(lease.Context())
 	ranOut := request.MaxHold < longestHold

@@ -76,7 +76,7 @@ func TestStemsAreComplete(t *testing.T) {
 	}
 }
 
-// requireLayer wants a file of a layer for each stem, and no other but helpers.
+// requireLayer requires a file of a layer for each stem, and no other files but helpers.
 func requireLayer(t *testing.T, layer string, stems []string) {
 	t.Helper()
 	wanted := map[string]bool{}

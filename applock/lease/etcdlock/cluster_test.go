@@ -175,7 +175,7 @@ func (c *cluster) others(one *member) (all []*member) {
 	return all
 }
 
-// await wants a condition to come true.
+// await waits for a condition.
 func (c *cluster) await(t *testing.T, what string, condition func(ctx context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

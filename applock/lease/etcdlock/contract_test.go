@@ -55,7 +55,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// expire has the time pass until the lease of an object expires: then etcd revokes it.
+// expire waits until the lease of an object expires: then etcd revokes it.
 func expire(t testing.TB, place string, object applock.Object) {
 	t.Helper()
 	namespace, endpoints := split(place)

@@ -114,7 +114,7 @@ func (l *lane) enter(t *testing.T, lease applock.Lease, program string) (leaves 
 	return l.leaves
 }
 
-// goesOn wants each object to be granted several times more.
+// goesOn requires that each object is granted several times more.
 func (c *crowd) goesOn(t *testing.T, cluster *cluster, what string) {
 	t.Helper()
 	var before [objects]int
@@ -174,7 +174,7 @@ func keep(t *testing.T, client *clientv3.Client, id string, ttl time.Duration) a
 	return lease
 }
 
-// requireKept wants the lease that is kept to be live by its own word and by etcd's, renewed after the fault, and older than its TTL.
+// requireKept requires that the kept lease is live for its holder and for etcd, renewed after the fault, and older than its TTL.
 func (s scene) requireKept(t *testing.T) {
 	t.Helper()
 	deadline := s.kept.Deadline()
@@ -251,7 +251,7 @@ func (s scene) killAndStart(t *testing.T, m *member) {
 	s.start(t, m)
 }
 
-// moveLeader has another member lead.
+// moveLeader makes another member the leader.
 func (s scene) moveLeader(t *testing.T) {
 	t.Helper()
 	leader := s.awaitLeader(t, s.watch, s.members[:]...)

@@ -39,7 +39,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// expire has the time pass until the key of an object expires.
+// expire waits until the key of an object expires.
 func expire(t testing.TB, place string, object applock.Object) {
 	t.Helper()
 	if ok, err := connect(t, place).PExpire(t.Context(), keyOf(place, object), time.Millisecond).Result(); !ok || err != nil {

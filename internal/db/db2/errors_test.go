@@ -91,7 +91,7 @@ func eachError(t *testing.T, test func(t *testing.T, c errorCase)) {
 	}
 }
 
-// checkText wants Db2's own words, with both codes, and the client's error to be within reach.
+// checkText requires Db2's own text, with both codes, and the client's error in the chain.
 func checkText(t *testing.T, err, cause error) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), cause.Error()) || !errors.Is(err, cause) {
@@ -191,7 +191,7 @@ func getThroughFacade(ctx context.Context, client *applock.Client) (applock.Gran
 	return client.Get(ctx, getRequest())
 }
 
-// checkSentinels wants an error to be those of the façade and no other.
+// checkSentinels requires that an error is exactly these errors of the façade.
 func checkSentinels(t *testing.T, err error, want ...error) {
 	t.Helper()
 	for _, sentinel := range []error{

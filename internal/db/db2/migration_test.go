@@ -229,7 +229,7 @@ func allVersions() []int64 {
 	return versions
 }
 
-// check wants some versions to be there, besides what checkTurn wants.
+// check requires these versions, and what checkTurn requires.
 func (c *catalog) check(t *testing.T, versions ...int64) {
 	t.Helper()
 	c.checkTurn(t)
@@ -245,7 +245,7 @@ func (c *catalog) check(t *testing.T, versions ...int64) {
 	}
 }
 
-// checkTurn wants it to be nobody's turn, and each connection that there still is to be as it was lent.
+// checkTurn requires that no migrator has the turn, and that each open connection is as it was lent.
 func (c *catalog) checkTurn(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
@@ -309,7 +309,7 @@ func countStatements(t *testing.T, up bool) int {
 	return count
 }
 
-// checkTexts wants every statement to be one that Db2 can read, and returns how many are of migrations.
+// checkTexts requires that Db2 can read every statement, and returns how many belong to migrations.
 func checkTexts(t *testing.T, statements []fakeStatement) int {
 	t.Helper()
 	count := 0
@@ -424,7 +424,7 @@ func TestMigrationStatements(t *testing.T) {
 	}
 }
 
-// atStatement has a server answer otherwise to the count-th statement that begins with a text.
+// atStatement makes a server answer differently to the count-th statement that begins with a text.
 func atStatement(prefix string, count int, answer hook) hook {
 	var mu sync.Mutex
 	seen := 0
@@ -446,7 +446,7 @@ func failing(err error) hook {
 	return func(fakeStatement, func() fakeAnswer) fakeAnswer { return fakeAnswer{err: err} }
 }
 
-// losing has the server lose a connection for good, at some statement.
+// losing makes the server lose a connection for good, at some statement.
 func losing(c *catalog, prefix string, count int) hook {
 	lost := fakeAnswer{err: answer(-30081, "08001", "A communication error has been detected.")}
 	var mu sync.Mutex

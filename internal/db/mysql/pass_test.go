@@ -13,7 +13,7 @@ import (
 	"github.com/applock/applock/internal/testing/contract"
 )
 
-// take has JDOE hold a customer anew, with a note, and returns the fence.
+// take gets a customer anew for JDOE, with a note, and returns the fence.
 func take(t *testing.T, place contract.Place, id string) int64 {
 	t.Helper()
 	mustQuery(t, place.SQL, "DELETE FROM appl_lock WHERE object_id = ?", id)

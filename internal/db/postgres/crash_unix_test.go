@@ -75,7 +75,7 @@ func (s *crashServer) stopWALWriter(t *testing.T) {
 	}
 }
 
-// crash has the server lose what is not on disk, and returns when it has recovered.
+// crash makes the server lose what is not on disk, and returns after its recovery.
 func (s *crashServer) crash(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(s.walWriter, syscall.SIGKILL); err != nil {

@@ -59,7 +59,7 @@ func (r *reader) missed(t *testing.T) int {
 	return missed
 }
 
-// takeOne has JDOE's lock on an object taken in a transaction that stays open for a while after that.
+// takeOne takes JDOE's lock on an object, in a transaction that stays open for a while after that.
 func takeOne(t *testing.T, pool *pgxpool.Pool, level pgx.TxIsoLevel, id string, open time.Duration) {
 	t.Helper()
 	tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})

@@ -42,8 +42,7 @@ func listening(t *testing.T, dsn, channel string) *pgx.Conn {
 	return conn
 }
 
-// requireMessages wants these messages to have come, in this order, and no others: a last one, sent now, comes behind
-// all that are on their way.
+// requireMessages requires exactly these messages, in this order. It sends a last one, which comes after all that are on their way.
 func requireMessages(t *testing.T, pool *pgxpool.Pool, conn *pgx.Conn, channel string, want ...string) {
 	t.Helper()
 	if _, err := pool.Exec(t.Context(), "SELECT pg_notify($1, 'last')", channel); err != nil {

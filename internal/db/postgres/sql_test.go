@@ -94,7 +94,7 @@ func TestWaiterBySQL(t *testing.T) {
 	handOver(t, client, other)
 }
 
-// handOver wants a lease that one client releases to go to the other, which waits for it.
+// handOver requires that a lease which one client releases goes to the other, which waits for it.
 func handOver(t *testing.T, client, other *applock.Client) {
 	t.Helper()
 	request := applock.AcquireRequest{Object: applock.Object{Type: "customer", ID: "1"}, MaxHold: time.Hour}

@@ -7,7 +7,7 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// setClockBack has the clock show an hour less: all that is there lies an hour later.
+// setClockBack sets the clock back by an hour, by moving all times forward.
 func setClockBack(t *testing.T, handle *sql.DB) {
 	t.Helper()
 	execute(t, handle, `UPDATE appl_lock SET fence = fence + ?1, acquired_ts = acquired_ts + ?1, lock_ts = lock_ts + ?1,

@@ -96,8 +96,8 @@ const (
 	plannedProgram = "p7"
 )
 
-// requirePlans has SQLite explain each statement that is run often. Steps that neither read a table nor sort are left out; w of a poll is
-// what r has found. What reads a page sorts nothing.
+// requirePlans lets SQLite explain each statement that runs often. It leaves out steps that neither read a table nor sort; w of a poll is
+// what r has found. A read of a page sorts nothing.
 func requirePlans(t *testing.T, handle *sql.DB) {
 	t.Helper()
 	ctx := t.Context()
@@ -276,7 +276,7 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 	}
 }
 
-// explaining has SQLite explain each statement before it runs.
+// explaining lets SQLite explain each statement before it runs.
 type explaining struct {
 	queries.DBTX
 	// without, if set, is left out of the statements.

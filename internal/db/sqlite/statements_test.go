@@ -498,7 +498,7 @@ func (r *recorder) forget() {
 	r.earlier, r.ran, r.last, r.hook = r.prepared, nil, 0, nil
 }
 
-// before has a function called when the statement of this number is about to run, the first being 1.
+// before calls a function when the statement of this number, from 1, is about to run.
 func (r *recorder) before(number int, hook func()) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

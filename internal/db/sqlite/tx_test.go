@@ -139,7 +139,7 @@ func TestInTxCommitWaitsForReaders(t *testing.T) {
 	}
 }
 
-// requireHolder wants the operator to hold the customer, or nobody.
+// requireHolder requires that the operator holds the customer, or nobody for an empty one.
 func requireHolder(t *testing.T, driver db.Driver, id, operator string) {
 	t.Helper()
 	result, err := driver.InquireApplLock(t.Context(), db.InquireApplLockParams{ObjectType: "customer", ObjectID: id})

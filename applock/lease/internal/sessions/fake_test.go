@@ -257,7 +257,7 @@ func mustTake(t *testing.T, b *backend[string], object applock.Object, owner app
 	return grant
 }
 
-// requireAlive wants these grants to be live, and no others.
+// requireAlive requires that exactly these grants are live.
 func requireAlive(t *testing.T, b *backend[string], grants []applock.Grant, want ...applock.Grant) {
 	t.Helper()
 	renewals := make([]lease.Renewal, len(grants))
@@ -293,8 +293,7 @@ func after(delay time.Duration) func(ctx context.Context, statement string) erro
 
 const never = 1000 * time.Hour
 
-// occupied has the session busy for some time, from now on, while other calls are queued. It returns when they are
-// through.
+// occupied keeps the session busy for some time from now on, while other calls are queued. It returns when they are done.
 func (b *backend[Name]) occupied(delay time.Duration, calls ...func()) {
 	l := b.lines[0]
 	l.turn <- struct{}{}

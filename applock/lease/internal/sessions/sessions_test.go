@@ -225,7 +225,7 @@ func TestAReleaseIsMadeUpFor(t *testing.T) {
 	})
 }
 
-// requireLost wants an answer at once, also while the session is busy.
+// requireLost requires an answer at once, even while the session is busy.
 func requireLost(t *testing.T, b *backend[string], grant applock.Grant) {
 	t.Helper()
 	began := time.Now()

@@ -120,7 +120,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// Goal: what cannot be measured for want of Java is not left out in silence. Method: a machine without any program.
+// Goal: a measurement that needs Java is reported as missing without Java. Method: a machine without any program.
 func TestWithoutJava(t *testing.T) {
 	t.Setenv("PATH", "")
 	b := bench{directory: t.TempDir(), complaints: new(bytes.Buffer)}
@@ -223,8 +223,8 @@ func TestTitlesFitTheirCharts(t *testing.T) {
 	}
 }
 
-// Goal: what is compared with several is there once for each, and the page and its charts can be made from the values alone.
-// Method: write a report as JSON, and have -from make the page of it.
+// Goal: a figure with several baselines appears once for each, and the page and its charts can be made from the values alone. Method: write
+// a report as JSON, and make the page of it with -from.
 func TestPageFromValues(t *testing.T) {
 	var r report
 	f := figure{Product: productPostgres, Name: "cycles, 8 connections: get & release", Unit: "/s", Baseline: "<peer>"}

@@ -161,7 +161,7 @@ func byRedsyncAs(client *redis.Client) library {
 	})
 }
 
-// Goal: what docs/choosing.md says of other libraries is so, and of this one. Method: the same with each of them, and its cells.
+// Goal: docs/choosing.md is right about other libraries, and about this one. Method: the same with each of them, and its cells.
 func TestOtherLibraries(t *testing.T) {
 	pool, server := openPostgres(t), openOthersRedis(t)
 	libraries := map[string]library{

@@ -63,8 +63,8 @@ func TestAcquireAllGivesUp(t *testing.T) {
 	})
 }
 
-// Goal: what ctx carries a lease on is re-entered in the end, and not waited for. Method: it carries the first object; the
-// second is released after a minute.
+// Goal: an object that ctx carries a lease on is re-entered in the end, and not waited for. Method: it carries the first object; the second
+// is released after a minute.
 func TestAcquireAllReentersAndWaits(t *testing.T) {
 	t.Parallel()
 	playFake(t, func(t *testing.T, here, there program) {

@@ -74,7 +74,8 @@ func TestSleepEndsTrust(t *testing.T) {
 	})
 }
 
-// Goal: what was asked for before a sleep is counted from then on. Method: the machine sleeps while a grant and while a renewal are on their way.
+// Goal: the trust of a call that was sent before a sleep counts from its sending. Method: the machine sleeps while a grant and while a
+// renewal are on their way.
 func TestSleepDuringACall(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{fakebackend.Get, fakebackend.Renew} {

@@ -170,8 +170,8 @@ func TestLateTakesAreBounded(t *testing.T) {
 	})
 }
 
-// Goal: what a call takes whose caller has given up is released, also where the release fails for longer than it is repeated at once. Method:
-// a caller who gives up before the answer, and a backend on which releases fail for eight seconds.
+// Goal: the grant of an abandoned call is released, even if the release fails for longer than it is retried at once. Method: a caller who
+// gives up before the answer, and a backend on which releases fail for eight seconds.
 func TestGivingBackGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

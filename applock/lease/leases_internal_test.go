@@ -371,8 +371,8 @@ func (b *readied) prepareToRenew(context.Context) error {
 	return nil
 }
 
-// Goal: what renewals need is made when there are leases to be renewed soon, and not for each of them. Method: leases without a TTL and with a
-// long one; then two with a short one, and one more when a minute is over.
+// Goal: a connection for renewals is prepared when there are leases to renew soon, and not for each of them. Method: leases without a TTL
+// and with a long one; then two with a short one, and one more after a minute.
 func TestRenewalsAreMadeReadyOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -183,8 +183,8 @@ func TestPolicyCutsTheLease(t *testing.T) {
 	})
 }
 
-// Goal: what is granted at first counts as well: the lease is renewed in that time, and without a TTL its end tells of the policy.
-// Method: a backend that grants 3 s whatever it is asked for.
+// Goal: a first grant that is shorter than requested counts as well: the lease is renewed in that time, and without a TTL the error of its
+// end names the policy. Method: a backend that grants 3 s for any request.
 func TestPolicyCutsTheFirstGrant(t *testing.T) {
 	t.Parallel()
 	backend := &playedBackend{
@@ -306,8 +306,8 @@ func TestNoRenewalWithoutTTL(t *testing.T) {
 	}
 }
 
-// Goal: what a cancelled call takes after all is given back, but not what is perhaps another one's of a given operator. Method:
-// cancel while the backend thinks; it then grants, refuses, or does not know.
+// Goal: a grant of a cancelled call is released, unless it may be another caller's with the same given operator. Method: cancel while the
+// backend works; it then grants, refuses, or does not know.
 func TestCancelledCallIsGivenBack(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

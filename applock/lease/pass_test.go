@@ -96,8 +96,8 @@ func TestAllWaitersAreListedInTheEnd(t *testing.T) {
 	})
 }
 
-// Goal: what is passed on to a waiter that has given up goes to the next one, and the first one is not told of it. Method: its context
-// ends while the pass is under way.
+// Goal: an object that is passed on to a waiter that has given up goes to the next waiter, and the first one does not get it. Method: its
+// context ends while the pass is under way.
 func TestWhoHasGoneIsPassedOver(t *testing.T) {
 	t.Parallel()
 	playPass(t, fakebackend.Fault{}, func(t *testing.T, p program) {

@@ -94,8 +94,8 @@ func TestReleasedContractStays(t *testing.T) {
 	}
 }
 
-// Goal: what callers depend on cannot change unnoticed, and operations can be added. Method: release the contract, change it
-// in each way, and compare.
+// Goal: a change to the released contract is noticed, and operations can be added. Method: release the contract, change it in each way, and
+// compare.
 func TestReleasedContractNoticesChanges(t *testing.T) {
 	t.Parallel()
 	released := release(db.Contract(), db.Views())

@@ -69,7 +69,7 @@ func keyOfLock(t *testing.T, client *clientv3.Client, object applock.Object) (le
 	return clientv3.LeaseID(answer.Kvs[0].Lease), string(answer.Kvs[0].Value), true
 }
 
-// Goal: what the pages say of a cluster that is well. Method: one cluster for all, and an object or more for each.
+// Goal: the statements of the pages about a healthy cluster hold. Method: one cluster for all, and an object or more for each.
 func TestOnOneCluster(t *testing.T) {
 	t.Parallel()
 	one := newCluster(t)
@@ -469,7 +469,7 @@ func losing(t *testing.T, cluster *cluster, late chan<- func()) *clientv3.Client
 	})
 }
 
-// Goal: what a Take without an answer has taken is given back, also if nobody releases it. Method: a client that loses the answer.
+// Goal: the grant of a Get without an answer ends, even without a release. Method: a client that loses the answer.
 func answerOfATakeIsLost(t *testing.T, cluster *cluster) {
 	backend := backendOn(t, losing(t, cluster, nil))
 	_, err := backend.Get(t.Context(), customer("lost"), owner("ANN"), time.Hour)

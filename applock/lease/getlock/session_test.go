@@ -48,7 +48,7 @@ func TestASharedSession(t *testing.T) {
 	}
 }
 
-// Goal: what the server says costs the session only if it was the last word. Method: errors of both kinds.
+// Goal: an error of the server ends the session only if the server ends it. Method: errors of both kinds.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	s := &session{}

@@ -434,7 +434,7 @@ func TestALostAnswer(t *testing.T) {
 	requireKeys(t, place, 0, customer("1"), customer("2"))
 }
 
-// Goal: what the server refuses is an error, and its outcome is known. Method: a key of another kind; no server.
+// Goal: a refusal by the server is an error with a known outcome. Method: a key of another kind; no server.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)

@@ -208,7 +208,7 @@ func TestFetchesOnceForAll(t *testing.T) {
 	}
 }
 
-// Goal: what a killed build has left is no driver, and goes.
+// Goal: the remains of a killed build do not count as a driver, and are removed.
 func TestLeftoversAreReplaced(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

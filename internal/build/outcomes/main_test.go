@@ -45,7 +45,7 @@ func libraries(t *testing.T, extension string) []string {
 	return paths
 }
 
-// Goal: what stood in the table before goes, and what stands around it stays.
+// Goal: the old content of the table is replaced, and the text around it stays.
 func TestFilled(t *testing.T) {
 	t.Parallel()
 	const library = "before = {\n    # outcomes: made by `make generate` from the contract\n    \"old\": {},\n    # outcomes: end\n}\n"

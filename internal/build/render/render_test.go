@@ -12,7 +12,7 @@ import (
 // dialects are those that have procedures.
 func dialects() []string { return []string{"db2", "mysql", "postgres"} }
 
-// Goal: what a rule makes nobody writes as well. Method: no source has what its dialect's rules add.
+// Goal: no source has by hand what a rule makes. Method: search each source for what its dialect's rules add.
 func TestSourcesHaveNothingThatIsMade(t *testing.T) {
 	t.Parallel()
 	made := map[string]*regexp.Regexp{

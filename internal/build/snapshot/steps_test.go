@@ -239,8 +239,8 @@ func TestSourceOfNoRoutine(t *testing.T) {
 	}
 }
 
-// Goal: what the released migrations have left is read in full. Method: all that they create and all that they say,
-// counted another way.
+// Goal: the result of the released migrations is read in full. Method: all that they create and all their statements, counted in another
+// way.
 func TestReleasedAreRead(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range serverDialects() {

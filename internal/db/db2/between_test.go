@@ -20,9 +20,8 @@ const (
 	twoHours  = "LOCALTIMESTAMP + INTERVAL '2' HOUR"
 )
 
-// Goal: what a procedure has read may have changed when it decides: then it reads again, thirty times at most.
-// Method: another caller's change is made by a procedure that is called between the first statement and the second;
-// HSQLDB itself would run the whole call again.
+// Goal: a procedure reads again, at most thirty times, if the row has changed between its read and its write. Method: another caller's
+// change is made by a procedure that is called between the first statement and the second; HSQLDB itself would run the whole call again.
 func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	insert := func(operator, expires string) string {
 		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '', 5, " +
@@ -136,7 +135,7 @@ func changeBetweenReadAndDecision(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
-// Goal: what NULL keeps, and the note, is that of the row that is changed, not of the one that was read. Method: as above; the row then.
+// Goal: a value that NULL keeps, and the note, are those of the changed row, not of the one that was read. Method: as above; the row then.
 func nullKeepsWhatIsChanged(t *testing.T, bridge *hsqldb.Bridge) {
 	insert := func(operator, department, ttl string) string {
 		return "INSERT INTO applock.appl_lock VALUES ('a', '1', '" + operator + "', '" + department + "', 5, " +

@@ -302,8 +302,7 @@ func TestTypesOfTheClient(t *testing.T) {
 	}
 }
 
-// Goal: what is absent is NULL in the text, because the client binds NULL as a string; an empty text that is no
-// absent one is bound.
+// Goal: an absent argument is a literal NULL, because the client binds NULL as a string; an empty text that is a value is bound.
 func TestAbsentArguments(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -99,7 +99,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// Goal: nobody waits longer than his context, and what goes on in the background ends with ConnectTimeout.
+// Goal: a caller never waits longer than his context, and the attempt in the background ends with ConnectTimeout.
 func TestConnectEndsWithItsContext(t *testing.T) {
 	silent := listen(t)
 	pool := open(t, dsnOf(silent))
@@ -261,7 +261,7 @@ func TestFailedCommit(t *testing.T) {
 	})
 }
 
-// Goal: nobody waits for ever for a server that does not hang up. Method: one that does not before the test ends.
+// Goal: closing does not wait for ever for a server that does not hang up. Method: one that does not before the test ends.
 func TestCloseOfASilentServer(t *testing.T) {
 	server := &fakeServer{staysOn: true}
 	t.Cleanup(func() { eventually(t, "the client has given up", func() bool { return !hangs() }) })

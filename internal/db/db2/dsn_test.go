@@ -33,7 +33,7 @@ func TestConnectionString(t *testing.T) {
 	}
 }
 
-// Goal: what the client would misunderstand, or silently ignore, is refused and named. Method: a table.
+// Goal: an option that the client would misunderstand, or silently ignore, is refused and named. Method: a table.
 func TestConnectionStringRefuses(t *testing.T) {
 	t.Parallel()
 	const notDSN = "db2://USER:PASSWORD@"

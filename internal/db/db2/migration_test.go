@@ -367,9 +367,9 @@ func ownerOf(statements []fakeStatement) string {
 	return ""
 }
 
-// Goal: what goes to the server is complete, in order, and readable for Db2: each migration is one transaction with
-// its version, all of it in one migrator's turn and with the schema in the registers. Method: the statements of a
-// first migrate.Up, of one that finds nothing to do, and of Uninstall, against the files.
+// Goal: the statements for the server are complete, in order, and readable for Db2. Each migration is one transaction with its version, in
+// one migrator's turn and with the schema in the registers. Method: the statements of a first migrate.Up, of one that finds nothing to do,
+// and of Uninstall, against the files.
 func TestMigrationStatements(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
@@ -564,7 +564,7 @@ func TestMigrationIsCancelled(t *testing.T) {
 	}
 }
 
-// Goal: what goes wrong between taking the turn and having it ends it.
+// Goal: an error while a migrator takes its turn ends the turn.
 func TestTurnThatCannotBeUsedEnds(t *testing.T) {
 	t.Parallel()
 	cause := answer(-551, "42501", "The required privilege is missing.")
@@ -666,8 +666,7 @@ func TestFasterMigrator(t *testing.T) {
 	}
 }
 
-// Goal: what the printed script has installed can be undone. Method: the script leaves the versions, and no table
-// of the migrators.
+// Goal: an installation by the printed script can be undone. Method: the script leaves the versions, and no table of the migrators.
 func TestDownAfterScript(t *testing.T) {
 	t.Parallel()
 	catalog, _, client := newCatalog(t)

@@ -178,7 +178,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// Goal: what is NULL in a view is zero.
+// Goal: a NULL in a view is read as zero.
 func TestReadsOfNull(t *testing.T) {
 	t.Parallel()
 	none := []byte{}

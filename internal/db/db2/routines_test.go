@@ -419,7 +419,7 @@ func purgeRemovesDeadRequests(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 }
 
-// Goal: what returns rows names them as the contract does. Method: the columns of each answer.
+// Goal: result sets have the contract's column names. Method: the columns of each answer.
 func rowsHaveTheContractsColumns(t *testing.T, bridge *hsqldb.Bridge) {
 	place := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}.place(t)
 	calls := map[string]string{

@@ -167,8 +167,8 @@ func TestInTxEndFails(t *testing.T) {
 	}
 }
 
-// Goal: what Db2 has rolled back is never committed half, also if the operations do not mind the error. Method: the
-// first call ends with it, the next ones succeed.
+// Goal: a transaction that Db2 has rolled back is never committed in part, even if the operations ignore the error. Method: the first call
+// ends with it, the next ones succeed.
 func TestInTxIsUndone(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]db.Kind{`"68".`: db.KindBusy, `"2".`: db.KindRetry} {

@@ -147,8 +147,8 @@ func TestCatalogueEqualsContract(t *testing.T) {
 	})
 }
 
-// Goal: what comes back has the contract's names, types and order: from a row form the OUT parameters, from
-// the others the columns; and it is one row. Method: call each on a lock and a waiter of its own.
+// Goal: answers have the contract's names, types and order: the OUT parameters of a row form, the columns of the others, and one row.
+// Method: call each on a lock and a waiter of its own.
 func TestResultSetsEqualContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -371,8 +371,8 @@ func definitions(t *testing.T, handle *sql.DB) map[string]string {
 	return bodies
 }
 
-// Goal: what runs in the database is what procedures/mysql says. Method: migrate, and compare the bodies
-// byte for byte; both products keep them as they were sent.
+// Goal: the routines in the database equal procedures/mysql. Method: migrate, and compare the bodies byte for byte; both products keep them
+// as they were sent.
 func TestProcedureTextEqualsSource(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

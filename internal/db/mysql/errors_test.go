@@ -8,8 +8,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// Goal: what a member of a cluster answers that is out of it, or about to be, leaves no doubt about whether anything has happened, or
-// says that there is one. TestGroupReplicationFailover provokes it, but not each time, and TestGaleraPartition.
+// Goal: an answer of a member that has left its cluster, or is about to, says whether anything has happened, or that this is unknown.
+// TestGroupReplicationFailover provokes it, but not each time, and TestGaleraPartition.
 func TestKindsOfAMemberOutOfItsCluster(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

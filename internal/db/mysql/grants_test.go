@@ -46,8 +46,8 @@ func grantStatements(t *testing.T, role string) []string {
 	return readme.Statements(grants, " TO 'applock_"+role+"'")
 }
 
-// Goal: what procedures/README.md shows is what happens. Method: the product's client runs its block, and
-// the answers are compared with the block behind it.
+// Goal: the answers that procedures/README.md shows are the real ones. Method: the product's client runs its block, and the answers are
+// compared with the next block.
 func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
 	input, want := readme.Session(readme.Under(pageOf(t, "procedures/README.md"), "On MySQL and MariaDB"))

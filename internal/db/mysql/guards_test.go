@@ -795,8 +795,8 @@ func untilInState(t *testing.T, handle *sql.DB, state string) {
 	t.Fatalf("no session is in the state %s", state)
 }
 
-// Goal: what a look has found free is judged once more when its row is locked: nobody loses a grant to it, and no fence
-// goes backwards. Method: another session comes between the look and the update.
+// Goal: an object that a read has found free is judged again when its row is locked: nobody loses a grant, and no fence falls. Method:
+// another session comes between the read and the update.
 func TestFreeIsJudgedWhenLocked(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

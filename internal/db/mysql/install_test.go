@@ -133,8 +133,8 @@ func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
 	}
 }
 
-// Goal: what plain goose applies from migrations/ is complete whatever the session's sql_mode, and the
-// session keeps it. Method: goose with nothing of ours around it, up and down, on one connection.
+// Goal: plain goose installs everything from migrations/ under any sql_mode of the session, and the session keeps that. Method: goose
+// without our code, up and down, on one connection.
 func TestPlainGoose(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -93,8 +93,8 @@ func TestKeptRenewalIsOfThisGrant(t *testing.T) {
 	})
 }
 
-// Goal: what a look has found to be the caller's own is judged once more when its row is locked: it is renewed if it is still the same,
-// and else it is decided once more. Method: another session comes between the look and the update.
+// Goal: a lock that a read has found to be the caller's own is judged again when its row is locked: an unchanged one is renewed, otherwise
+// the get decides again. Method: another session comes between the read and the update.
 func TestOwnIsJudgedWhenLocked(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -122,7 +122,7 @@ func TestOwnIsJudgedWhenLocked(t *testing.T) {
 	})
 }
 
-// Goal: whichever statement answers, the row has the same types. Method: a get that is answered by each.
+// Goal: the row has the same types, from whichever statement it comes. Method: a get that is answered by each.
 func TestAnswersHaveOneType(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -156,8 +156,8 @@ func TestAnswersHaveOneType(t *testing.T) {
 	})
 }
 
-// Goal: what has been released has no operator, and nobody can release it in the name of none, also while the clock that was set back
-// calls it live. Method: a released row with an end that is to come.
+// Goal: a released lock has no operator, and an empty operator cannot release it, even while a clock that was set back calls it live.
+// Method: a released row with an end in the future.
 func TestNobodyReleasesForNobody(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -313,9 +313,8 @@ func TestKeptTTLAfterAWait(t *testing.T) {
 	})
 }
 
-// Goal: to leave out the ttl, as most of a desk's calls do, costs no second look at the row where the grant has the ttl
-// that is left out most. Method: count what the session looks up, in the cheapest of a few calls: in some the server looks up the
-// procedure again.
+// Goal: a call without a ttl, as most of a desk's calls are, costs no second read of the row if the grant has the default ttl. Method:
+// count the session's reads, in the cheapest of a few calls: in some the server looks up the procedure again.
 func TestKeptDefaultTTLIsCheap(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

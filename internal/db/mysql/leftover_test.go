@@ -14,11 +14,11 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// Goal: what a call has done that was answered by an error does not come true later, and the connection's next call is one of its own. A
-// procedure's handlers do not run after an error that is fatal to the server, as that of a full disk is, nor when the call was
-// killed: its transaction stays open then, and the session goes on in it. Method: a transfer whose event cannot be written, because the
-// table has lost its file, and one that is killed while it waits for the row; then a get on the pool's one connection, and whatever begins
-// a transaction there, which commits what was left.
+// Goal: the work of a call that ended with an error does not take effect later, and the connection's next call is in its own transaction. A
+// procedure's handlers do not run after a fatal error, such as a full disk, nor after a KILL: its transaction stays open, and the session
+// goes on in it. Method: a transfer whose event cannot be written, because the table has lost its file, and one that is killed while it
+// waits for the row; then a get on the pool's one connection, and each statement that begins a transaction there, which would commit the
+// rest.
 func TestNoTransactionIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(t *testing.T, place contract.Place, transfer func() error, session string) error{

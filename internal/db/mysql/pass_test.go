@@ -259,7 +259,7 @@ func TestPassInACallersTransaction(t *testing.T) {
 	})
 }
 
-// Goal: what is wrong in the arguments of a pass is refused before anything is released. Method: one fault each.
+// Goal: a wrong argument of a pass is refused before anything is released. Method: one fault each.
 func TestRefusedPasses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -20,9 +20,9 @@ func worthless(t *testing.T, handle contract.Querier, table string) {
 	mustQuery(t, handle, "FLUSH TABLES "+table)
 }
 
-// Goal: what is read of a view costs what it answers, whatever the statistics say: a page by the key, one object, a page of a type, and the
-// join of ten cases with all locks. Only an operator's locks, which no index has, cost a look at each row. Method: statistics of an empty
-// table, of worthless keys, and the right ones; the rows that the session reads.
+// Goal: a read of a view costs as much as its answer, with any statistics: a page by the key, one object, a page of a type, and the join of
+// ten cases with all locks. Only an operator's locks, which no index has, cost a read of each row. Method: statistics of an empty table, of
+// worthless keys, and the right ones; the rows that the session reads.
 func TestPlansOfViews(t *testing.T) {
 	t.Parallel()
 	const page = 100

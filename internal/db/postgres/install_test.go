@@ -22,8 +22,8 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// Goal: what plain goose applies from migrations/ is complete, in the schema applock by default and in
-// another one by a setting. Method: goose with nothing of ours around it.
+// Goal: plain goose installs everything from migrations/, in the schema applock by default and in another one by a setting. Method: goose
+// without our code.
 func TestPlainGoose(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{"applock", "locks"} {

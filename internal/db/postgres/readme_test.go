@@ -11,8 +11,8 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// Goal: what the pages show is what happens. Method: psql runs their blocks for PostgreSQL, and the answers are compared with the blocks
-// behind them.
+// Goal: the answers that the pages show are the real ones. Method: psql runs their blocks for PostgreSQL, and the answers are compared with
+// the next blocks.
 func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)

@@ -186,8 +186,8 @@ func TestRenewalBySQLInABusyPool(t *testing.T) {
 	}
 }
 
-// Goal: what a client by database/sql is asked for in the wrong way is refused with the right one, and nothing runs. Method: no pool, a schema
-// that cannot be, and the transaction of pgx.
+// Goal: a wrong call on a client by database/sql is refused with the right error, and runs nothing. Method: no pool, an invalid schema, and
+// the transaction of pgx.
 func TestRefusalsBySQL(t *testing.T) {
 	t.Parallel()
 	if _, err := postgres.NewSQL(nil, postgres.Config{}); !errors.Is(err, applock.ErrInvalid) {

@@ -15,9 +15,9 @@ import (
 // viewedRows are in a table when the plans of views are measured; make test-plans has a million.
 const viewedRows = 100_000
 
-// Goal: what is read of a view costs what it answers, also with statistics that are missing, of an empty table, or of a time when nothing
+// Goal: a read of a view costs as much as its answer, even with statistics that are missing, of an empty table, or of a time when nothing
 // was live: a page by the key, one object, a page of a type, and the join of ten cases with all locks. Only an operator's locks, which no
-// index has, cost a look at each row. Method: count the rows that the plan handles, and the pages that it looks at.
+// index has, cost a read of each row. Method: count the rows that the plan handles, and the pages that it reads.
 func TestPlansOfViews(t *testing.T) {
 	t.Parallel()
 	viewedRows := testdb.Rows(t, viewedRows)

@@ -64,8 +64,8 @@ func TestStatementsCompareWithWhatWasRead(t *testing.T) {
 	}
 }
 
-// Goal: what was read as live and has ended since, by time alone, is not renewed, released or noted as if it lasted. Method: the
-// statements, told that a row is live which has expired.
+// Goal: a lock that was read as live and has expired since is not renewed, released or noted as if it were live. Method: run the statements
+// for an expired row, as for a live one.
 func TestStatementsCompareTheTime(t *testing.T) {
 	t.Parallel()
 	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")

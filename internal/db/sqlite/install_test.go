@@ -30,8 +30,7 @@ func newHandle(t *testing.T) *sql.DB {
 	return handle
 }
 
-// Goal: what plain goose applies from migrations/ is complete. Method: goose with nothing of ours
-// around it, then a client on the same file.
+// Goal: plain goose installs everything from migrations/. Method: goose without our code, then a client on the same file.
 func TestPlainGoose(t *testing.T) {
 	t.Parallel()
 	handle := newHandle(t)

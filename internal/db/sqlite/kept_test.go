@@ -79,7 +79,7 @@ func TestKeptTTLOutlivesTheClock(t *testing.T) {
 	}
 }
 
-// Goal: what was released stays so when the clock goes back, and nothing live is purged. Method: release, clock back; then another
+// Goal: a released lock stays released when the clock goes back, and no live one is purged. Method: release, clock back; then another
 // operator's get, and a purge.
 func TestReleasedOutlivesTheClock(t *testing.T) {
 	t.Parallel()

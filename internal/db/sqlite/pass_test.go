@@ -147,8 +147,8 @@ func TestPassTakesNothing(t *testing.T) {
 	}
 }
 
-// Goal: what becomes of the grant between the read and the write of a pass is heeded. Method: another connection changes the row right before
-// the write.
+// Goal: a pass takes into account a change of the grant between its read and its write. Method: another connection changes the row right
+// before the write.
 func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]db.Outcome{

@@ -148,8 +148,7 @@ func requireHolder(t *testing.T, driver db.Driver, id, operator string) {
 	}
 }
 
-// Goal: what SQLite cannot do is said as such: messages, and what needs a table that is not there yet. Method: a file of the
-// former contract.
+// Goal: SQLite's limits are reported as such: no messages, and no table for an operation yet. Method: a file of the former contract.
 func TestFormerContract(t *testing.T) {
 	t.Parallel()
 	handle, driver := plainDriver(t, "")

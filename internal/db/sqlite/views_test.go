@@ -14,9 +14,9 @@ import (
 // viewedRows are in a table when the pages are counted that a view looks at; make test-plans has a million.
 const viewedRows = 100_000
 
-// Goal: what is read of a view costs what it answers, whatever the statistics say: a page by the key, one object, a page of a type, and the
-// join that begins with ten cases. Only an operator's locks, which no index has, cost a look at the table. Method: no statistics, the
-// right ones, those of one row and of worthless keys; the pages that SQLite looks at.
+// Goal: a read of a view costs as much as its answer, with any statistics: a page by the key, one object, a page of a type, and the join
+// that begins with ten cases. Only an operator's locks, which no index has, cost a read of the table. Method: no statistics, the right
+// ones, those of one row and of worthless keys; the pages that SQLite reads.
 func TestPlansOfViews(t *testing.T) {
 	t.Parallel()
 	all := testdb.Rows(t, viewedRows)

@@ -137,8 +137,7 @@ func TestAPassNeedsNoCall(t *testing.T) {
 	})
 }
 
-// Goal: what the session does not have is not renewed, nor released as if it had been there. Method: a lock
-// disappears.
+// Goal: a lock that the session has lost is not renewed, nor released as if it were there. Method: a lock disappears.
 func TestAMissingLockIsLost(t *testing.T) {
 	t.Parallel()
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
@@ -235,8 +234,8 @@ func requireLost(t *testing.T, b *backend[string], grant applock.Grant) {
 	}
 }
 
-// Goal: what is being released is nobody's, and a release frees its own grant only. Method: calls that are queued before
-// a release that has begun.
+// Goal: a lock that is being released has no holder, and a release frees its own grant only. Method: calls that are queued before a release
+// that has begun.
 func TestAReleaseThatWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	t.Run("TakenAgain", func(t *testing.T) {
@@ -434,8 +433,8 @@ func TestALostSessionIsReplaced(t *testing.T) {
 	}
 }
 
-// Goal: what cannot be repaired by a new session is returned. Method: a server that ends each session at the first
-// statement, and one that opens none.
+// Goal: an error that a new session cannot repair is returned. Method: a server that ends each session at the first statement, and one that
+// opens none.
 func TestAServerThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
@@ -589,7 +588,7 @@ func TestSeveralSessions(t *testing.T) {
 	})
 }
 
-// Goal: what one session does not answer does not keep the others' answers back. Method: two sessions, one silent.
+// Goal: one silent session does not hold back the others' answers. Method: two sessions, one silent.
 func TestOneSilentSession(t *testing.T) {
 	t.Parallel()
 	play(t, 2, func(t *testing.T, server *fake, b *backend[string]) {

@@ -46,13 +46,15 @@ type NewerError struct {
 // Error names the program that is needed.
 func (e *NewerError) Error() string { return (*migrate.NewerError)(e).Error() }
 
-// LiveLocksError means that live locks would be lost. Nothing was changed.
+// LiveLocksError means that live locks would be lost, or out of reach of programs. Nothing was changed.
 type LiveLocksError struct {
 	// Locks is their number.
 	Locks int64
+	// Kept is true if the tables, and so the locks, would stay, while programs may be unable to renew or release them.
+	Kept bool
 }
 
-// Error states their number.
+// Error states their number, and what would become of them.
 func (e *LiveLocksError) Error() string { return (*migrate.LiveLocksError)(e).Error() }
 
 // UpRequest configures Up. The zero value is usable.
@@ -96,8 +98,9 @@ type DownResult struct {
 	Steps []Migration
 }
 
-// Down undoes the newest step and returns it, or nothing if no step is applied. Undoing the first step drops the table with all its locks.
-// If locks are live it returns a *LiveLocksError, unless it is forced. A lock taken after that check is lost.
+// Down undoes the newest step and returns it, or nothing if no step is applied. Undoing the first step drops the table with all its locks;
+// undoing another step keeps them. If locks are live it returns a *LiveLocksError, unless it is forced. The check does not see a lock taken
+// after it.
 func Down(ctx context.Context, client *applock.Client, request DownRequest) (DownResult, error) {
 	var result DownResult
 	err := run(ctx, client, "down", func(ctx context.Context, target migrate.Target) error {

@@ -11,15 +11,16 @@ import (
 	"github.com/applock/applock/applock/migrate"
 )
 
-const forceHelp = "continue although live locks are lost"
+const forceHelp = "continue although locks are live"
 
 func (a *app) migrateDownCommand() *cobra.Command {
 	var force bool
 	command := &cobra.Command{
 		Use:   "down [--force]",
 		Short: "Undo the newest step",
-		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the tables with all locks. While
-locks are live it undoes nothing, with exit code 1, unless --force is given.
+		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the tables with all locks. Other
+steps keep the locks, but programs may be unable to renew or release them until "migrate up". While locks
+are live it undoes nothing, with exit code 1, unless --force is given.
 
 --timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate down`,
@@ -54,8 +55,9 @@ func (a *app) migrateGotoCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "goto VERSION [--force]",
 		Short: "Apply or undo steps until VERSION is the newest",
-		Long: `Applies or undoes steps until VERSION is the newest applied one, and prints them. 0 undoes all. While locks
-are live it undoes nothing, with exit code 1, unless --force is given.
+		Long: `Applies or undoes steps until VERSION is the newest applied one, and prints them. 0 undoes all, and drops
+the tables with all locks. While locks are live it undoes nothing, with exit code 1, unless --force is
+given.
 
 --timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate goto 2`,
@@ -100,7 +102,7 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 			}
 			answers = answersOfApplied(done.Steps, all)
 		}
-		return a.printDone(answers, "nothing to do, the database has this version already")
+		return a.printDone(answers, "nothing to do, the database is at this step already")
 	})
 }
 
@@ -126,7 +128,7 @@ with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one tr
 		}),
 	}
 	command.Flags().BoolVar(&yes, "yes", false, "confirm the removal")
-	command.Flags().BoolVar(&force, "force", false, forceHelp)
+	command.Flags().BoolVar(&force, "force", false, "continue although live locks are lost")
 	return command
 }
 

@@ -60,16 +60,20 @@ func TestProgramIsOlderThanTheSchema(t *testing.T) {
 	})
 }
 
-// Goal: nobody loses a live lock by accident, and what is asked for by force is done. Method: down, goto and uninstall
-// while a lock is live, without --yes, with --force, and after a release; then nothing of ours is left.
+// Goal: nobody loses a live lock by accident, the refusal says what would become of it, and what is asked for by force is done. Method: down,
+// goto and uninstall while a lock is live, without --yes, with --force, and after a release; then nothing of ours is left.
 func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
 		u.must(t, "migrate", "up")
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
-		const live = "1 lock is live and would be lost; list them with: applockctl list; --force continues"
-		for _, args := range []string{"migrate down", "migrate goto 0", "migrate goto 1", "migrate uninstall --yes"} {
-			u.run(t, strings.Fields(args)...).check(t, exitNo, "applockctl: "+strings.Join(strings.Fields(args)[:2], " ")+": "+live)
+		const (
+			kept  = "1 lock is live: it would stay, but programs may be unable to renew or release it until the steps are applied again"
+			lost  = "1 lock is live and would be lost"
+			wayOn = "; list them with: applockctl list; --force continues"
+		)
+		for args, fate := range map[string]string{"migrate down": kept, "migrate goto 0": lost, "migrate goto 1": kept, "migrate uninstall --yes": lost} {
+			u.run(t, strings.Fields(args)...).check(t, exitNo, "applockctl: "+strings.Join(strings.Fields(args)[:2], " ")+": "+fate+wayOn)
 		}
 		u.run(t, "migrate", "uninstall").check(t, exitUsage, "--yes is missing: all locks, live or not, ", "would be removed")
 		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
@@ -77,7 +81,7 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 		if undone.stdout != `{"outcome":"UNDONE","version":2,"name":"00002_procedures.sql","applied_at":null,"problem":""}`+"\n" {
 			t.Errorf("goto 1 --force: %s", undone.stdout)
 		}
-		u.run(t, "migrate", "down").check(t, exitNo, live)
+		u.run(t, "migrate", "down").check(t, exitNo, lost)
 		again := u.must(t, "migrate", "goto", "2", "--output", "json").stdout
 		if !strings.HasPrefix(again, `{"outcome":"APPLIED","version":2,`) || !timeOfJSON.MatchString(again) {
 			t.Errorf("goto 2: %s", again)

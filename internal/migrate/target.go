@@ -243,8 +243,8 @@ func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migrati
 	return undoing, nil
 }
 
-// above returns the applied migrations above a version, the newest first. Unless forced, it refuses if live locks would be lost. It always
-// refuses if others' objects depend on ours.
+// above returns the applied migrations above a version, the newest first. Unless forced, it refuses while locks are live. It always refuses
+// if others' objects depend on ours.
 func above(ctx context.Context, target Target, version int64, force bool) ([]Migration, error) {
 	steps, err := Status(ctx, target)
 	if err != nil {
@@ -263,7 +263,7 @@ func above(ctx context.Context, target Target, version int64, force bool) ([]Mig
 		return nil, nil
 	}
 	if !force {
-		if err := refuseLive(ctx, target); err != nil {
+		if err := refuseLive(ctx, target, version); err != nil {
 			return nil, err
 		}
 	}
@@ -360,26 +360,34 @@ func refuseDependents(ctx context.Context, target Target) error {
 // ErrDependents means that others' objects depend on what is to be removed. Nothing has been undone.
 var ErrDependents = errors.New("nothing was undone: drop these objects first, which depend on applock's")
 
-// LiveLocksError means that live locks would be lost.
+// LiveLocksError means that live locks would be lost, or out of reach of programs.
 type LiveLocksError struct {
 	Locks int64
+	// Kept is true if the tables, and so the locks, would stay.
+	Kept bool
 }
 
-// Error states their number.
+// Error states their number, and what would become of them.
 func (e *LiveLocksError) Error() string {
-	if e.Locks == 1 {
+	switch {
+	case e.Locks == 1 && e.Kept:
+		return "1 lock is live: it would stay, but programs may be unable to renew or release it until the steps are applied again"
+	case e.Kept:
+		return fmt.Sprintf("%d locks are live: they would stay, but programs may be unable to renew or release them until the steps are applied again", e.Locks)
+	case e.Locks == 1:
 		return "1 lock is live and would be lost"
 	}
 	return fmt.Sprintf("%d locks are live and would be lost", e.Locks)
 }
 
-func refuseLive(ctx context.Context, target Target) error {
+// refuseLive refuses to undo the steps above a version while locks are live. Only the first step has the tables.
+func refuseLive(ctx context.Context, target Target, version int64) error {
 	var locks int64
 	if err := target.DB.QueryRowContext(ctx, target.LiveLocks).Scan(&locks); err != nil {
 		return fmt.Errorf("count the live locks: %w", target.Interpret(ctx, err))
 	}
 	if locks > 0 {
-		return &LiveLocksError{Locks: locks}
+		return &LiveLocksError{Locks: locks, Kept: version > 0}
 	}
 	return nil
 }

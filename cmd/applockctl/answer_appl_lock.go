@@ -27,9 +27,10 @@ func (a *app) answerApplLockCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "answer OBJECT --operator O --fence N --asker A (--give | --later | --no) [--client C] [--reason R]",
 		Short: "Answer a request for a held object",
-		Long: `Answers a request that "applockctl inbox" or "applockctl asking" has shown. --give hands the object to the
-asker: a new lock, which lasts for a minute unless the asker gets the object before. The history keeps
-it, and the former holder finds it in its inbox. --later and --no only tell the asker, in its inbox.
+		Long: `Answers a request that "applockctl inbox" or "applockctl asking" has shown. --give ends the operator's lock
+and gives the asker a new one of a minute, which the asker renews with "get". The history keeps this, and
+the operator finds it in the inbox. --later and --no change no lock: the asker finds the answer in the
+inbox.
 
 Prints GIVEN or TOLD (exit code 0); GONE if the asker no longer asks, HELD with the holder if somebody
 else, or another grant than --fence, holds the object, or FREE if nobody does (exit code 1).`,
@@ -45,9 +46,9 @@ else, or another grant than --fence, holds the object, or FREE if nobody does (e
 		}),
 	}
 	a.operatorFlag(command, &request.Key.Operator, "who holds the object")
-	command.Flags().Var(&fence, "fence", "the grant that the answer is about")
+	command.Flags().Var(&fence, "fence", "the operator's grant, as the inbox shows it")
 	command.Flags().StringVar(&request.Asker, "asker", "", "who asks")
-	command.Flags().StringVar(&request.Client, "client", "", "the asking program (whichever)")
+	command.Flags().StringVar(&request.Client, "client", "", "the asking program (any)")
 	command.Flags().BoolVar(&give, "give", false, "let the asker have the object")
 	command.Flags().BoolVar(&later, "later", false, "tell the asker: later")
 	command.Flags().BoolVar(&no, "no", false, "tell the asker: no")

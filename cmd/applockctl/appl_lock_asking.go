@@ -82,8 +82,8 @@ With --output json each request is an object on a line of its own.`,
 	}
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
-	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator asks for")
-	command.Flags().StringVar(&request.Department, "department", "", "only what this department asks for")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only requests of this operator")
+	command.Flags().StringVar(&request.Department, "department", "", "only requests of this department")
 	command.Flags().Var(&limit, "limit", "print at most this many")
 	offers(command, "operator", a.completeOperator)
 	return command

@@ -79,9 +79,9 @@ With --output json each event is an object on a line of its own.`,
 			return a.history(ctx, request, limit.value)
 		}),
 	}
-	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator did, lost or got")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only events that this operator caused, or in which it lost or got a lock")
 	command.Flags().BoolVar(&request.NewestFirst, "newest", false, "the newest first")
-	command.Flags().Var(&since, "since", "only what happened at most so long ago")
+	command.Flags().Var(&since, "since", "only events that are at most this old")
 	command.Flags().Var(&limit, "limit", "print at most this many")
 	offers(command, "operator", a.completeOperator)
 	return command

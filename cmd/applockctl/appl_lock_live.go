@@ -59,8 +59,8 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List the live locks, or the waiters",
 		Long: `Lists the live locks in the order of their objects: who holds what, since when, for how long still, and the
 holder's note. All given conditions must hold; an empty one counts as not given. An empty list has exit code
-0. stderr shows the number of locks, and warns if an operator was written in another case: names are
-compared byte for byte.
+0. stderr shows the number of locks. It warns if none matches --operator but one would in another case:
+names are compared byte for byte.
 
 With --object or --prefix only that part of the table is read. The list is read and printed page by page,
 and --timeout is for each page. --sort left shows the soonest end first, age the oldest grant, and waiters
@@ -68,8 +68,8 @@ the longest wait, without locks that nobody waits for. A list in one of these or
 lines, and no --object or --prefix.
 
 With --waiting it lists the waiters: who waits for which lock, since when, who holds it, and which program
-waits. These are get --wait and programs that have announced it. The first in the list is not
-necessarily the next to get the lock.
+waits. A waiter is a "get --wait", or a program that has announced that it waits. The first in the list is
+not necessarily the next to get the lock.
 
 With --output json each lock, or waiter, is an object on a line of its own.`,
 		Example: `  applockctl list
@@ -206,7 +206,7 @@ func (a *app) hintAtOperator(ctx context.Context, s session, request applock.Lis
 		}
 	}
 	if len(similar) > 0 {
-		a.note("nothing of %s, but of %s: upper and lower case are different operators",
+		a.note("nothing for operator %s, but for %s: upper and lower case are different operators",
 			printable(wanted), strings.Join(similar, ", "))
 	}
 	return len(similar) > 0

@@ -40,8 +40,8 @@ func (a *app) policyListCommand() *cobra.Command {
 		Long: `Lists the policies in the order of the types. A type that is not listed has no policy. An empty time is the
 default: 7 days for a new lock, and 3650 days at most.
 
-With --output json each policy is an object on a line of its own. It needs the role supervisor, auditor or
-administrator.`,
+With --output json each policy is an object on a line of its own. The command needs the role supervisor,
+auditor or administrator.`,
 		Example: `  applockctl policy list
   applockctl policy list --type customer --output json`,
 		Args:                  noArguments,

@@ -53,12 +53,13 @@ func (a *app) statsCommand() *cobra.Command {
 		Use:   "stats [--type T] [--department D] [--output prometheus]",
 		Short: "Count locks and waiters, by type and department",
 		Long: `Counts by type and department: the live locks, the age of the oldest, the time until the next one ends, the
-waiters and the longest wait; and the rows of free objects, which "purge" removes when they are old, and
-which have no department. A pair without any is not shown.
+waiters and the longest wait. It also counts the rows of free objects, which have no department and which
+"purge" removes when they are old. A type and department with nothing to count is not shown.
 
-It reads whole tables and locks nothing: run it once a minute, not more often. It needs the role
-supervisor, auditor or janitor. If the account also has pg_monitor, or PROCESS on MySQL and
-MariaDB, stderr names who has held a snapshot for longer than 10 minutes, as "verify" does.
+It reads whole tables and locks nothing: run it once a minute, not more often. It needs the role supervisor,
+auditor or janitor. If the account also has pg_monitor, or PROCESS on MySQL and MariaDB, stderr names the
+session, prepared transaction or replication slot that has held a snapshot for longer than 10 minutes, as
+"verify" does.
 
 With --output json each line is an object. --output prometheus prints Prometheus' text format, for the
 textfile collector of the node exporter. Write it to another file and move that into place: see
@@ -74,8 +75,8 @@ docs/watching.md.`,
 		}),
 	}
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
-	command.Flags().StringVar(&request.Department, "department", "", "only this department's locks, or waiters")
-	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only what nobody's department holds or waits for, and what is free")
+	command.Flags().StringVar(&request.Department, "department", "", "only locks and waiters of this department")
+	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only locks and waiters without a department, and free objects")
 	command.Flags().Var(statsFormat{&a.output}, "output", "how results are printed: table, json or prometheus")
 	complete(command, "output", string(formatTable), string(formatJSON), string(formatPrometheus))
 	return command

@@ -27,12 +27,12 @@ func (a *app) askApplLockCommand() *cobra.Command {
 		Use:   "ask OBJECT --operator O [--message M] [--department D] [--client C] [--wait 10m | --withdraw]",
 		Short: "Ask the holder of an object for it",
 		Long: `Lists a request for an object, which the holder finds in its inbox with the message. It is listed for a
-minute; the same command keeps it listed, until --wait is over. A request holds nothing. The asker finds
-the answer in its own inbox.
+minute. Repeat the command to keep it listed, until --wait is over. A request alone gets no lock. The asker
+finds the answer in its own inbox.
 
 Prints ASKED with the holder, GIVEN with the fence if the holder has left the request unanswered for the
-time of the type's policy, or WITHDRAWN (exit code 0). Prints FREE if nobody holds the object (get it), or
-OWN if the operator holds it itself (exit code 1).`,
+time of the type's policy, or WITHDRAWN (exit code 0). Prints OWN if the operator holds the object itself,
+or FREE if nobody does: then "get" it (exit code 1).`,
 		Example: `  applockctl ask customer:42 --operator brown --message "the customer is on the phone"
   applockctl ask customer:42 --operator brown --withdraw`,
 		Args:                  oneObject,
@@ -46,9 +46,9 @@ OWN if the operator holds it itself (exit code 1).`,
 	a.operatorFlag(command, &request.Owner.Operator, "who asks")
 	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
 		"where the operator works; default $"+departmentVariable)
-	command.Flags().StringVar(&request.Client, "client", program, "the program that asks; each asks for itself")
+	command.Flags().StringVar(&request.Client, "client", program, "the program that asks; requests of different programs are separate")
 	command.Flags().StringVar(&request.Message, "message", "", "a text for the holder")
-	command.Flags().Var(&wait, "wait", "when the request ends, however often it is repeated (never)")
+	command.Flags().Var(&wait, "wait", "how long the request may last, however often it is repeated (for ever)")
 	command.Flags().BoolVar(&request.Withdraw, "withdraw", false, "take the request back")
 	offers(command, "operator", a.completeOperator)
 	return command

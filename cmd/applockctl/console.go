@@ -63,18 +63,18 @@ Only people whom --may-change names can change locks: they hand over, take, rele
 with a reason and a confirmation. The history keeps their names, and stderr shows each change. Nobody can do
 more than the database user may.
 
---role NAME=FILE gives the people of a role the rights of another database user, whose DSN is the first
-line of the file, which only you may read. --member, the header of --roles-header, or the claim of
---oidc-roles-claim says who has the role. A person with several roles has the first one; a person without a
-role has the DSN of the command.
+--role NAME=FILE gives the people of a role the rights of another database user. The first line of the file
+is the DSN of that user; let nobody else read the file. --member, the header of --roles-header, or the claim
+of --oidc-roles-claim says who has the role. A person with several roles has the first one; a person without
+a role has the DSN of the command.
 
 Without a sign-in the printed address has a token that lets in one browser of this host, once, as the
 person of --by; stderr then shows the next address. --listen must be a loopback address. There are three
 kinds of sign-in:
   - a proxy signs people in and names them in the header of --user-header; only the networks of --proxy are
-    believed. A proxy of this host that passes the host name on needs --address
+    believed. Behind a proxy on this host that passes the host name on, give --address
   - people sign in at an OpenID Connect issuer; the console then runs behind TLS, at --address, and the
-    issuer must know its page "signed-in"
+    issuer must allow the redirect URI "signed-in" below that address
   - a file with a line NAME:PASSWORD for each person, for trials: passwords are sent unencrypted`,
 		Example: `  applockctl console
   applockctl console --by mlee --may-change mlee

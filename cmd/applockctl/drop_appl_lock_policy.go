@@ -24,9 +24,9 @@ func (a *app) policyDropCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "drop TYPE --by O [--reason R]",
 		Short: "Remove the policy of a type",
-		Long: `Removes the policy of a type: a new lock lasts 7 days again unless a ttl is given. An existing lock keeps its
-end until it is renewed or transferred. The history keeps who did it, and the reason. It needs the role
-administrator.
+		Long: `Removes the policy of a type: a new lock lasts 7 days again unless a ttl is given. An existing lock keeps
+its end until it is renewed or transferred. The history keeps who did it, and the reason. The command needs
+the role administrator.
 
 Prints DROPPED (exit code 0), or NONE if the type has no policy (exit code 1).`,
 		Example:               `  applockctl policy drop customer --by mlee --reason "the trial is over"`,

@@ -23,20 +23,21 @@ func (a *app) getCommand() *cobra.Command {
 is no lock. Without --department or --ttl a renewal keeps the department or the ttl of the lock; a new lock
 then has no department, or lasts 7d.
 
-Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the holder
-and the end of that lock (exit code 1). With --wait it first waits that long for the holder, or for another
-transaction that is changing the lock; "list --waiting" shows it meanwhile.
+Prints ACQUIRED or RENEWED with the fence and the end of the lock (exit code 0), or HELD with the holder and
+the end of that lock (exit code 1). With --wait it first waits that long for the holder, or for another
+transaction that is changing the lock; "list --waiting" shows the wait.
 
 Every caller with the same operator has the same lock: two runs of a job under one name both get it. So
 give each run an operator of its own, as below, or use --new, which refuses a renewal (HELD, exit code 1)
 and changes nothing.
 
-With --permits N at most N operators hold the object at once. Each holds a slot, such as desk#2, which is
-an object like any other: use that name with release and the other commands. If no slot is left, FULL is
-printed for each slot with its holder, the soonest to expire first (exit code 1).
+With --permits N at most N operators hold the object at once. Each holds a slot, such as desk#2, which is an
+object like any other: use that name with release and the other commands. If no slot is left, it prints FULL
+for each slot with its holder, the soonest to expire first (exit code 1).
 
-Exit code 3 means that the outcome is unknown. Repeat the command, which renews what the first one may have
-got. (With --new the lock of the first one refuses it; inquire shows the fence.)`,
+Exit code 3 means that the outcome is unknown. Repeat the command: if the first one has got the lock, the
+second renews it. With --new the second is then refused (HELD by the same operator); "inquire" shows the
+fence of the lock.`,
 		Example: `  applockctl get customer:42 --operator jdoe --department sales
   applockctl get customer:42 --operator jdoe --wait 30s
   applockctl get job:nightly --operator "$(hostname):$$" --new --ttl 90s --output json
@@ -53,8 +54,8 @@ got. (With --new the lock of the first one refuses it; inquire shows the fence.)
 	})
 	a.operatorFlag(command, &owner.Operator, "the operator that gets the lock")
 	command.Flags().StringVar(&owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; default $"+departmentVariable+" (as before, or nowhere for a new lock)")
-	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before, or 7d for a new lock)")
+		"where the operator works; default $"+departmentVariable+" (in a renewal as before, else none)")
+	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (in a renewal as before, else 7d)")
 	command.Flags().BoolVar(&isNew, "new", false, "refuse to renew: succeed only with a new lock")
 	command.Flags().IntVar(&permits, "permits", 0, "how many may hold the object at once; the same number in all calls")
 	command.Flags().Var(&wait, "wait", "how long to wait for the holder")

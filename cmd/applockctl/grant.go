@@ -38,7 +38,7 @@ sets policies. No role needs a right on the tables. NAME must exist. On MySQL an
 NAME@HOST; on Db2 it is a role.
 
 Run it as the owner of the procedures, and again after an upgrade with new operations: "migrate up" and
-"migrate status" name who lacks them.
+"migrate status" name the accounts that lack them.
 
 With --print it prints the SQL, to read and run by hand, and does not connect.`,
 		Example: `  applockctl grant --to shop_app --as operator

@@ -75,21 +75,22 @@ func (a *app) inboxCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "inbox --operator O [--after N]",
 		Short: "Show what concerns an operator: locks taken, handed over, awaited, asked for, expiring",
-		Long: `Prints what concerns an operator that holds or asks for locks. First come the deeds of others, oldest first:
+		Long: `Prints what concerns an operator that holds or asks for locks. First come events that others have caused,
+oldest first:
   TAKEN       WHO took the lock
   HANDED      WHO handed a lock over to this operator
   RELEASED    WHO ended the lock
   GIVEN       the lock went to WHO, who had asked for it
   YIELDED     the lock went to WHO, because the request was unanswered for the time of the type's policy
-Then comes the present:
+Then comes the present state:
   AWAITED     WHO waits for the lock since TIME, or asks for it, with a MESSAGE; "applockctl answer" needs
               the fence and the client, which --output json and --wide show
   LATER, DECLINED  WHO answered the operator's own request
   EXPIRING    the lock ends at TIME, within the hour
 An empty inbox has exit code 0.
 
-Events are printed again until --after has the safe_event_id of the last answer, which --output json and
---wide show. An event may come twice; none is lost. "applockctl history" has all events. At most 1000 lines
+To see no event again, pass the safe_event_id of the last answer as --after: --output json and --wide show
+it. Even then an event may come twice; none is lost. "applockctl history" has all events. At most 1000 lines
 are printed, or --limit.
 
 With --output json each line is an object.`,
@@ -104,7 +105,7 @@ With --output json each line is an object.`,
 		}),
 	}
 	a.operatorFlag(command, &request.Operator, "whom it concerns")
-	command.Flags().Var(&after, "after", "only what happened after this event, and how it is now")
+	command.Flags().Var(&after, "after", "only events after this one, and the present state")
 	command.Flags().Var(&limit, "limit", "print at most this many")
 	offers(command, "operator", a.completeOperator)
 	return command

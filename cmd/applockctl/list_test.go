@@ -92,7 +92,7 @@ func TestListSelects(t *testing.T) {
 func TestListHintsAtOperator(t *testing.T) {
 	t.Parallel()
 	u := listUser(t)
-	const hint = "nothing of jdoe, but of JDOE: upper and lower case are different operators\n0 locks\n"
+	const hint = "nothing for operator jdoe, but for JDOE: upper and lower case are different operators\n0 locks\n"
 	for args, want := range map[string]string{
 		"--operator jdoe":                      hint,
 		"--operator jdoe --older-than 10d":     hint,

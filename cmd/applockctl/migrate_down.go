@@ -22,7 +22,7 @@ func (a *app) migrateDownCommand() *cobra.Command {
 steps keep the locks, but programs may be unable to renew or release them until "migrate up". While locks
 are live it undoes nothing, with exit code 1, unless --force is given.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
+--timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate down`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -59,7 +59,7 @@ func (a *app) migrateGotoCommand() *cobra.Command {
 the tables with all locks. While locks are live it undoes nothing, with exit code 1, unless --force is
 given.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
+--timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate goto 2`,
 		Args:                  oneVersion,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -115,7 +115,7 @@ func (a *app) migrateUninstallCommand() *cobra.Command {
 then (on MySQL and MariaDB only that of --schema; on Db2 it stays). While locks are live it removes nothing,
 with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one transaction.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
+--timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example:               `  applockctl migrate uninstall --yes`,
 		Args:                  noArguments,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -149,7 +149,7 @@ func (a *app) uninstallWithoutYes() error {
 	if err == nil {
 		err = &applock.InvalidError{
 			Argument: "--yes",
-			Reason: "is missing: all locks, live or not, the tables, the procedures and the notes of the steps would be removed from " +
+			Reason: "is missing: all locks, live or not, the tables, the procedures and the record of the steps would be removed from " +
 				a.place(dsn) + "; see the live ones with: " + a.commandLine("list"),
 		}
 	}

@@ -24,10 +24,10 @@ run: in one transaction, except on MySQL, where CREATE is not transactional. The
 "applockctl migrate up". It does not connect. With --output json it prints SQL, too.
 
 --from is the step that the database has, and --to the wanted step: --from 1 --to 2 prints step 2. Without
-them it prints all steps. --down prints the way back, from the newest step to none: --down --from 2 --to 1
-undoes step 2. If the database does not have the step --from, for example because the script was run
-before, the script stops at its beginning with an error, and changes nothing. A way back does not look for
-live locks.
+them it prints all steps. --down prints SQL that undoes steps, from the newest one to the first: --down
+--from 2 --to 1 undoes step 2. If the database does not have the step --from, for example because the script
+was run before, the script stops at its beginning with an error, and changes nothing. A script of --down
+does not look for live locks.
 
 With --summary it prints a line for each table, view and routine that the steps create: its purpose, and
 the roles that have the right to it.
@@ -57,8 +57,8 @@ DSNTEP2, with lines of at most 72 columns).`,
 	command.Flags().StringVar(&request.Platform, "platform", "", "the kind of system that a db2 database is on: luw or zos")
 	complete(command, "platform", "luw", "zos")
 	command.Flags().Int64Var(&request.From, "from", 0, "the step that the database has")
-	command.Flags().Int64Var(&request.To, "to", 0, "the step that it shall have; by default the newest, with --down none")
-	command.Flags().BoolVar(&request.Down, "down", false, "print the way back")
+	command.Flags().Int64Var(&request.To, "to", 0, "the step that it shall have in the end; by default the newest, and 0 with --down")
+	command.Flags().BoolVar(&request.Down, "down", false, "print SQL that undoes steps")
 	command.Flags().BoolVar(&summary, "summary", false, "print what is created, a line each, instead of the SQL")
 	for _, flag := range []string{"from", "to", "down"} {
 		command.MarkFlagsMutuallyExclusive("summary", flag)

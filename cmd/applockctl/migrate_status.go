@@ -83,11 +83,12 @@ rights that PUBLIC must not have. It touches no lock, grants nothing new and lea
 MySQL and MariaDB a replaced procedure keeps its grants if this account may read mysql.procs_priv, and loses
 them otherwise. Run it at any time. The exit code is 1 if something is left that it cannot mend.
 
---owner gives everything to another account: one with few rights, if root or a superuser has migrated, or if
-the owner is gone (MySQL, MariaDB). Locks and grants stay. NAME must exist and have the rights to migrate.
-On MySQL and MariaDB it may be NAME@HOST, and a call fails while its procedure is created anew.
+--owner gives everything to another account, one with few rights. Use it after root or a superuser has
+migrated, or if the owner does not exist any more (MySQL, MariaDB). Locks and grants stay. NAME must exist
+and have the rights to migrate. On MySQL and MariaDB it may be NAME@HOST, and a call fails while its
+procedure is created anew.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
+--timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate repair
   applockctl migrate repair --owner applock_dba`,
 		Args:                  noArguments,

@@ -23,7 +23,7 @@ migrate and no more. If it is root or a superuser, stderr says what to do, and "
 
 --dry-run prints the pending steps and changes nothing; "migrate print" prints their SQL.
 
---timeout bounds only connecting, because one migrator waits for the others. Ctrl-C ends the wait.`,
+--timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate up
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl --schema crm_lock migrate up`,
 		Args:                  noArguments,

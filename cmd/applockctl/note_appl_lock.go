@@ -35,7 +35,7 @@ Prints NOTED with the note (exit code 0), HELD with the holder if somebody else,
 	}
 	a.operatorFlag(command, &key.Operator, "who holds the object")
 	offers(command, "operator", a.completeHolder)
-	command.Flags().Var(&fence, "fence", "note only this grant; by default any of the operator")
+	command.Flags().Var(&fence, "fence", "note only the grant with this fence; by default whatever grant the operator has")
 	return command
 }
 
@@ -45,7 +45,7 @@ func objectAndText(command *cobra.Command, args []string) error {
 		if err := oneObject(command, args); err != nil {
 			return err
 		}
-		return errors.New("the text is missing: write it in quotes behind the object, and \"\" for none")
+		return errors.New("the text is missing: write it in quotes after the object; \"\" removes the note")
 	}
 	if len(args) > 2 {
 		return fmt.Errorf("unexpected argument %q: write the text in quotes", args[2])

@@ -19,8 +19,9 @@ func (a *app) purgeHistoryCommand() *cobra.Command {
 		Long: `Removes old events of the history, oldest first, and prints their number. It needs the role administrator.
 Events of purges (PURGED, HISTORY_PURGED) stay for at least 400 days.
 
-Events are removed in batches. Each batch is a transaction and an event with its number: after an error or
-Ctrl-C the next purge continues. --timeout is for each batch. A terminal shows the progress.`,
+Events are removed in batches. Each batch is a transaction, which adds an event with the number of removed
+events: after an error or Ctrl-C the next purge continues. --timeout is for each batch. A terminal shows the
+progress.`,
 		Example: `  applockctl purge-history
   applockctl purge-history --older-than 3650d`,
 		Args:                  noArguments,

@@ -33,7 +33,7 @@ same command continues. --dry-run only prints.
 Without --by it is the operator's own release. With another person as --by, or with a reason, the history
 keeps the release, and the operator finds it in the inbox. $APPLOCK_OPERATOR is the default of --by.
 
-Use the operator of the get: "$(hostname):$$" is the same in all commands of one script.`,
+Name the operator that got the lock: "$(hostname):$$" is the same in all commands of one script.`,
 		Example: `  applockctl release customer:42 --operator jdoe
   applockctl release job:nightly --operator "$(hostname):$$" --fence 1795785256123456
   applockctl release customer:42 --operator jdoe --by mlee --reason "ill until Friday"
@@ -50,7 +50,7 @@ Use the operator of the get: "$(hostname):$$" is the same in all commands of one
 	}
 	a.operatorFlag(command, &operator, "who holds the object")
 	offers(command, "operator", a.completeHolder)
-	command.Flags().Var(&fence, "fence", "release only this grant; by default any of the operator")
+	command.Flags().Var(&fence, "fence", "release only the grant with this fence; by default whatever grant the operator has")
 	a.actorFlags(command, &by, &reason)
 	flags.add(command, &by, &reason)
 	command.MarkFlagsMutuallyExclusive("all", "fence")

@@ -20,8 +20,8 @@ func (a *app) renewCommand() *cobra.Command {
 		Use:   "renew OBJECT --operator O --fence N [--ttl 7d]",
 		Short: "Renew a grant, and never take a lock that has expired",
 		Long: `Extends exactly this grant: the heartbeat of a job. Unlike get it never takes a lock. A grant that has
-expired has ended, even if nobody else has the object. Without --ttl it lasts as long from now on as it was
-last set. It never ends sooner than before.
+expired has ended, even if nobody else has the object. Without --ttl the grant lasts for its last ttl again,
+from now on. It never ends sooner than before.
 
 Prints RENEWED with the new end (exit code 0); HELD with the holder if somebody else, or another grant, has
 the object, or FREE if nobody has it (exit code 1): then stop the work.`,

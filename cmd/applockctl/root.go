@@ -59,15 +59,15 @@ application locks that a database keeps. It also installs the tables and procedu
 
 An object is written TYPE:ID, such as customer:42. Durations are written 7d, 36h, 90s or 1d12h.
 
---dsn names the database; without it the environment variable APPLOCK_DSN, or the first line of the file
-that APPLOCK_DSN_FILE names. There is no default, but the demo needs no database:
+--dsn names the database. Without --dsn the environment variable APPLOCK_DSN does, or else the first line of
+the file that APPLOCK_DSN_FILE names. There is no default, but the demo needs no database:
   sqlite:PATH                                  a file, which "migrate up" creates
   postgres://USER:PASSWORD@HOST:PORT/DATABASE  PostgreSQL
   mysql://USER:PASSWORD@HOST:PORT/DATABASE     MySQL or MariaDB; or USER:PASSWORD@tcp(HOST:PORT)/DATABASE
   db2://USER:PASSWORD@HOST:PORT/DATABASE       Db2, in a program built by "make build-db2"
 Run "applockctl migrate up" first. Other users of the host can see command lines: keep a password in
-APPLOCK_DSN, or in the file of APPLOCK_DSN_FILE, which only you may read. PostgreSQL's ~/.pgpass and
-PGPASSFILE work too; the files of MySQL's client do not.
+APPLOCK_DSN, or in the file that APPLOCK_DSN_FILE names, and let nobody else read that file. PostgreSQL's
+~/.pgpass and PGPASSFILE work too; the files of MySQL's client do not.
 
 APPLOCK_OPERATOR and APPLOCK_DEPARTMENT are the defaults of --operator and --department.
 

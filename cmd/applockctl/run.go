@@ -73,7 +73,7 @@ gets SIGKILL at once. If this program is killed, Linux kills the command, too; p
 has started go on, and the fence keeps their writes out.
 
 --at-least keeps the lock after a quick end, so that a node with a late clock does not run the same again.
-The lock then ends when that time is over, or when its last --ttl is if that is later.
+The lock then ends when that time is over, or with its last --ttl if that ends later.
 
 Exit codes: that of the command, 128 plus the number of the signal that ended it, or
   2    the command line is wrong

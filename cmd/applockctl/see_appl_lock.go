@@ -35,9 +35,9 @@ func (a *app) seeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "see OBJECT --operator O [--state editing | --leave] [--client C]",
 		Short: "Record that an operator looks at an object, and show who else is there",
-		Long: `Records that an operator looks at an object, and lists who else is there: its holder (HOLDER), also if it is
-the operator, who asks for it (ASKER), and each other operator that looks at it (VIEWER), longest first. An
-empty list means that the object is free and nobody else looks (exit code 0). It locks nothing.
+		Long: `Records that an operator looks at an object, and lists who else is there: its holder (HOLDER), even if that
+is the operator; operators that ask for it (ASKER); and other operators that look at it (VIEWER), longest
+first. An empty list means that the object is free and nobody else looks (exit code 0). It locks nothing.
 
 The operator is listed for 45s, or --ttl. A support tool calls it every 15s while it shows the object, and
 with --leave when it stops. Each browser tab or program has a name of its own, --client.

@@ -39,13 +39,14 @@ func (a *app) policySetCommand() *cobra.Command {
 default. An existing lock keeps its end until it is renewed or transferred.
 
 With --history all the history also keeps each get, renewal, refusal and release: one row each, and a
-program renews its lock many times an hour. A held lock is included from its holder's next get on.
+program renews its lock many times an hour. For a lock that is held now, this begins with the next get of
+its holder.
 
 With --without-presence "applockctl see" and support tools neither record nor show who looks at an object of
 the type. With --yield-after an asker gets the lock when the holder has been shown the request and has not
 answered for that time. A lock of less than an hour, as programs have, never yields.
 
-The history keeps who set it, its rules, and the reason. It needs the role administrator.
+The history keeps who set the policy, its rules, and the reason. The command needs the role administrator.
 
 Prints SET and the policy (exit code 0).`,
 		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee --reason "office hours"
@@ -62,7 +63,7 @@ Prints SET and the policy (exit code 0).`,
 			return a.setPolicy(ctx, request)
 		}),
 	}
-	command.Flags().Var(&defaultTTL, "default-ttl", "the ttl of a new lock without one (7d)")
+	command.Flags().Var(&defaultTTL, "default-ttl", "the ttl of a new lock if its get names none (7d)")
 	command.Flags().Var(&longestTTL, "longest-ttl", "the longest ttl (3650d)")
 	command.Flags().BoolVar(&request.Policy.TakeWithoutReason, "take-without-reason", false, "a take needs no reason")
 	command.Flags().Var((*historyLevel)(&request.Policy.HistoryLevel), "history", "what the history keeps: changes, or all")

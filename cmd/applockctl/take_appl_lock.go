@@ -29,7 +29,7 @@ func (a *app) takeCommand() *cobra.Command {
 		Long: `Takes the object from its holder for the operator, with a greater fence: the former holder can no longer
 renew or release. It is for emergencies, and needs the role supervisor. The history keeps the reason, and
 the former holder finds it in its inbox. With --fence only this grant is taken, such as the one that
-"inquire" has shown. Without --ttl the lock lasts as long from now on as the former one was last set.
+"inquire" has shown. Without --ttl the new lock has the ttl of the former one, from now on.
 
 Prints TAKEN with the fence and the end of the new lock (exit code 0); HELD with the holder if another grant
 than --fence holds the object, or FREE if nobody does: then "get" it (exit code 1).`,
@@ -46,9 +46,9 @@ than --fence holds the object, or FREE if nobody does: then "get" it (exit code 
 	a.operatorFlag(command, &request.Owner.Operator, "who takes it")
 	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
 		"where that operator works; default $"+departmentVariable)
-	command.Flags().StringVar(&request.Reason, "reason", "", "why, for the history and the former holder; a policy may do without")
-	command.Flags().Var(&fence, "fence", "take only this grant; by default any")
-	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
+	command.Flags().StringVar(&request.Reason, "reason", "", "why, for the history and the former holder; needed unless the type's policy waives it")
+	command.Flags().Var(&fence, "fence", "take only the grant with this fence; by default whatever grant the holder has")
+	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the former lock)")
 	return command
 }
 

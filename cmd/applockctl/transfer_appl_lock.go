@@ -24,12 +24,12 @@ func (a *app) transferCommand() *cobra.Command {
 		Use:   "transfer OBJECT... | --all [--type T] [--dry-run] --from O --to O [--to-department D] [--ttl 7d] --by O [--reason R]",
 		Short: "Hand objects from one operator to another",
 		Long: `Ends the lock of one operator and begins one of another, with a greater fence: the former holder can no
-longer renew or release. Without --ttl it lasts as long from now on as the former lock was last set.
+longer renew or release. Without --ttl the new lock has the ttl of the former one, from now on.
 
 The history keeps who did it (--by, or $APPLOCK_OPERATOR), and the reason.
 
-Prints TRANSFERRED with the fence and the end of the new lock (exit code 0); HELD with the holder if
-somebody else than --from holds the object, or FREE if nobody does (exit code 1). Several objects have one
+Prints TRANSFERRED with the fence and the end of the new lock (exit code 0); HELD with the holder if an
+operator other than --from holds the object, or FREE if nobody does (exit code 1). Several objects have one
 line each, in order, and the exit code is the worst of theirs.
 
 With --all it hands over all locks of --from, or those of a --type, in the order of the objects; the reason
@@ -52,7 +52,7 @@ continues. --dry-run only prints.`,
 	command.Flags().StringVar(&request.From, "from", "", "who holds the object now")
 	command.Flags().StringVar(&request.To.Operator, "to", "", "who shall hold it")
 	command.Flags().StringVar(&request.To.Department, "to-department", "", "where the new holder works")
-	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the one that ends)")
+	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the former lock)")
 	a.actorFlags(command, &request.Actor, &request.Reason)
 	flags.add(command, &request.Actor, &request.Reason)
 	require(command, "from", "to")

@@ -19,7 +19,7 @@ type allFlags struct {
 
 // add adds the flags. --all takes no object, and its --by and --reason go to the history.
 func (f *allFlags) add(command *cobra.Command, by, reason *string) {
-	command.Flags().BoolVar(&f.all, "all", false, "all that the operator holds, instead of objects")
+	command.Flags().BoolVar(&f.all, "all", false, "all locks of the operator; then name no objects")
 	command.Flags().StringVar(&f.objectType, "type", "", "with --all: only objects of this type")
 	command.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --all: only print what would be done")
 	command.Args = func(_ *cobra.Command, args []string) error {

@@ -25,26 +25,26 @@ func (a *app) watchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "watch [--type T] [--operator O] [--department D] [--every 2s] [--by O]",
 		Short: "Watch live locks and waiters",
-		Long: `Shows the live locks, with how many wait for each and how long the first has. It looks again every two
-seconds. The selected line stays with its lock. The keys:
+		Long: `Shows the live locks, how many wait for each, and for how long the first has waited. It looks again every
+two seconds. The selected line stays with its lock. The keys:
 
 ` + watchKeys + `
 
 ` + watchColour + `
 
-To transfer, take or release you are asked why, and who you are unless --by says it: the history keeps both.
-Then the plan is shown, and y does it. It concerns the grant that was shown: if somebody else has the
-object meanwhile, the answer is that holder. Below the table is the selected lock in full, and who waits
-and who asks for it, the longest wait first.
+Before a transfer, take or release, watch asks for the reason, and for your name unless --by gives it: the
+history keeps both. Then it shows the plan, and the key y carries it out. The plan is for the grant that was
+shown: if somebody else has got the object since then, nothing changes, and watch shows that holder. Below
+the table is the selected lock in full, and who waits and who asks for it, the longest wait first.
 
-By object, a look reads only the locks in the window, and with a filter those before the last of them. In
-any other order it reads the first 1000, and with a filter all. End reads all up to the last lock. A role
-that may see appl_lock_stats is told how many locks there are. They are counted with each look up to 10,000
-rows; more are counted once a minute, and the number is "about" then. When the database does not answer, the
-line below the table says so, and the table goes on when it does.
+Sorted by object, a look reads only the locks in the window; with a filter it reads all locks up to the last
+one in the window. In any other order it reads the first 1000, and with a filter all. The key "end" reads
+all. For a role that may read appl_lock_stats, the first line has the number of all locks. Up to 10,000 rows
+are counted at each look; more are counted once a minute, and the number is then "about". If the database
+does not answer, the line below the table says so until it does.
 
-With --output json no terminal is needed: a line for each lock, waiter and request that is there, and then
-one for each change between two looks.`,
+With --output json it needs no terminal: it prints a line for each lock, waiter and request that is there,
+and then a line for each change between two looks.`,
 		Example: `  applockctl watch
   applockctl watch --type customer --department sales --sort left
   applockctl watch --operator jdoe --every 10s
@@ -61,8 +61,8 @@ one for each change between two looks.`,
 	}
 	request := &flags.look.request
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
-	command.Flags().StringVar(&request.Operator, "operator", "", "only what this operator holds")
-	command.Flags().StringVar(&request.Department, "department", "", "only what this department holds")
+	command.Flags().StringVar(&request.Operator, "operator", "", "only locks of this operator")
+	command.Flags().StringVar(&request.Department, "department", "", "only locks of this department")
 	command.Flags().Var(&flags.look.order, "sort", "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)")
 	command.Flags().Var(&flags.every, "every", "how long to wait between two looks")
 	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are, for the history; default $"+operatorVariable)

@@ -81,8 +81,8 @@ func TestTransfer(t *testing.T) {
 	form.Set("department", "CS")
 	_, plan := d.follow(t, d.submit("/transfer", form))
 	check(t, plan, "<h1>Hand over customer:42 to ASMITH (CS)?</h1>", "<button>Hand over customer:42 to ASMITH (CS)</button>",
-		"JDOE loses customer:42 to ASMITH (CS).", "Waiting, and waits on: PKING.", "In the inbox, with the reason: JDOE.", "In the inbox, with the reason: ASMITH (CS).",
-		"By the next save or renewal, which is refused: JDOE.", "The history keeps that it was you, MLEE", "JDOE is ill")
+		"JDOE loses customer:42 to ASMITH (CS).", "Waiting, and keeps waiting: PKING.", "In the inbox, with the reason: JDOE.", "In the inbox, with the reason: ASMITH (CS).",
+		"By the refusal of the next save or renewal: JDOE.", "The history keeps your name, MLEE", "JDOE is ill")
 	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
 		t.Fatal("it was done before it was confirmed")
 	}
@@ -151,7 +151,7 @@ func TestTake(t *testing.T) {
 	form := formOf(d.see(t, "/take?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "the auditor waits")
 	_, plan := d.follow(t, d.submit("/take", form))
-	check(t, plan, "<button>Take over customer:42</button>", "In the inbox, with the reason: JDOE.", "Waiting, and waits on: PKING.")
+	check(t, plan, "<button>Take over customer:42</button>", "In the inbox, with the reason: JDOE.", "Waiting, and keeps waiting: PKING.")
 	status, page := d.follow(t, d.submit("/take", formOf(plan)))
 	check(t, page, "TAKEN", ">MLEE</a>")
 	if lock := d.holder(t, "customer:42"); status != http.StatusOK || lock.Owner.Operator != "MLEE" {

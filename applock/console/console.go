@@ -54,7 +54,7 @@ type Config struct {
 	// Timeout bounds the calls to the database of one page; zero is DefaultTimeout.
 	Timeout time.Duration
 	// Interval is how often a page asks whether it still shows the database's state; zero is DefaultInterval. Pages with the same address
-	// and client share the reads: at most two in an interval, fewer if they take long, none if no page is open.
+	// and client share the reads: at most two in an interval, fewer if they take long. Without an open page there are none.
 	Interval time.Duration
 	// Logger gets errors of the database, which pages show only in general, and each change with its person; nil logs nothing.
 	Logger *slog.Logger
@@ -338,7 +338,8 @@ func (c *console) argument(name string) string {
 	label := map[string]string{
 		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",
 		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
-		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within", "After": "label.after", "Since": "label.back",
+		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within",
+		"After": "label.after", "Since": "label.back",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
 		"Message": "label.message", "Wait": "label.wait",
 	}[name]

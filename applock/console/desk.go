@@ -79,7 +79,8 @@ func (c *console) readOwn(ctx context.Context, desk deskShown) (*ownDesk, error)
 
 // readAsked returns the requests for the person's locks. It skips the inbox' events, which the page shows as history.
 func (c *console) readAsked(ctx context.Context, who asker) ([]askedFor, error) {
-	notices, _, err := who.database.client.Inbox(ctx, applock.InboxRequest{Operator: who.person, Position: applock.InboxPosition{After: math.MaxInt64}})
+	noEvents := applock.InboxPosition{After: math.MaxInt64}
+	notices, _, err := who.database.client.Inbox(ctx, applock.InboxRequest{Operator: who.person, Position: noEvents})
 	if errors.Is(err, applock.ErrPrivilege) {
 		return nil, nil
 	}

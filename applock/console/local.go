@@ -133,5 +133,5 @@ func isLoopbackName(host string) bool {
 type nobody struct{}
 
 func (nobody) Identify(*http.Request) (Person, error) {
-	return Person{}, forbidden("Nobody gets in, because this console has no sign-in. The program that serves it must set console.Config.SignIn.")
+	return Person{}, forbidden("Nobody gets in: this console has no sign-in. The program that serves it must set console.Config.SignIn.")
 }

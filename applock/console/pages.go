@@ -137,7 +137,10 @@ type queuesShown struct {
 }
 
 func (c *console) waitersPage(r *http.Request) (view, error) {
-	data := queuesShown{Type: strings.TrimSpace(r.URL.Query().Get("type")), Verbs: c.allowedOf(r.Context(), []string{"transfer", "release", rightAsk})}
+	data := queuesShown{
+		Type:  strings.TrimSpace(r.URL.Query().Get("type")),
+		Verbs: c.allowedOf(r.Context(), []string{"transfer", "release", rightAsk}),
+	}
 	all, err := askerOf(r.Context()).database.readShared(r.Context(), c.config.Timeout)
 	if err != nil {
 		return view{}, err

@@ -18,7 +18,8 @@ const (
 
 // unseen reports whether a character is invisible or changes the direction of text, so that two different names could look the same.
 func unseen(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
+		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // sightings are the sources of operators' names: locks, waiters and the history.

@@ -51,8 +51,8 @@ func TestHandDeskOver(t *testing.T) {
 	form.Set("reason", "JDOE is ill")
 	form.Set("type", "customer")
 	_, plan := d.follow(t, d.submit("/transfer", form))
-	check(t, plan, "<button>Hand over 2 locks of JDOE to ASMITH (CS)</button>", "JDOE loses 2 locks to ASMITH (CS).", "Waiting, and waits on: PKING.",
-		"In the inbox, with the reason: JDOE.", "The history keeps that it was you, MLEE", "JDOE is ill")
+	check(t, plan, "<button>Hand over 2 locks of JDOE to ASMITH (CS)</button>", "JDOE loses 2 locks to ASMITH (CS).", "Waiting, and keeps waiting: PKING.",
+		"In the inbox, with the reason: JDOE.", "The history keeps your name, MLEE", "JDOE is ill")
 	if strings.Contains(plan, "WOULD_TRANSFER") || strings.Index(plan, "<button>") > strings.Index(plan, "<table") {
 		t.Error("the plan repeats what it is, or its button is below it")
 	}
@@ -238,10 +238,10 @@ func TestPlanShowsTheEndAfterIt(t *testing.T) {
 	for _, head := range regexp.MustCompile(`<th scope="col">([^<]*)</th>`).FindAllStringSubmatch(plan, -1) {
 		heads = append(heads, head[1])
 	}
-	if got := strings.Join(heads, ", "); got != "Object, Ends now, Ends after that" {
+	if got := strings.Join(heads, ", "); got != "Object, Current end, New end" {
 		t.Errorf("the columns are %s", got)
 	}
-	stamp := regexp.MustCompile(`data-label="Ends after that"><time datetime="([^"]*)"`).FindStringSubmatch(plan)
+	stamp := regexp.MustCompile(`data-label="New end"><time datetime="([^"]*)"`).FindStringSubmatch(plan)
 	if stamp == nil {
 		t.Fatalf("no end in\n%s", plan)
 	}
@@ -293,7 +293,7 @@ func TestNotesAreKept(t *testing.T) {
 		form.Set("to", "ASMITH")
 		form.Del("confirmed")
 		_, plan := d.follow(t, d.submit("/"+test.verb, form))
-		check(t, plan, text, "Each note ends with its grant. The history keeps it behind the reason.")
+		check(t, plan, text, "Each note ends with its grant. The history keeps the note after the reason.")
 		if box, ticked := strings.Contains(plan, `name="carry"`), strings.Contains(plan, `name="carry" value="yes" checked`); box != (test.verb != "release") || ticked != (test.verb == "transfer") {
 			t.Errorf("%s: there is a box: %t, which is ticked: %t", name, box, ticked)
 		}
@@ -340,7 +340,7 @@ func TestHistoryKeepsWhatFits(t *testing.T) {
 	form := confirmedForm(grant, strings.Repeat("r", 100))
 	form.Del("confirmed")
 	_, plan := d.follow(t, d.submit("/release", form))
-	check(t, plan, "A whole note does not fit into the history behind this reason")
+	check(t, plan, "A note does not fit whole into the history after this reason")
 }
 
 // breaking is a database in which something comes before each release.

@@ -271,7 +271,8 @@ func (c *console) askPage(r *http.Request) (view, error) {
 		_, text := c.explain(err)
 		return c.askAgain(ctx, s, template.HTML(text)) //nolint:gosec // a text of ours
 	case length > applock.MaxMessageLength:
-		return c.askAgain(ctx, s, c.texts.html("error.long", template.HTML(c.argument("Message")), length, applock.MaxMessageLength)) //nolint:gosec // a text of ours
+		argument := template.HTML(c.argument("Message")) //nolint:gosec // a text of ours
+		return c.askAgain(ctx, s, c.texts.html("error.long", argument, length, applock.MaxMessageLength))
 	case strings.ContainsFunc(s.Message, unsayable):
 		return c.askAgain(ctx, s, c.texts.html("error.unseen", template.HTML(c.argument("Message")), s.Message)) //nolint:gosec // a text of ours
 	}
@@ -357,7 +358,8 @@ func (c *console) toldOwn(object applock.Object) told {
 // toldFailed is the result of a failed call.
 func (c *console) toldFailed(object applock.Object, err error) told {
 	status, text := c.explain(err)
-	return told{Object: object, Text: c.texts.html("told.failed", template.HTML(template.HTMLEscapeString(text))), status: status} //nolint:gosec // escaped
+	escaped := template.HTML(template.HTMLEscapeString(text)) //nolint:gosec // escaped
+	return told{Object: object, Text: c.texts.html("told.failed", escaped), status: status}
 }
 
 // ask makes one request, and starts its renewal.
@@ -419,7 +421,8 @@ func (c *console) respondPage(r *http.Request) (view, error) {
 		return view{}, &applock.InvalidError{Argument: "Reason", Reason: "must not contain a control character"}
 	}
 	request := applock.AnswerRequest{
-		Key: key, Asker: r.PostForm.Get("asker"), Client: r.PostForm.Get("client"), Answer: applock.AskAnswer(r.PostForm.Get("answer")), Reason: reason,
+		Key: key, Asker: r.PostForm.Get("asker"), Client: r.PostForm.Get("client"),
+		Answer: applock.AskAnswer(r.PostForm.Get("answer")), Reason: reason,
 	}
 	answered, err := clientOf(ctx).Answer(ctx, request)
 	c.logRequest(ctx, "respond", key.Object, string(answered.Outcome), err)
@@ -466,7 +469,8 @@ func (c *console) getPage(r *http.Request) (view, error) {
 	case err == nil:
 		line.Text = c.texts.html("told.have", c.timeHTML(grant.ExpiresAt))
 	case errors.As(err, &held):
-		line = told{Object: object, Word: string(applock.OutcomeHeld), Text: c.texts.html("told.held", held.Holder.Owner), status: http.StatusConflict}
+		text := c.texts.html("told.held", held.Holder.Owner)
+		line = told{Object: object, Word: string(applock.OutcomeHeld), Text: text, status: http.StatusConflict}
 	default:
 		line = c.toldFailed(object, err)
 	}
@@ -510,5 +514,6 @@ func (c *console) keepTold(ctx context.Context, what template.HTML, title string
 
 func (c *console) logRequest(ctx context.Context, what string, object applock.Object, outcome string, err error) {
 	c.config.Logger.InfoContext(ctx, fmt.Sprintf("console: %s", what),
-		slog.String("person", askerOf(ctx).person), slog.String("object", object.String()), slog.String("outcome", outcome), slog.Any("error", err))
+		slog.String("person", askerOf(ctx).person), slog.String("object", object.String()), slog.String("outcome", outcome),
+		slog.Any("error", err))
 }

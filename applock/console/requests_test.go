@@ -150,7 +150,7 @@ func TestAskAndNotGive(t *testing.T) {
 	d := signedInDesk(t)
 	d.get(t, "customer:42", "JDOE", time.Hour)
 	d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", ""))
-	for _, of := range []struct{ answer, text, theirs string }{{"LATER", "Not yet.", "told: not yet"}, {"NO", "No.", "Nobody asks for what you hold."}} {
+	for _, of := range []struct{ answer, text, theirs string }{{"LATER", "Not yet.", "answered: not yet"}, {"NO", "No.", "Nobody asks for what you hold."}} {
 		form := answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), of.answer, "because of "+of.answer)
 		_, told := d.follows(t, "JDOE", "/respond", form)
 		check(t, told, "TOLD", "BROWN finds your answer in the inbox: ")

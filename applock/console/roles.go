@@ -41,7 +41,8 @@ func newDatabase(client *applock.Client, config Config) *database {
 		parts:     &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
 		snapshots: &shared[struct{}, *snapshot]{results: map[struct{}]*result[*snapshot]{}},
 		present:   &shared[struct{}, *present]{age: config.Interval / 2, results: map[struct{}]*result[*present]{}}, beats: newBeats(),
-		counts: &shared[struct{}, []applock.Stats]{age: countsKept, results: map[struct{}]*result[[]applock.Stats]{}}, snapshotMost: locksOfSnapshot,
+		counts:       &shared[struct{}, []applock.Stats]{age: countsKept, results: map[struct{}]*result[[]applock.Stats]{}},
+		snapshotMost: locksOfSnapshot,
 	}
 }
 

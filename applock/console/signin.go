@@ -79,8 +79,8 @@ func remoteAddress(r *http.Request) (netip.Addr, error) {
 	return from.Addr().Unmap().WithZone(""), err
 }
 
-// TrustedHeader takes the person's name from a header that a proxy sets after it has signed the person in, such as X-Forwarded-User. roles
-// names another header, such as X-Forwarded-Groups, with the person's roles separated by commas; empty for none.
+// TrustedHeader takes the person's name from a header that a proxy sets after it has signed the person in, such as X-Forwarded-User. A
+// second header, which roles names, has the person's roles separated by commas, such as X-Forwarded-Groups; empty for none.
 //
 // Only requests from the networks of the proxy are let in. The proxy must remove both headers from what it gets itself. If the proxy is on
 // this host, put [ByItsName] before the handler. It returns *applock.InvalidError (ErrInvalid) without a header or a network.
@@ -107,7 +107,8 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	}
 	values := r.Header.Values(t.header)
 	if len(values) == 0 {
-		return Person{}, forbidden("The proxy has not named the person: the header " + t.header + " is missing. Ask the person who runs the proxy to set it.")
+		return Person{}, forbidden("The proxy has not named the person: the header " + t.header + " is missing. " +
+			"Ask the person who runs the proxy to set it.")
 	}
 	if err := t.once(r); err != nil {
 		return Person{}, err
@@ -157,7 +158,8 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	b := &basic{sums: map[string][sha256.Size]byte{}, limiter: newLimiter()}
 	for name, password := range passwords {
 		if checked, err := checkedPerson(name); err != nil || checked != name || strings.Contains(name, ":") || password == "" {
-			return nil, &applock.InvalidError{Argument: "passwords", Reason: "has an empty password, or a name that is empty, too long or not printable"}
+			const reason = "has an empty password, or a name that is empty, too long or not printable"
+			return nil, &applock.InvalidError{Argument: "passwords", Reason: reason}
 		}
 		b.sums[name] = sha256.Sum256([]byte(password))
 	}

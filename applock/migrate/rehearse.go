@@ -69,7 +69,8 @@ func Rehearse(ctx context.Context, client *applock.Client, request RehearseReque
 	if err == nil {
 		return result, nil
 	}
-	if ctx.Err() != nil || errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown) || errors.Is(err, applock.ErrClosed) {
+	if ctx.Err() != nil ||
+		errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown) || errors.Is(err, applock.ErrClosed) {
 		return result, fmt.Errorf("rehearse: %w", err)
 	}
 	result.Failure = err.Error()
@@ -234,7 +235,8 @@ func (r *rehearsal) release(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if _, err := r.client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: lock.Object, Operator: lock.Owner.Operator}}); err != nil {
+			key := applock.Key{Object: lock.Object, Operator: lock.Owner.Operator}
+			if _, err := r.client.Release(ctx, applock.ReleaseRequest{Key: key}); err != nil {
 				return err
 			}
 		}

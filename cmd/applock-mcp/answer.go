@@ -53,10 +53,10 @@ func markUntrusted(schema *jsonschema.Schema) {
 // holder is the holder of an object.
 type holder struct {
 	Operator    foreign       `json:"operator" jsonschema:"who holds the object"`
-	Department  foreign       `json:"department" jsonschema:"where that one works; may be empty"`
+	Department  foreign       `json:"department" jsonschema:"the holder's department; may be empty"`
 	Fence       applock.Fence `json:"fence" jsonschema:"the fence of the holder's grant, which is not yours; 0 if it is not known"`
 	ExpiresTS   string        `json:"expires_ts" jsonschema:"when the lock ends unless it is renewed, UTC; empty if it is not known"`
-	SecondsLeft int64         `json:"seconds_left" jsonschema:"how many seconds that is from now; 0 if it is not known"`
+	SecondsLeft int64         `json:"seconds_left" jsonschema:"how many seconds are left until expires_ts; 0 if it is not known"`
 	Note        foreign       `json:"note" jsonschema:"why the holder holds it; may be empty"`
 }
 
@@ -64,11 +64,11 @@ type holder struct {
 type answer struct {
 	Outcome     applock.Outcome `json:"outcome" jsonschema:"what the database answered, in one word"`
 	YouHold     bool            `json:"you_hold" jsonschema:"true: you hold the object now. false: you do not, so do not change it"`
-	Fence       applock.Fence   `json:"fence" jsonschema:"the fence of your grant, which the other tools take; 0 if you do not hold the object"`
-	ExpiresTS   string          `json:"expires_ts" jsonschema:"when your lock ends unless you renew it, UTC; empty if you do not hold the object"`
-	SecondsLeft int64           `json:"seconds_left" jsonschema:"how many seconds that is from now; 0 if you do not hold the object"`
+	Fence       applock.Fence   `json:"fence" jsonschema:"the fence of your grant, for the other tools; 0 if you do not hold the object"`
+	ExpiresTS   string          `json:"expires_ts" jsonschema:"when your lock ends unless renewed, UTC; empty if you do not hold the object"`
+	SecondsLeft int64           `json:"seconds_left" jsonschema:"how many seconds are left until then; 0 if you do not hold the object"`
 	Advice      string          `json:"advice" jsonschema:"what to do now, written by this server"`
-	You         string          `json:"you" jsonschema:"your name as an operator, which whoever started this server has set"`
+	You         string          `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
 	Object      foreign         `json:"object" jsonschema:"TYPE:ID of the object"`
 	Note        foreign         `json:"note" jsonschema:"the note on your lock; may be empty"`
 	Holder      *holder         `json:"holder,omitempty" jsonschema:"who holds the object, if that is somebody else or another grant of yours"`

@@ -34,11 +34,13 @@ func (l locks) explained(ctx context.Context, tool string, err error) error {
 			"Call lock_status to see what you hold, then repeat the call: repeating is safe."},
 		{applock.ErrUnreachable, deadDatabase},
 		{applock.ErrClosed, deadDatabase},
-		{applock.ErrReadOnly, "the database takes no changes: nothing is locked; do not write. A person has to point this server to the primary."},
+		{applock.ErrReadOnly, "the database takes no changes: nothing is locked; do not write. " +
+			"A person has to point this server to the primary."},
 		{applock.ErrPrivilege, "this server's database user may not do that: nothing has changed. Do not try another way; tell a person."},
-		{applock.ErrSchema, "applock is not installed in this database, or too old: nothing is locked; do not write. A person has to run: applockctl migrate up"},
+		{applock.ErrSchema, "applock is not installed in this database, or too old: nothing is locked; do not write. " +
+			"A person has to run: applockctl migrate up"},
 		{applock.ErrBusy, "another transaction is changing this lock: nothing has changed; do not write. Call again in a few seconds."},
-		{applock.ErrContention, "many are changing this lock: nothing has changed; do not write. Call again in a few seconds."},
+		{applock.ErrContention, "many calls are changing this lock: nothing has changed; do not write. Call again in a few seconds."},
 		{applock.ErrRetry, "the call collided with another one: nothing has changed; do not write. Call again."},
 		{applock.ErrInvalid, "an argument was refused: nothing has changed."},
 		{context.DeadlineExceeded, deadDatabase},
@@ -47,7 +49,8 @@ func (l locks) explained(ctx context.Context, tool string, err error) error {
 			return &failure{text: known.text}
 		}
 	}
-	return &failure{text: "the database refused the call: nothing is known to be locked; do not write. This server's log says why; tell a person."}
+	return &failure{text: "the database refused the call: nothing is known to be locked; do not write. " +
+		"This server's log says why; tell a person."}
 }
 
 // argumentOf returns the tool's argument for a field of a request.

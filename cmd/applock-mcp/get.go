@@ -16,9 +16,9 @@ type getInput struct {
 }
 
 func (l locks) addGet(server *mcp.Server) error {
-	return add(server, l, toolText{"lock_get", "Get a lock", "Get the lock on an object before you change it. " +
-		"The answer comes at once. you_hold true: you have it, with a fence that you must keep. you_hold false: somebody else has it; " +
-		"do not change the object. If you hold it already, this renews your lock and tells its fence."},
+	return add(server, l, toolText{"lock_get", "Get a lock", "Get the lock on an object before you change it. The answer comes at " +
+		"once. you_hold true: you have it, with a fence that you must keep. you_hold false: somebody else has it; do not change the object. " +
+		"If you hold it already, this renews your lock and answers with its fence."},
 		nature{idempotent: true}, func(ctx context.Context, in getInput) (answer, string, error) { return l.get(ctx, in, 0) })
 }
 
@@ -29,9 +29,9 @@ type waitInput struct {
 }
 
 func (l locks) addWait(server *mcp.Server) error {
-	return add(server, l, toolText{"lock_wait", "Wait for a lock", "Wait until an object is free, and get its lock: lock_get that waits for its turn. " +
-		"It answers as soon as you have the lock, with you_hold true, or after max_wait_seconds with you_hold false; then do not change the object. " +
-		"You may call it again."},
+	return add(server, l, toolText{"lock_wait", "Wait for a lock", "Wait until an object is free, and get its lock. It answers as " +
+		"soon as you have the lock, with you_hold true, or after max_wait_seconds with you_hold false; then do not change the object. You " +
+		"may call it again."},
 		nature{idempotent: true}, func(ctx context.Context, in waitInput) (answer, string, error) {
 			wait := time.Duration(in.MaxWaitSeconds) * time.Second
 			return l.get(ctx, getInput{Object: in.Object, TTLSeconds: in.TTLSeconds}, wait)
@@ -52,16 +52,16 @@ func (l locks) get(ctx context.Context, in getInput, wait time.Duration) (answer
 	said := l.newAnswer(object)
 	grant, err := l.client.Get(ctx, applock.GetRequest{Object: object, Owner: l.owner, TTL: ttl, MaxWait: wait})
 	if by, held := asHeld(err); held {
-		said = said.refusedBy(applock.OutcomeHeld, l.withFence(ctx, object, by)).advise("REFUSED: somebody else holds the object. Do not change it. " +
-			"Work on something else, call lock_wait, or ask the holder with lock_ask.")
+		said = said.refusedBy(applock.OutcomeHeld, l.withFence(ctx, object, by)).advise("REFUSED: somebody else holds the object. " +
+			"Do not change it. Work on something else, call lock_wait, or ask the holder with lock_ask.")
 		return said, said.Advice, nil
 	}
 	if err != nil {
 		return answer{}, "", err
 	}
 	said = said.granted(grant.Outcome, grant)
-	said = said.advise("You hold the object for %d seconds, with fence %d. You may change it. Call lock_renew with this fence before that time "+
-		"is over, and lock_release when you have finished.", said.SecondsLeft, said.Fence)
+	said = said.advise("You hold the object for %d seconds, with fence %d. You may change it. Call lock_renew with this fence before that "+
+		"time is over, and lock_release when you have finished.", said.SecondsLeft, said.Fence)
 	return said, said.Advice, nil
 }
 
@@ -77,13 +77,14 @@ func (l locks) withFence(ctx context.Context, object applock.Object, by applock.
 
 type renewInput struct {
 	Object     string        `json:"object" jsonschema:"what you hold, as TYPE:ID"`
-	Fence      applock.Fence `json:"fence" jsonschema:"your fence, as lock_get told it"`
+	Fence      applock.Fence `json:"fence" jsonschema:"your fence, from lock_get"`
 	TTLSeconds int64         `json:"ttl_seconds,omitempty" jsonschema:"how long the lock lasts from now on; leave it out to keep its length"`
 }
 
 func (l locks) addRenew(server *mcp.Server) error {
-	return add(server, l, toolText{"lock_renew", "Renew a lock", "Keep a lock that you hold. Call it before a third of seconds_left is left. " +
-		"It never gets a lock that you have lost: with you_hold false stop at once, do not write, and do not call lock_release."},
+	return add(server, l, toolText{"lock_renew", "Renew a lock", "Keep a lock that you hold. Call it while more than a third of " +
+		"seconds_left is left. It never gets a lock that you have lost: with you_hold false stop at once, do not write, and do not call " +
+		"lock_release."},
 		nature{idempotent: true}, l.renew)
 }
 

@@ -11,12 +11,12 @@ import (
 
 type releaseInput struct {
 	Object string        `json:"object" jsonschema:"what you hold, as TYPE:ID"`
-	Fence  applock.Fence `json:"fence" jsonschema:"your fence, as lock_get told it"`
+	Fence  applock.Fence `json:"fence" jsonschema:"your fence, from lock_get"`
 }
 
 func (l locks) addRelease(server *mcp.Server) error {
-	return add(server, l, toolText{"lock_release", "Release a lock", "Give a lock back when you have finished with its object. Only your own lock with this " +
-		"very fence is released, never that of anybody else. Afterwards do not change the object."},
+	return add(server, l, toolText{"lock_release", "Release a lock", "Give a lock back when you have finished with its object. It " +
+		"releases only your own lock with this very fence, never that of anybody else. Afterwards do not change the object."},
 		nature{idempotent: true, destructive: true}, l.release)
 }
 
@@ -31,8 +31,8 @@ func (l locks) release(ctx context.Context, in releaseInput) (answer, string, er
 	key := applock.Key{Object: object, Operator: l.owner.Operator, Fence: in.Fence}
 	outcome, err := l.client.Release(ctx, applock.ReleaseRequest{Key: key})
 	if by, held := asHeld(err); held {
-		said = said.refusedBy(applock.OutcomeHeld, by).advise("REFUSED: your lock with this fence has ended before, and the object is held by " +
-			"another grant. Nothing was released. Do not change the object.")
+		said = said.refusedBy(applock.OutcomeHeld, by).advise("REFUSED: your lock with this fence has ended before, and another " +
+			"grant holds the object. Nothing was released. Do not change the object.")
 		return said, said.Advice, nil
 	}
 	if err != nil {
@@ -48,13 +48,13 @@ func (l locks) release(ctx context.Context, in releaseInput) (answer, string, er
 
 type noteInput struct {
 	Object string        `json:"object" jsonschema:"what you hold, as TYPE:ID"`
-	Fence  applock.Fence `json:"fence" jsonschema:"your fence, as lock_get told it"`
+	Fence  applock.Fence `json:"fence" jsonschema:"your fence, from lock_get"`
 	Note   string        `json:"note" jsonschema:"why you hold the object, for everybody to read; empty removes the note"`
 }
 
 func (l locks) addNote(server *mcp.Server) error {
-	return add(server, l, toolText{"lock_note", "Note on a lock", "Note on your lock why you hold the object and how long it will take. Everybody " +
-		"can read it: write no secret. It replaces the note before, and ends with your lock."},
+	return add(server, l, toolText{"lock_note", "Note on a lock", "Write on your lock why you hold the object and how long it will " +
+		"take. Everybody can read the note: write no secret. It replaces your earlier note, and ends with your lock."},
 		nature{idempotent: true}, l.note)
 }
 
@@ -76,7 +76,7 @@ func (l locks) note(ctx context.Context, in noteInput) (answer, string, error) {
 		return answer{}, "", err
 	}
 	said.Outcome, said.YouHold, said.Fence, said.Note = applock.OutcomeNoted, true, in.Fence, foreignText(in.Note)
-	said = said.withEnd(ctx, l, object).advise("Noted. Your lock ends when it would have ended before.")
+	said = said.withEnd(ctx, l, object).advise("Noted. The note does not change when your lock ends.")
 	return said, said.Advice, nil
 }
 

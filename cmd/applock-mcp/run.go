@@ -48,15 +48,17 @@ installed applock, and people see them in the console. Each agent needs an opera
 agents of one name share their locks, and nothing keeps them apart.
 
 Without --listen it speaks on stdin and stdout, for the client that has started it, as the operator of
---operator. With --listen it serves streamable HTTP without sessions at the path /mcp, and the operator is the
-one who has signed in: a proxy names the person in a header, or a file has a line NAME:PASSWORD for each
-(both as in "applockctl console"), or a request has a bearer token of an issuer of OpenID Connect, made for
-the audience of --oidc-client. Let something encrypt in front of it. No tool has an argument for the operator.
+--operator. With --listen it serves streamable HTTP without sessions at the path /mcp, and the operator is
+the person who has signed in. A proxy names the person in a header, or a file has a line NAME:PASSWORD for
+each person (both as in "applockctl console"), or each request has a bearer token of an OpenID Connect
+issuer for the audience of --oidc-client. It does not encrypt: put a proxy with TLS in front of it. No tool
+has an argument for the operator.
 
 The database is named by --dsn, else by the environment variable APPLOCK_DSN, else by the first line of the
 file that APPLOCK_DSN_FILE names. The database user needs the role operator, and supervisor for --may-take.
-By HTTP, --role NAME=FILE gives the agents of a role the rights of another database user, as in "applockctl console".
-While the database is away nothing is locked: every tool says so, and this server keeps no locks of its own.
+With --listen, --role NAME=FILE gives the agents of a role the rights of another database user, as in
+"applockctl console". While the database cannot be reached, no tool gets a lock, and each says so: this
+server keeps no locks of its own.
 
 Answers of the protocol go to stdout, everything else to stderr.`
 
@@ -123,8 +125,8 @@ func newCommand(around surroundings) *cobra.Command {
 	set.StringVar(&f.dsn, "dsn", "", "the database; without it $APPLOCK_DSN, else the one in the file $APPLOCK_DSN_FILE")
 	set.StringVar(&f.schema, "schema", "", "the schema (on MySQL the database) of the table and the procedures")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long connecting and one call to the database may take")
-	set.DurationVar(&f.ttl, "ttl", 10*time.Minute, "how long a lock lasts that an agent does not renew, unless the call says")
-	set.DurationVar(&f.longestTTL, "longest-ttl", 8*time.Hour, "how long a call may say")
+	set.DurationVar(&f.ttl, "ttl", 10*time.Minute, "how long a lock lasts without a renewal, unless the call names a time")
+	set.DurationVar(&f.longestTTL, "longest-ttl", 8*time.Hour, "the longest time that a call may name")
 	set.BoolVar(&f.mayTake, "may-take", false, "offer lock_take, which takes a lock from its holder")
 	f.web.register(set)
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
@@ -140,11 +142,11 @@ func (f flags) check() error {
 	case f.dsn == "":
 		return &applock.InvalidError{Argument: "the DSN", Reason: "is missing: write --dsn DSN, or set APPLOCK_DSN or APPLOCK_DSN_FILE"}
 	case f.web.listen == "" && f.operator == "":
-		return &applock.InvalidError{Argument: "--operator", Reason: "is missing: say who the agent is, each by a name of its own; $APPLOCK_OPERATOR may"}
+		return &applock.InvalidError{Argument: "--operator", Reason: "is missing: give each agent its own name, here or by $APPLOCK_OPERATOR"}
 	case f.web.listen == "" && (f.web.signsIn() || len(f.web.roles) > 0):
 		return &applock.InvalidError{Argument: "--listen", Reason: "is missing: nobody signs in on stdio"}
 	case f.ttl < time.Second || f.longestTTL < f.ttl || f.longestTTL > applock.MaxTTL:
-		return &applock.InvalidError{Argument: "--ttl", Reason: "must be 1s or more, and --longest-ttl no less"}
+		return &applock.InvalidError{Argument: "--ttl", Reason: "must be 1s or more, and --longest-ttl at least as long, up to 3650 days"}
 	case f.timeout <= 0:
 		return &applock.InvalidError{Argument: "--timeout", Reason: "must be more than 0s"}
 	}

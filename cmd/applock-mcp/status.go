@@ -16,18 +16,18 @@ import (
 type lockRow struct {
 	Object      foreign       `json:"object" jsonschema:"TYPE:ID of the object"`
 	YouHold     bool          `json:"you_hold" jsonschema:"true: this is your lock"`
-	Fence       applock.Fence `json:"fence" jsonschema:"the fence of the grant: yours if you_hold is true, otherwise that of the holder, which you must not use"`
+	Fence       applock.Fence `json:"fence" jsonschema:"the fence of the grant: yours if you_hold is true, else the holder's, which you must not use"`
 	Operator    foreign       `json:"operator" jsonschema:"who holds the object"`
-	Department  foreign       `json:"department" jsonschema:"where that one works; may be empty"`
+	Department  foreign       `json:"department" jsonschema:"the holder's department; may be empty"`
 	SinceTS     string        `json:"since_ts" jsonschema:"since when, UTC"`
 	ExpiresTS   string        `json:"expires_ts" jsonschema:"when the lock ends unless it is renewed, UTC"`
-	SecondsLeft int64         `json:"seconds_left" jsonschema:"how many seconds that is from now"`
-	Note        foreign       `json:"note" jsonschema:"why; may be empty"`
+	SecondsLeft int64         `json:"seconds_left" jsonschema:"how many seconds are left until expires_ts"`
+	Note        foreign       `json:"note" jsonschema:"why the holder holds it; may be empty"`
 }
 
 // lockRows is a list of locks.
 type lockRows struct {
-	You    string    `json:"you" jsonschema:"your name as an operator, which whoever started this server has set"`
+	You    string    `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
 	Locks  []lockRow `json:"locks" jsonschema:"the locks, in the order of their objects"`
 	More   bool      `json:"more" jsonschema:"true: there are more locks; call lock_list again with after set to the object of the last one"`
 	Advice string    `json:"advice" jsonschema:"what to do now, written by this server"`
@@ -46,9 +46,9 @@ type statusInput struct {
 }
 
 func (l locks) addStatus(server *mcp.Server) error {
-	return add(server, l, toolText{"lock_status", "See who holds an object, or what you hold", "With object: who holds it, until when and why; no lock in the answer " +
-		"means that nobody does. Without object: all locks that you hold, with their fences. It changes nothing and gets no lock: a free object " +
-		"may be taken by others at any time, so call lock_get before you change it."},
+	return add(server, l, toolText{"lock_status", "See who holds an object, or what you hold", "With object: who holds it, until when " +
+		"and why; an answer without a lock means that nobody holds it. Without object: all locks that you hold, with their fences. It " +
+		"changes nothing and gets no lock: others may get a free object at any time, so call lock_get before you change it."},
 		nature{readOnly: true, idempotent: true}, l.status)
 }
 
@@ -87,7 +87,7 @@ func (l locks) status(ctx context.Context, in statusInput) (lockRows, string, er
 type listInput struct {
 	Prefix string `json:"prefix,omitempty" jsonschema:"only objects whose TYPE:ID begins with this, such as file:src/"`
 	Holder string `json:"holder,omitempty" jsonschema:"only locks of this operator"`
-	After  string `json:"after,omitempty" jsonschema:"only objects behind this TYPE:ID, which was the last one of the answer before"`
+	After  string `json:"after,omitempty" jsonschema:"only objects after this TYPE:ID, the last one of the answer before"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many locks at most; leave it out for 50"`
 }
 
@@ -95,7 +95,8 @@ type listInput struct {
 const usualRows = 50
 
 func (l locks) addList(server *mcp.Server) error {
-	return add(server, l, toolText{"lock_list", "List locks", "List the locks of everybody, in the order of their objects. It changes nothing."},
+	return add(server, l, toolText{"lock_list", "List locks", "List the locks of everybody, in the order of their objects. It changes " +
+		"nothing."},
 		nature{readOnly: true, idempotent: true}, l.list)
 }
 

@@ -40,13 +40,14 @@ func (f *webFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.rolesHeader, "roles-header", "", "the header in which that proxy names the roles, with commas in between")
 	set.StringSliceVar(&f.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
 	set.StringVar(&f.passwords, "passwords", "", "a file of names and passwords, which nobody else may read; for trials")
-	set.StringVar(&f.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, whose tokens are taken")
-	set.StringVar(&f.clientID, "oidc-client", "", "the audience that those tokens have to be made for")
+	set.StringVar(&f.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, whose tokens are accepted")
+	set.StringVar(&f.clientID, "oidc-client", "", "the audience that those tokens must have")
 	set.StringVar(&f.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
 	set.StringVar(&f.rolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
 	set.StringArrayVar(&f.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
 	set.StringSliceVar(&f.members, "member", nil, "who has a role: PERSON=ROLE")
-	set.StringVar(&f.address, "address", "", "the server's address as agents see it, for --oidc-issuer and where a proxy passes the name on")
+	set.StringVar(&f.address, "address", "",
+		"the server's address as agents see it: for --oidc-issuer, and for a proxy that passes the host name on")
 }
 
 func (f webFlags) signsIn() bool { return f.header != "" || f.passwords != "" || f.issuer != "" }
@@ -118,7 +119,7 @@ func (f webFlags) handler(signIn console.SignIn, l locks) http.Handler {
 func (l locks) serveMCP(w http.ResponseWriter, r *http.Request) {
 	person, known := console.PersonOf(r.Context())
 	if !known || person.Name == "" {
-		http.Error(w, "who may only look holds no locks: sign in by a name", http.StatusForbidden)
+		http.Error(w, "a person without a name cannot hold locks: sign in with a name", http.StatusForbidden)
 		return
 	}
 	l.owner.Operator = person.Name

@@ -92,7 +92,7 @@ func TestAll(t *testing.T) {
 		t.Errorf("a transfer tells %v", row)
 	}
 	u.must(t, transfer...).check(t, exitYes, "0 locks transferred")
-	const wrongCase = "but of asmith: upper and lower case are different operators"
+	const wrongCase = "but for asmith: upper and lower case are different operators"
 	u.run(t, "transfer", "--all", "--from", "ASMITH", "--to", "JDOE", "--by", "MLEE", "--reason", "ill").check(t, exitNo, wrongCase)
 	u.run(t, "release", "--all", "--operator", "ASMITH", "--by", "MLEE", "--reason", "ill").check(t, exitNo, wrongCase)
 	if got := u.must(t, append(transfer, "--quiet")...); got.stdout+got.stderr != "" {
@@ -186,7 +186,7 @@ func TestAllIsInterruptedBetweenPages(t *testing.T) {
 		args := []string{"transfer", "--all", "--from", "jdoe", "--to", "asmith", "--by", "boss", "--reason", "left", "--timeout", "10m", "--output", output}
 		code := run(ctx, args, stdout, stderr, u.getenv)
 		interrupt()
-		if code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted (1000 locks transferred before, the last one order:1000; the same command goes on)") {
+		if code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted (1000 locks transferred before, the last one order:1000; repeat the command to go on)") {
 			t.Errorf("%s: exit code %d, stderr %q", output, code, stderr)
 		}
 		if rows := strings.Count(stdout.text.String(), "TRANSFERRED"); rows != 1000 {

@@ -95,7 +95,7 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	command.Flags().Var(&flags.olderThan, "older-than", "only locks held, or waits that last, at least this long")
 	command.Flags().Var(&flags.within, "expires-within", "only locks that end within this time unless renewed")
 	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list waiters instead of locks")
-	command.Flags().Var(&flags.order, "sort", "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)")
+	command.Flags().Var(&flags.order, "sort", orderHelp)
 	command.Flags().Var(&flags.limit, "limit", "print at most this many")
 	complete(command, "sort", orders()...)
 	offers(command, "object", a.completeObject)

@@ -105,7 +105,8 @@ kinds of sign-in:
 	command.Flags().StringSliceVar(&flags.scopes, "oidc-scope", nil, "more scopes to ask the issuer for, such as groups or offline_access")
 	command.Flags().StringArrayVar(&flags.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
 	command.Flags().StringSliceVar(&flags.members, "member", nil, "who has a role: PERSON=ROLE")
-	command.Flags().StringVar(&flags.address, "address", "", "the console's address as browsers see it: for --oidc-issuer, and for a proxy of this host")
+	command.Flags().StringVar(&flags.address, "address", "",
+		"the console's address as browsers see it: for --oidc-issuer, and for a proxy on this host")
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
 	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client")
 	command.MarkFlagsRequiredTogether("user-header", "proxy")
@@ -257,7 +258,8 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 				pending++
 			}
 		}
-		said := fmt.Sprintf("%d steps, %d of them pending, %d findings of applockctl migrate status", len(status.Steps), pending, len(status.Findings))
+		said := fmt.Sprintf("%d steps, %d of them pending, %d findings of applockctl migrate status",
+			len(status.Steps), pending, len(status.Findings))
 		if pending > 0 || slices.ContainsFunc(status.Findings, damages) || status.Newer != nil {
 			return said, errNo
 		}

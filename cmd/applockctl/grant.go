@@ -55,7 +55,7 @@ With --print it prints the SQL, to read and run by hand, and does not connect.`,
 		}),
 	}
 	command.Flags().StringVar(&request.To, "to", "", "the database user or role")
-	command.Flags().StringVar(&request.Role, "as", "", "what it may do: operator, supervisor, auditor, janitor or administrator")
+	command.Flags().StringVar(&request.Role, "as", "", "the role: operator, supervisor, auditor, janitor or administrator")
 	command.Flags().BoolVar(&printed, "print", false, "print the SQL instead of running it")
 	command.Flags().StringVar(&dialect, "dialect", "", "with --print, the kind of database; by default that of the DSN")
 	complete(command, "as", "operator", "supervisor", "auditor", "janitor", "administrator")
@@ -148,8 +148,8 @@ func (a *app) noteMissingGrants(ctx context.Context, s session) {
 	result, err := migrate.MissingGrants(ctx, s.Client, migrate.MissingGrantsRequest{})
 	switch {
 	case errors.Is(err, applock.ErrPrivilege): // the account may migrate, but may not read others' grants
-		a.note("cannot tell who lacks a grant, and what the owners of procedures and views may do: this account may not read the database mysql; "+
-			"let an administrator run: %s", a.commandLine("verify"))
+		a.note("cannot tell which accounts lack a grant, and what the owners of procedures and views may do: "+
+			"this account may not read the database mysql; let an administrator run: %s", a.commandLine("verify"))
 	case err != nil:
 		a.complain("cannot tell whether all grants are complete: %s", oneLine(secret.Redact(err.Error())))
 	}

@@ -130,7 +130,7 @@ func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
 		if got := migrator.must(t, "migrate", "up", "--quiet"); got.stderr != "" {
 			t.Errorf("migrate up --quiet says %s", got.stderr)
 		}
-		const unseen = "cannot tell who lacks a grant, and what the owners of procedures and views may do: this account may not read the database mysql; " +
+		const unseen = "cannot tell which accounts lack a grant, and what the owners of procedures and views may do: this account may not read the database mysql; " +
 			"let an administrator run: applockctl verify\n"
 		if got := migrator.must(t, "migrate", "status"); got.stderr != unseen {
 			t.Errorf("migrate status says %s", got.stderr)

@@ -52,7 +52,8 @@ DSNTEP2, with lines of at most 72 columns).`,
 			return a.migratePrint(request)
 		}),
 	}
-	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database (postgresql and mariadb will do, too); by default that of the DSN")
+	command.Flags().StringVar(&request.Dialect, "dialect", "",
+		"the kind of database (postgresql and mariadb will do, too); by default that of the DSN")
 	complete(command, "dialect", dialectNames()...)
 	command.Flags().StringVar(&request.Platform, "platform", "", "the kind of system that a db2 database is on: luw or zos")
 	complete(command, "platform", "luw", "zos")
@@ -76,7 +77,10 @@ type createdAnswer struct {
 
 func (r createdAnswer) fields() []field {
 	return []field{
-		{title: "KIND", value: r.Kind}, {title: "NAME", value: r.Name}, {title: "ROLES", value: cmp.Or(strings.Join(r.Roles, " "), "-")}, {title: "WHAT", value: r.What},
+		{title: "KIND", value: r.Kind},
+		{title: "NAME", value: r.Name},
+		{title: "ROLES", value: cmp.Or(strings.Join(r.Roles, " "), "-")},
+		{title: "WHAT", value: r.What},
 	}
 }
 

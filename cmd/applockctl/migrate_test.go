@@ -380,7 +380,7 @@ func TestRightsOfTheMigrator(t *testing.T) {
 		userOf(dsn).must(t, "migrate", "up")
 		if !s.isMySQL() {
 			s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+name)
-			want = "; what is installed in schema applock belongs to "
+			want = "; the installation in schema applock belongs to "
 		}
 		theirs.run(t, "migrate", "status").check(t, exitError, "appl_lock_goose", want)
 	})

@@ -20,6 +20,8 @@ const (
 	byWaiters order = "waiters"
 )
 
+const orderHelp = "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)"
+
 func orders() []string {
 	return []string{string(byObject), string(byLeft), string(byAge), string(byWaiters)}
 }

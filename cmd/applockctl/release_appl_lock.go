@@ -73,7 +73,8 @@ func requireActor(command *cobra.Command, by string) {
 
 func (a *app) release(ctx context.Context, texts []string, request applock.ReleaseRequest) error {
 	if request.Key.Fence != 0 && len(texts) > 1 {
-		return fmt.Errorf("release: %w", &applock.InvalidError{Argument: "Fence", Reason: "is the fence of one object: leave it out, or name one object"})
+		const reason = "is the fence of one object: leave it out, or name one object"
+		return fmt.Errorf("release: %w", &applock.InvalidError{Argument: "Fence", Reason: reason})
 	}
 	return a.eachObject(ctx, "release", texts, lockAnswer{},
 		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {

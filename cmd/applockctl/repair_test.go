@@ -92,8 +92,8 @@ func TestMigratingWhatBelongsToAnother(t *testing.T) {
 		"migrate up", "migrate status", "migrate repair", "migrate uninstall --yes", "grant --to " + name + " --as operator", "revoke --from " + name,
 	} {
 		refused := userOf(migrator).run(t, strings.Fields(command)...)
-		refused.check(t, exitError, "; what is installed in schema applock belongs to "+admin+
-			": do this as that account, or let a superuser give it to one NAME that can migrate and no more: applockctl migrate repair --owner NAME\n")
+		refused.check(t, exitError, "; the installation in schema applock belongs to "+admin+
+			": do this as that account, or let a superuser give it to an account NAME that can migrate and no more: applockctl migrate repair --owner NAME\n")
 	}
 	userOf(dsn).must(t, "migrate", "repair", "--owner", name)
 	for _, command := range []string{"up", "status --exit-code", "repair", "uninstall --yes"} {

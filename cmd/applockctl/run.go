@@ -98,7 +98,8 @@ Exit codes: that of the command, 128 plus the number of the signal that ended it
 	}
 	flags := command.Flags()
 	flags.StringVar(&j.request.Owner.Operator, "operator", anyOperator, "the beginning of this run's operator; auto is host and process")
-	flags.StringVar(&j.request.Owner.Department, "department", a.getenv(departmentVariable), "where the operator works; default $"+departmentVariable)
+	flags.StringVar(&j.request.Owner.Department, "department", a.getenv(departmentVariable),
+		"where the operator works; default $"+departmentVariable)
 	flags.Var(&ttl, "ttl", "how long the lock outlives a crash")
 	flags.Var(&wait, "wait", "how long to wait for the holder")
 	flags.Var(&atLeast, "at-least", "how long the object stays locked, also when the command ends earlier")

@@ -46,7 +46,8 @@ than --fence holds the object, or FREE if nobody does: then "get" it (exit code 
 	a.operatorFlag(command, &request.Owner.Operator, "who takes it")
 	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
 		"where that operator works; default $"+departmentVariable)
-	command.Flags().StringVar(&request.Reason, "reason", "", "why, for the history and the former holder; needed unless the type's policy waives it")
+	command.Flags().StringVar(&request.Reason, "reason", "",
+		"why, for the history and the former holder; needed unless the type's policy waives it")
 	command.Flags().Var(&fence, "fence", "take only the grant with this fence; by default whatever grant the holder has")
 	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the former lock)")
 	return command

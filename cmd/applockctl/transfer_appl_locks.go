@@ -31,7 +31,7 @@ func (f *allFlags) add(command *cobra.Command, by, reason *string) {
 		case !f.all:
 			return someObjects(command, args)
 		case len(args) > 0:
-			return fmt.Errorf("unexpected argument %q: --all is for no single object", args[0])
+			return fmt.Errorf("unexpected argument %q: --all takes no objects", args[0])
 		case trim(*by) == "":
 			return errors.New("--all needs a --by, which the history keeps; $" + operatorVariable + " may stand for it")
 		case trim(*reason) == "":
@@ -84,7 +84,7 @@ func (a *app) changeAll(
 	})
 	if err != nil {
 		if counted.rows > 0 {
-			return fmt.Errorf("%w (%s %s before, the last one %s; the same command goes on)",
+			return fmt.Errorf("%w (%s %s before, the last one %s; repeat the command to go on)",
 				err, count(counted.changed, "lock"), done, printable(counted.last.String()))
 		}
 		return err

@@ -237,12 +237,12 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 		},
 		{
 			name: "an operator may change the table", do: []string{"GRANT SELECT, INSERT, UPDATE ON applock.appl_lock TO " + operator},
-			check: "rights", text: "table appl_lock may be changed by " + operator + " past the procedures (INSERT, UPDATE)",
+			check: "rights", text: "table appl_lock may be changed by " + operator + " without the procedures (INSERT, UPDATE)",
 			statement: "REVOKE INSERT, UPDATE ON applock.appl_lock FROM " + operator,
 		},
 		{
 			name: "everybody may add to the schema", do: []string{"GRANT CREATE ON SCHEMA applock TO PUBLIC"},
-			check: "rights", text: "schema applock may be added to by everybody", statement: "REVOKE CREATE ON SCHEMA applock FROM PUBLIC",
+			check: "rights", text: "schema applock lets everybody (PUBLIC) add objects", statement: "REVOKE CREATE ON SCHEMA applock FROM PUBLIC",
 		},
 		{
 			name: "the primary key is lost", do: []string{"ALTER TABLE applock.appl_lock DROP CONSTRAINT appl_lock_pk"},
@@ -311,7 +311,7 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 		},
 		{
 			name: "an operator may change the table", do: []string{"GRANT SELECT, INSERT, UPDATE ON appl_lock TO " + operator},
-			check: "rights", text: "table appl_lock may be changed by " + operator + " past the procedures (INSERT, UPDATE)",
+			check: "rights", text: "table appl_lock may be changed by " + operator + " without the procedures (INSERT, UPDATE)",
 			statement: "REVOKE INSERT, UPDATE ON appl_lock FROM '" + operator + "'@'%'",
 		},
 		{

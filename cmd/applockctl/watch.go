@@ -63,7 +63,7 @@ and then a line for each change between two looks.`,
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Operator, "operator", "", "only locks of this operator")
 	command.Flags().StringVar(&request.Department, "department", "", "only locks of this department")
-	command.Flags().Var(&flags.look.order, "sort", "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)")
+	command.Flags().Var(&flags.look.order, "sort", orderHelp)
 	command.Flags().Var(&flags.every, "every", "how long to wait between two looks")
 	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are, for the history; default $"+operatorVariable)
 	complete(command, "sort", orders()...)

@@ -178,7 +178,8 @@ func (l look) readOthers(ctx context.Context, s session, found *sight) error {
 	if err != nil {
 		return err
 	}
-	found.askers, err = readOf(others, s.Asking(ctx, applock.AskingRequest(request)), func(asker applock.Asker) applock.Object { return asker.Object })
+	objectOf := func(asker applock.Asker) applock.Object { return asker.Object }
+	found.askers, err = readOf(others, s.Asking(ctx, applock.AskingRequest(request)), objectOf)
 	return err
 }
 

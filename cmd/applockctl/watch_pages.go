@@ -260,7 +260,9 @@ func (m model) filled(event reported) model {
 
 // leaf scrolls the page. Any other key closes it.
 func (m model) leaf(key keyPress) model {
-	moves := map[pressed]int{keyUp: -1, keyDown: 1, keyPageUp: -m.pageRows(), keyPageDown: m.pageRows(), keyHome: -m.page.top, keyEnd: len(m.pageLines())}
+	moves := map[pressed]int{
+		keyUp: -1, keyDown: 1, keyPageUp: -m.pageRows(), keyPageDown: m.pageRows(), keyHome: -m.page.top, keyEnd: len(m.pageLines()),
+	}
 	lines, moved := moves[key.key]
 	if !moved {
 		m.mode = browsing

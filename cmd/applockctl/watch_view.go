@@ -253,7 +253,8 @@ func (m model) aboutChosen() []string {
 	style.wide = true
 	about := []string{
 		fmt.Sprintf("%s  %s  fence %d", lock.Object, lock.Owner, lock.Fence),
-		fmt.Sprintf("since %s  until %s  %s left", style.time(lock.AcquiredAt), style.time(lock.ExpiresAt), lasting(wholeSeconds(lock.Left)).short()),
+		fmt.Sprintf("since %s  until %s  %s left",
+			style.time(lock.AcquiredAt), style.time(lock.ExpiresAt), lasting(wholeSeconds(lock.Left)).short()),
 	}
 	if lock.Note != "" {
 		about = append(about, "note: "+lock.Note)

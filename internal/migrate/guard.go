@@ -54,8 +54,8 @@ func (n Names) Parse(text string, parts int) (Name, error) {
 			return name, nil
 		}
 		if rest == "" || rest[0] != '.' || len(name) == parts {
-			return nil, fmt.Errorf("must be a name%s; what is no letter, digit or underscore is quoted as in SQL, such as %sa-b%[2]s",
-				map[bool]string{true: " or SCHEMA.NAME"}[parts > 1], n.Quote)
+			return nil, fmt.Errorf("must be a name%s; quote it as in SQL if it has other characters than letters, digits and underscores, "+
+				"such as %sa-b%[2]s", map[bool]string{true: " or SCHEMA.NAME"}[parts > 1], n.Quote)
 		}
 	}
 }

@@ -373,7 +373,8 @@ func (e *LiveLocksError) Error() string {
 	case e.Locks == 1 && e.Kept:
 		return "1 lock is live: it would stay, but programs may be unable to renew or release it until the steps are applied again"
 	case e.Kept:
-		return fmt.Sprintf("%d locks are live: they would stay, but programs may be unable to renew or release them until the steps are applied again", e.Locks)
+		return fmt.Sprintf("%d locks are live: they would stay, but programs may be unable to renew or release them until the steps are "+
+			"applied again", e.Locks)
 	case e.Locks == 1:
 		return "1 lock is live and would be lost"
 	}

@@ -1,4 +1,5 @@
-// Package roles gives people who sign in the rights of different database users, as the flags --role and --member say. It is for the programs in cmd.
+// Package roles gives people who sign in the rights of different database users, as the flags --role and --member say. It is for the
+// programs in cmd.
 package roles
 
 import (
@@ -19,8 +20,8 @@ type Roles struct {
 	members map[string][]string
 }
 
-// Parse reads roles that are written NAME=FILE, with a DSN in the file, and members that are written PERSON=ROLE. It returns applock.ErrInvalid
-// with the flag for others.
+// Parse reads roles that are written NAME=FILE, with a DSN in the file, and members that are written PERSON=ROLE. It returns
+// applock.ErrInvalid with the flag for other texts.
 func Parse(roles, members []string) (Roles, error) {
 	parsed := Roles{members: map[string][]string{}}
 	for _, text := range roles {
@@ -57,8 +58,8 @@ func (r Roles) Check(by SignIn) error {
 // Of returns the roles that --member gives a person.
 func (r Roles) Of(person string) []string { return r.members[person] }
 
-// First returns the index of the role that a person has here: the first of those that --member or the sign-in names. known is false for a person
-// without a role.
+// First returns the index of the role that a person has here: the first of those that --member or the sign-in names. known is false for
+// a person without a role.
 func (r Roles) First(person string, signedIn []string) (index int, known bool) {
 	index = slices.IndexFunc(r.Names, func(name string) bool {
 		return slices.Contains(signedIn, name) || slices.Contains(r.members[person], name)
@@ -66,7 +67,7 @@ func (r Roles) First(person string, signedIn []string) (index int, known bool) {
 	return index, index >= 0
 }
 
-// Open opens a client for each role, in the order of Names, by the DSN in its file. After an error those that it has opened are closed by closing.
+// Open opens a client for each role, in the order of Names, by the DSN in its file. After an error closing closes those that are open.
 func (r Roles) Open(open func(dsn string) (*applock.Client, error), closing func(*applock.Client)) ([]*applock.Client, error) {
 	var clients []*applock.Client
 	for i, name := range r.Names {

@@ -201,7 +201,7 @@ func TestAskingIsForPeople(t *testing.T) {
 			{brown, "ask", "ask?name=customer%3A42", "Give up after"},
 			{brown, "ask-free", "ask?name=customer%3A1", "nobody to ask"},
 			{brown, "told", told, "finds your answer in the inbox: not yet"},
-			{brown, "own-desk-asks", "desk", "told: not yet"},
+			{brown, "own-desk-asks", "desk", "answered: not yet"},
 		} {
 			of.p.opens(t, d, of.address)
 			of.p.has(t, of.text)

@@ -44,7 +44,7 @@ func aDay(t *testing.T, d *desk) {
 	p.has(t, "No operator asmith is known")
 	p.do(t, chromedp.Click("[name=unknown]", chromedp.ByQuery))
 	p.presses(t, theButton)
-	p.has(t, "jdoe loses customer:42 to asmith (sales).", "The history keeps that it was you, mlee")
+	p.has(t, "jdoe loses customer:42 to asmith (sales).", "The history keeps your name, mlee")
 	d.run(t, "transfer", "customer:42", "--from", "jdoe", "--to", "pking", "--by", "asmith")
 	p.presses(t, theButton)
 	p.has(t, "HELD", "pking")

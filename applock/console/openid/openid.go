@@ -168,7 +168,8 @@ func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 			}
 		}
 	}
-	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: "You are not signed in, or your session has ended."}
+	const reason = "You are not signed in, or your session has ended."
+	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: reason}
 }
 
 // Begin stores the wanted page in a sealed cookie, and returns the issuer's address.

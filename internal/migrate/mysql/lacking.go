@@ -88,7 +88,8 @@ func (s site) definers(ctx context.Context, client database.DBTxConn, want migra
 	return slices.Sorted(maps.Keys(definers)), nil
 }
 
-// lacks returns which of the rights an account has not got. One that does not exist is found elsewhere, and of one with roles nothing is said.
+// lacks returns which of the rights an account lacks. It is not for accounts that do not exist, which another check finds, and returns
+// nothing for an account with roles.
 func (s site) lacks(ctx context.Context, client database.DBTxConn, definer string) ([]string, error) {
 	user, host := parted(definer)
 	exists, err := s.isAlive(ctx, client, definer)

@@ -133,7 +133,7 @@ func (s site) changedBy(is right) []migrate.Finding {
 	privileges := strings.Join(changes, ", ")
 	return []migrate.Finding{{
 		Part: migrate.PartRights, Name: "table " + is.name,
-		Problem:   fmt.Sprintf("may be changed by %s past the procedures (%s)", is.grantee(), privileges),
+		Problem:   fmt.Sprintf("may be changed by %s without the procedures (%s)", is.grantee(), privileges),
 		Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(is.name), is.account()),
 	}}
 }

@@ -198,7 +198,7 @@ func (s site) inspectTables(ctx context.Context, client database.DBTxConn, table
 	if len(open) > 0 {
 		writers = append(writers, migrate.Finding{
 			Part: migrate.PartRights, Name: "schema " + s.Schema,
-			Problem:   "may be added to by everybody (PUBLIC), who could put functions before those that the procedures call",
+			Problem:   "lets everybody (PUBLIC) add objects, and so put functions before those that the procedures call",
 			Statement: "REVOKE CREATE ON SCHEMA " + s.Schema + " FROM PUBLIC",
 		})
 	}
@@ -232,7 +232,7 @@ func (s site) writers(ctx context.Context, client database.DBTxConn, tables []st
 		if kind == "view " || slices.Contains(tables, table) {
 			findings = append(findings, migrate.Finding{
 				Part: migrate.PartRights, Name: kind + table,
-				Problem:   fmt.Sprintf("may be changed by %s past the procedures (%s)", writer, privileges),
+				Problem:   fmt.Sprintf("may be changed by %s without the procedures (%s)", writer, privileges),
 				Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(table), roleName(writer)),
 			})
 		}

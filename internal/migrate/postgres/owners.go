@@ -44,7 +44,7 @@ func (s site) denied(ctx context.Context) (string, error) {
 	}
 	for _, owner := range slices.Sorted(maps.Keys(others)) {
 		if slices.Contains(others[owner], "table") {
-			return fmt.Sprintf("what is installed in schema %s belongs to %s: do this as that account, or let a superuser give it to one NAME"+
+			return fmt.Sprintf("the installation in schema %s belongs to %s: do this as that account, or let a superuser give it to an account NAME"+
 				" that can migrate and no more: %s --owner NAME", s.Schema, owner, s.repair()), nil
 		}
 	}

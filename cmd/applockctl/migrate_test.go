@@ -81,6 +81,7 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 		if undone.stdout != `{"outcome":"UNDONE","version":2,"name":"00002_procedures.sql","applied_at":null,"problem":""}`+"\n" {
 			t.Errorf("goto 1 --force: %s", undone.stdout)
 		}
+		u.run(t, "list").check(t, exitError, "applock", "applockctl migrate up")
 		u.run(t, "migrate", "down").check(t, exitNo, lost)
 		again := u.must(t, "migrate", "goto", "2", "--output", "json").stdout
 		if !strings.HasPrefix(again, `{"outcome":"APPLIED","version":2,`) || !timeOfJSON.MatchString(again) {

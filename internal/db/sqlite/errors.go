@@ -54,21 +54,19 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return db.KindPrivilege
 	case sqlite3.SQLITE_ERROR:
-		// SQLite reports a missing table only in the error's text, so look for the table.
-		if exists, err := HasTable(ctx, d.client, youngestTable); err == nil && !exists {
+		// SQLite reports a missing table or view only in the error's text, so look for them.
+		if installed, err := isInstalled(ctx, d.client); err == nil && !installed {
 			return db.KindSchema
 		}
 	}
 	return db.KindOther
 }
 
-// youngestTable exists when all tables do.
-const youngestTable = "appl_lock_waiter"
-
-// HasTable reports whether a table of that name exists.
-func HasTable(ctx context.Context, client queries.DBTX, name string) (bool, error) {
-	var exists bool
-	row := client.QueryRowContext(ctx, "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?", name)
-	err := row.Scan(&exists)
-	return exists, err
+// isInstalled reports whether one table and one view exist, which stand for all.
+func isInstalled(ctx context.Context, client queries.DBTX) (bool, error) {
+	var installed bool
+	row := client.QueryRowContext(ctx, `SELECT count(*) = 2 FROM sqlite_schema
+		WHERE type = 'table' AND name = 'appl_lock_waiter' OR type = 'view' AND name = 'appl_lock_stats'`)
+	err := row.Scan(&installed)
+	return installed, err
 }

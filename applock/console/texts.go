@@ -228,7 +228,7 @@ func english() texts {
 		"error.late":          "The database has not answered in time. Try again.",
 		"error.schema":        "The locks are not set up in this database, or are of an older version. Tell the person who runs this console.",
 		"error.read-only":     "Nothing can be changed at the moment: the database takes no changes. Tell the person who runs this console.",
-		"error.unreachable":   "The database cannot be reached. Try again in a minute. If that fails, too, tell the person who runs this console.",
+		"error.unreachable":   "The database cannot be reached. Try again in a minute. If that fails too, tell the person who runs this console.",
 		"error.internal":      "The database has answered with an error. Tell the person who runs this console: its log has the details.",
 		"error.sign-in":       "The sign-in does not work. Tell the person who runs this console.",
 		"check.server":        "The database answers",
@@ -345,8 +345,8 @@ func english() texts {
 
 		"desk.asked":      "Who asks you",
 		"desk.asked.none": "Nobody asks for what you hold.",
-		"desk.asked.hint": "Your answer is about the lock that is shown. If you give it, your lock and its note end at once, and the other operator " +
-			"holds the object.",
+		"desk.asked.hint": "Your answer is about the lock that is shown. If you give it, your lock and its note end at once, and " +
+			"the other operator holds the object.",
 		"desk.answered.later": "answered: not yet",
 		"desk.asks":           "What you ask for",
 		"desk.asks.none":      "You ask for nothing.",
@@ -400,7 +400,7 @@ func english() texts {
 		"error.long":    "%s has %d characters, at most %d are allowed.",
 		"error.unseen":  "%s has a character that cannot be seen, which is written as an escape here: %s. Remove it.",
 		"error.nobody":  "No operator %s is known: there is no lock, waiter or event of this name. Correct the name, or confirm it below.",
-		"error.note": "Nothing has happened: somebody has changed the note since you read it. Both texts are below. To replace the current note, send " +
-			"yours again.",
+		"error.note": "Nothing has happened: somebody has changed the note since you read it. Both texts are below. To replace the " +
+			"current note, send yours again.",
 	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // superusers returns the routines of the schema that run with a superuser's rights.
-const superusers = `SELECT r.rolname, format('%s.%I(%s)', p.pronamespace::regnamespace, p.proname, pg_get_function_identity_arguments(p.oid))
+const superusers = `SELECT r.rolname,
+		format('%s.%I(%s)', p.pronamespace::regnamespace, p.proname, pg_get_function_identity_arguments(p.oid))
 	FROM pg_proc AS p
 	JOIN pg_roles AS r ON r.oid = p.proowner
 	WHERE p.pronamespace = to_regnamespace($1) AND p.prosecdef AND r.rolsuper`

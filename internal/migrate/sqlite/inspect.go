@@ -64,7 +64,8 @@ func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, e
 func stale() string {
 	return fmt.Sprintf(`SELECT count(*), coalesce(sum(l.stale), 0), coalesce(max(CASE WHEN l.stale THEN l.free_for END), 0)
 		FROM (
-			SELECT coalesce(r.released_ts, r.expires_ts) < n.now - ? * 1000000 AND r.fence < n.now AS stale, (n.now - coalesce(r.released_ts, r.expires_ts)) / 1000000 AS free_for
+			SELECT coalesce(r.released_ts, r.expires_ts) < n.now - ? * 1000000 AND r.fence < n.now AS stale,
+				(n.now - coalesce(r.released_ts, r.expires_ts)) / 1000000 AS free_for
 			FROM (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now) AS n
 			CROSS JOIN appl_lock AS r
 			LIMIT %d

@@ -63,7 +63,7 @@ func story() []scene {
 			args: []string{"get", "customer:42", "--operator", "jdoe", "--department", "sales"},
 		},
 		{
-			text: "Adam Smith in service wants to work on the same customer. He is refused at once, and told who has it.",
+			text: "Adam Smith in service wants to work on the same customer. The refusal comes at once, and names the holder.",
 			args: []string{"get", "customer:42", "--operator", "asmith", "--department", "service"},
 			want: exitNo,
 		},

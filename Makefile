@@ -13,8 +13,10 @@ WITH_SERVERS := go run ./internal/testing/testserver --
 WITH_MYSQL := APPLOCK_TEST_REQUIRE=mariadb,mysql go run ./internal/testing/testserver --only mariadb,mysql --
 # Finds IBM's Db2 driver, or fetches it, for what follows.
 WITH_IBM_DRIVER := go run ./internal/build/ibmdriver --
+# In CI make lint, make diff and make test-db2 vet everything: go test need not do it again.
+VET := $(if $(CI),-vet=off)
 # Runs go test and shows how it goes. Tests mostly wait for servers: more of them can run than there are processors.
-REPORT := go run ./internal/testing/report -shuffle=on -count=1 -parallel=8
+REPORT := go run ./internal/testing/report -shuffle=on -count=1 -parallel=8 $(VET)
 
 PACKAGES := ./...
 # What make test runs: the other languages and the clusters have targets of their own.

@@ -26,7 +26,7 @@ CONCURRENT := ./applock ./applock/applocktest ./applock/lease/...
 # What has a tenth of its size with -short, which goes with the race detector.
 LONG := ^Test(Schedules|Many.*|AShortTTLHarmsNobody)$$
 # Where the code runs in the goroutine of its caller: only tests in which goroutines meet run with the race detector. Under it a client of
-# MySQL takes four times as long, and a page of the console five times.
+# MySQL takes three times as long.
 MEETING := ./applock/console/... ./internal/db/...
 # Those tests, and those parts of the contract. TestMakefileNamesWhatMeets finds one that is missing.
 MEETINGS := Kept|LiveConn|NoLiveConn|Sending|Listen|.*AtOnce|InTx.*|InSQLTx.*|ContextEnds.*|UnknownOutcome|WaitIsBounded|GrantBeginsAfter.*

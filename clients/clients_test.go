@@ -48,6 +48,17 @@ type driver struct {
 // languagesVariable names the folders of the languages that are tested, with commas between them; empty is all.
 const languagesVariable = "APPLOCK_TEST_LANGUAGES"
 
+// productsVariable names the products that they are tested on, with commas between them; empty is all.
+const productsVariable = "APPLOCK_TEST_CLIENTS_PRODUCTS"
+
+// products are those that the languages are tested on.
+func products() []string {
+	if only := os.Getenv(productsVariable); only != "" {
+		return strings.Split(only, ",")
+	}
+	return []string{onPostgres, onMariaDB, onMySQL}
+}
+
 // languages is the register.
 func languages() []*language {
 	mysqlAndMariaDB := []string{onMariaDB, onMySQL}
@@ -178,7 +189,10 @@ func eachDriver(t *testing.T, wanted func(d driver) bool, test func(t *testing.T
 	testdb.Clients(t)
 	for _, l := range languages() {
 		for _, d := range slices.DeleteFunc(slices.Clone(l.drivers), func(d driver) bool { return !wanted(d) }) {
-			for _, product := range d.products {
+			for _, product := range products() {
+				if !d.speaksTo(product) {
+					continue
+				}
 				t.Run(l.folder+"/"+d.name+"/"+product, func(t *testing.T) {
 					t.Parallel()
 					test(t, d, newPlace(t, product))

@@ -112,7 +112,7 @@ func TestWithoutTheLockTheCounterLoses(t *testing.T) {
 func eachProduct(t *testing.T, test func(t *testing.T, at place, players map[string]*process)) {
 	t.Helper()
 	testdb.Clients(t)
-	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
+	for _, product := range products() {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
 			at := newPlace(t, product)

@@ -53,7 +53,7 @@ func TestJavaLibrary(t *testing.T) {
 	t.Parallel()
 	tools := testdb.Clients(t)
 	places := environment()
-	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
+	for _, product := range products() {
 		places = append(places, newPlace(t, product).jdbc()...)
 	}
 	least := []string{

@@ -346,10 +346,7 @@ func fill(t testing.TB, d desk, number int) {
 func TestTenThousandLocks(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})
-	locks := 10000
-	if testing.Short() { // for the race detector
-		locks = 1000
-	}
+	const locks = 10000
 	fill(t, d, locks)
 	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
 	d.see(t, "/locks", http.StatusOK) // how many there are is asked for once a minute

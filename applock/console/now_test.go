@@ -46,11 +46,7 @@ func (d desk) handOver(t *testing.T, grant applock.Grant, operator, department, 
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})
-	locks := 20000
-	if testing.Short() { // for the race detector
-		locks = 2000
-	}
-	fill(t, d, locks)
+	fill(t, d, 20000)
 	d.hold(t, "case:300879-1", "Tanja.Rossi", "Billing", time.Hour)
 	d.note(t, d.hold(t, "order:7", "jdoe", "Claims", time.Hour), "Wartet auf Übersetzung")
 	for search, want := range map[string]string{

@@ -41,8 +41,8 @@ func TestSchedulesCatchMutants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			by := cmp.Or(mutant.by, "TestSchedules")
-			command := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay(t, mutant), "-count=1", "-run=^"+by+"$", ".")
-			command.Env = append(os.Environ(), schedulesVariable+"=0:1000")
+			command := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay="+overlay(t, mutant), "-count=1", "-run=^"+by+"$", ".")
+			command.Env = append(os.Environ(), schedulesVariable+"=0:500")
 			output, err := command.CombinedOutput()
 			if err == nil {
 				t.Fatalf("%s passes", by)

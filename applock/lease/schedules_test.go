@@ -22,7 +22,6 @@ import (
 const (
 	// schedulesVariable names the seeds to run instead of the usual ones, as one number or as FROM:TO.
 	schedulesVariable = "APPLOCK_SCHEDULES"
-	usualSchedules    = 2000
 
 	// calm is how long a schedule goes on without faults when all actors have come to their end: long enough for each
 	// release and retraction to be repeated.
@@ -66,11 +65,19 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+// usualSchedules is how many schedules run: a tenth with -short, which is for the race detector.
+func usualSchedules() uint64 {
+	if testing.Short() {
+		return 200
+	}
+	return 2000
+}
+
 func schedules(t *testing.T) []uint64 {
 	t.Helper()
 	text := os.Getenv(schedulesVariable)
 	if text == "" {
-		return append(from(0, usualSchedules), onceFailed()...)
+		return append(from(0, usualSchedules()), onceFailed()...)
 	}
 	first, end := schedulesNamed(t, text)
 	return from(first, end)

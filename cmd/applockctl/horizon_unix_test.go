@@ -7,8 +7,6 @@ import (
 	"database/sql"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -59,10 +57,7 @@ func (b binary) checkNoHolder(t *testing.T) {
 
 func buildBinary(t *testing.T) binary {
 	t.Helper()
-	b := binary{path: filepath.Join(t.TempDir(), "applockctl"), directory: t.TempDir()}
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", b.path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	b := binary{path: testdb.Applockctl(t), directory: t.TempDir()}
 	return b
 }
 

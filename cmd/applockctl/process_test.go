@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // binary is the program as users get it, and a directory of its own for what it leaves behind.
@@ -73,10 +75,7 @@ func (b binary) left(t *testing.T) []string {
 // Goal: what a shell sees of the program. Method: build it once, and run it as processes.
 func TestProcess(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "applockctl")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	path := testdb.Applockctl(t)
 	for name, test := range map[string]func(*testing.T, binary){
 		"ExitCodes":             testProcessExitCodes,
 		"Cron":                  testProcessCron,

@@ -4,8 +4,6 @@ package main
 
 import (
 	"database/sql"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,10 +16,7 @@ import (
 // more when the standby is the primary.
 func TestVerifyReplica(t *testing.T) {
 	t.Parallel()
-	b := binary{path: filepath.Join(t.TempDir(), "applockctl"), directory: t.TempDir()}
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", b.path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	b := binary{path: testdb.Applockctl(t), directory: t.TempDir()}
 	instance := testdb.NewPostgresInstance(t)
 	instance.Initialise(t, "primary")
 	b.dsn = instance.Start(t, "primary", "fsync = off\n")

@@ -43,13 +43,9 @@ type host struct {
 // newHost makes a host with a database of its own, of SQLite if dsn is empty.
 func newHost(t *testing.T, dsn string) host {
 	t.Helper()
-	h := host{folder: t.TempDir()}
+	h := host{folder: filepath.Dir(testdb.Applockctl(t))}
 	if dsn == "" {
 		dsn = "sqlite:" + h.path("applock.db")
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", h.path("applockctl"), "../../cmd/applockctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
 	}
 	h.write(t, "jobs.dsn", dsn+"\n", 0o600)
 	h.write(t, "reports", "#!/bin/sh\necho \"$@\" >> "+h.path("reports.log")+"\n", 0o700)

@@ -46,12 +46,7 @@ const day = 24 * int64(time.Hour/time.Microsecond)
 // build builds applockctl into a folder of its own.
 func build(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "applockctl"), "../../cmd/applockctl")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
-	return folder
+	return filepath.Dir(testdb.Applockctl(t))
 }
 
 // page returns both pages.

@@ -18,11 +18,7 @@ import (
 // needs to log in.
 func (s site) shell(t *testing.T, folder, lines string) string {
 	t.Helper()
-	home := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(home, "applockctl"), "../../cmd/applockctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	home := filepath.Dir(testdb.Applockctl(t))
 	server, err := url.Parse(s.dsn)
 	if err != nil {
 		t.Fatal("the test DSN is no URL")

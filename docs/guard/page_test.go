@@ -98,11 +98,7 @@ func TestGuardPage(t *testing.T) {
 	if forgotten == transaction {
 		t.Fatal("the page's transaction asserts nothing")
 	}
-	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(programs, "applockctl"), "../../cmd/applockctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	programs := filepath.Dir(testdb.Applockctl(t))
 	for product, prepare := range desks() {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // block returns the page's block of a language.
@@ -27,11 +29,7 @@ func block(t *testing.T, language string) string {
 // Goal: the page's commands do what it says. Method: a shell runs each on a database of its own, and they all answer yes.
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "applockctl"), "../../cmd/applockctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	folder := filepath.Dir(testdb.Applockctl(t))
 	commands := append([]string{"applockctl migrate up"}, strings.Split(strings.TrimSpace(block(t, "sh")), "\n")...)
 	var answers []string
 	for _, command := range commands {

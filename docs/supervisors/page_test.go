@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // desk is a shell with applockctl and a database of its own.
@@ -28,11 +30,7 @@ func (d desk) sh(t *testing.T, command string) (output string, code int) {
 // newDesk has the locks that the page speaks of.
 func newDesk(t *testing.T) desk {
 	t.Helper()
-	d := desk{t.TempDir()}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(d.folder, "applockctl"), "../../cmd/applockctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	d := desk{filepath.Dir(testdb.Applockctl(t))}
 	for _, command := range []string{
 		"migrate up",
 		"get customer:42 --operator JDOE --department CS --ttl 2d",

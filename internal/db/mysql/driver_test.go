@@ -51,7 +51,7 @@ func TestInterleavingsWithFoundRows(t *testing.T) {
 		contract.Interleavings(t, contract.Backend{
 			New:    lentPlaces(t, product, func(config *driver.Config) { config.ClientFoundRows = true }),
 			Ways:   []string{"row"},
-			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
+			Levels: foundRowsLevels(product),
 		})
 	})
 }

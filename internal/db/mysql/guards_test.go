@@ -94,7 +94,7 @@ func numberOf(err error) uint16 {
 }
 
 // Goal: the operations are right whatever the session is set to, through the text and the prepared
-// protocol. Method: the contract's scenarios through all ways of calling, with settings that have nothing to do
+// protocol. Method: the contract's scenarios through the ways of calling of settingsWays, with settings that have nothing to do
 // with each other at the same time; each of them is in one of the groups.
 func TestSessionSettings(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestSessionSettings(t *testing.T) {
 		for name, change := range settings {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				contract.Scenarios(t, contract.Backend{New: lentPlaces(t, product, change), Ways: []string{"facade", "call", "row"}})
+				contract.Scenarios(t, contract.Backend{New: lentPlaces(t, product, change), Ways: settingsWays()})
 			})
 		}
 	})

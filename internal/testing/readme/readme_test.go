@@ -60,15 +60,11 @@ func TestReadmeSQL(t *testing.T) {
 // empty folder, with the built command in its PATH.
 func TestReadmeCLI(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "bin", "applockctl"), "../../../cmd/applockctl")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
+	folder, programs := t.TempDir(), filepath.Dir(testdb.Applockctl(t))
 	shell := func(line string) *exec.Cmd {
 		command := exec.CommandContext(t.Context(), "sh", "-c", line)
 		command.Dir = folder
-		command.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "APPLOCK_DSN=sqlite:applock.db")
+		command.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "APPLOCK_DSN=sqlite:applock.db")
 		return command
 	}
 	if output, err := shell("applockctl migrate up").CombinedOutput(); err != nil {

@@ -54,3 +54,16 @@ func Tmux(t testing.TB) string {
 	}
 	return path
 }
+
+// Applockctl returns the path of the program applockctl in a new folder. The program is as users get it, but without debugging information.
+// go run keeps what it has linked, so only the first of all tests waits for the linker.
+func Applockctl(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "applockctl")
+	// -exec has go run call cp PROGRAM PATH instead of PROGRAM PATH.
+	command := exec.CommandContext(t.Context(), "go", "run", "-exec", "cp", "github.com/applock/applock/cmd/applockctl", path)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build applockctl: %v\n%s", err, output)
+	}
+	return path
+}

@@ -88,14 +88,14 @@ func faketime(by time.Duration) []string {
 	}
 }
 
-// isOff checks a server's clock, in microseconds.
-func isOff(t *testing.T, name string, by time.Duration, ask func() int64) {
-	t.Helper()
+// checkOff checks a server's clock, in microseconds.
+func checkOff(by time.Duration, ask func() int64) error {
 	from := time.Now()
 	now := time.UnixMicro(ask())
 	if now.Before(from.Add(by-clockGrain)) || now.After(time.Now().Add(by+clockGrain)) {
-		t.Fatalf("the clock of %s says %s at %s, want it to be off by %s", name, now, from, by)
+		return fmt.Errorf("its clock says %s at %s, want it to be off by %s", now, from, by)
 	}
+	return nil
 }
 
 // offVariable is by how much the clock of a program of fleetProgramOf is off.
@@ -402,7 +402,9 @@ func (c *patroni) setClocks(t *testing.T, primary *patroniNode, others [2]time.D
 	}
 	c.complete(t, true)
 	for _, n := range c.nodes {
-		isOff(t, n.name, n.off, func() int64 { return n.number(t, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint") })
+		c.await(t, fmt.Sprintf("the clock of %s is off by %s", n.name, n.off), func() bool {
+			return checkOff(n.off, func() int64 { return n.number(t, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint") }) == nil
+		})
 	}
 }
 
@@ -469,7 +471,9 @@ func (g group) setClocks(t *testing.T, primary *mysqlNode, others [2]time.Durati
 			n.start(t)
 			g.join(t, n)
 		}
-		isOff(t, fmt.Sprintf("node %d", n.number), n.off, func() int64 { return n.clock(t) })
+		if err := checkOff(n.off, func() int64 { return n.clock(t) }); err != nil {
+			t.Fatalf("node %d: %v", n.number, err)
+		}
 	}
 }
 

@@ -270,7 +270,7 @@ func (c *patroni) writeServer(t *testing.T, n *patroniNode) {
 		clock = "env FAKETIME_START_AFTER_SECONDS=1 " + strings.Join(faketime(n.off), " ") + " "
 	}
 	text := "#!/bin/sh\nexec " + clock + filepath.Join(c.bin, "postgres") + ` "$@"` + "\n"
-	if err := os.WriteFile(c.serverOf(n), []byte(text), 0o755); err != nil { //nolint:gosec // the servers' account runs it
+	if err := os.WriteFile(c.serverOf(n), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	c.own(t, c.serverOf(n))

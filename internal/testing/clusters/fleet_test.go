@@ -389,8 +389,8 @@ func TestPatroniFleet(t *testing.T) {
 	}
 }
 
-// Goal: the test of a fleet notices programs that trust a lease beyond its deadline. Method: programs whose lease engine does, and a primary that is
-// killed: a lease of 10 s has ended when the next primary is there, but who has it believes until the engine hears of that.
+// Goal: the test of a fleet notices programs that trust a lease beyond its deadline. Method: programs whose lease engine does, and a
+// primary that is killed. A lease of 10 s has ended when the next primary is there, but its holder works on until the engine hears of that.
 func TestPatroniFleetNoticesLateHolders(t *testing.T) {
 	requireFaketime(t)
 	engine, err := filepath.Abs("../../../applock/lease/hold.go")

@@ -260,9 +260,9 @@ func (c *patroni) begin(t *testing.T, n *patroniNode) {
 // serverOf is the program that Patroni takes for PostgreSQL's server.
 func (c *patroni) serverOf(n *patroniNode) string { return filepath.Join(c.folder, n.name, "postgres") }
 
-// writeServer writes the program that starts a node's server with the node's clock. Patroni itself has the machine's: Python's sleep fails
-// under libfaketime, also where FAKETIME_ONLY_CMDS leaves Python out. The server's clock steps a second after its start, since Patroni takes no process
-// for its server whose postmaster.pid and /proc disagree by more than 3 s about that start.
+// writeServer writes the program that starts a node's server with the node's clock. Patroni has the machine's: under libfaketime
+// Python's sleep fails, even if FAKETIME_ONLY_CMDS leaves Python out. The server's clock steps a second after its start, because Patroni
+// compares that start in postmaster.pid and /proc, and lets them differ by 3 s.
 func (c *patroni) writeServer(t *testing.T, n *patroniNode) {
 	t.Helper()
 	var clock string

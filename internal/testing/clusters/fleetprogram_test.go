@@ -28,6 +28,8 @@ const (
 	fleetCall = 5 * time.Second
 	// fleetLook is how long a holder works between two assertions.
 	fleetLook = 200 * time.Millisecond
+	// fleetHold is for how long a holder wants every other lease: for longer than a failover after a crash takes.
+	fleetHold = 30 * time.Second
 	// fleetVariable has the test's program be one of a fleet: its value is the orders, as JSON.
 	fleetVariable = "APPLOCK_TEST_FLEET"
 )
@@ -137,7 +139,7 @@ func (p *fleetProgram) write(g *fleetGrant) {
 	_ = p.journal.Encode(g) // a parent that has gone ends this program, too
 }
 
-// lease takes one, for a moment or for longer than the time between two renewals, and stops when it is lost.
+// lease takes one, for a moment or for longer than a failover, and stops when it is lost.
 func (p *fleetProgram) lease(ctx context.Context, turn int) {
 	asked := monotonic()
 	lease, err := p.client.Acquire(ctx, applock.AcquireRequest{Object: p.object(turn), MaxHold: time.Minute, TTL: p.TTL, MaxWait: fleetCall})
@@ -149,7 +151,7 @@ func (p *fleetProgram) lease(ctx context.Context, turn int) {
 	g.IsLease = true
 	long := fleetLook
 	if turn%2 == 0 {
-		long = p.TTL/2 + time.Second
+		long = fleetHold
 	}
 	for end := time.Now().Add(long); ctx.Err() == nil && time.Now().Before(end); {
 		p.assert(lease.Context(), lease.Key(), g)

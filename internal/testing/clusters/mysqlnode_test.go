@@ -158,7 +158,7 @@ func newMySQLNode(t *testing.T, p mysqlProgram, number int) *mysqlNode {
 	}
 	n.own(t, n.first())
 	n.options = []string{
-		"--basedir=" + p.base, "--datadir=" + n.data(), "--tmpdir=" + folder, "--socket=" + filepath.Join(folder, "socket"),
+		"--basedir=" + p.base, "--datadir=" + n.data(), "--tmpdir=" + folder, "--socket=" + n.socket(),
 		"--pid-file=" + filepath.Join(folder, "pid"), "--init-file=" + n.first(), "--bind-address=127.0.0.1", "--port=" + n.port,
 		"--skip-name-resolve", "--max-connections=200", "--innodb-buffer-pool-size=64M", "--character-set-server=utf8mb4",
 		"--innodb-flush-log-at-trx-commit=2",
@@ -200,6 +200,8 @@ func (n *mysqlNode) do(t *testing.T, words ...string) {
 }
 
 func (n *mysqlNode) data() string { return filepath.Join(n.folder, "data") }
+
+func (n *mysqlNode) socket() string { return filepath.Join(n.folder, "socket") }
 
 func (n *mysqlNode) first() string { return filepath.Join(n.folder, "first.sql") }
 
@@ -273,6 +275,8 @@ func (n *mysqlNode) kill() {
 	_ = n.command.Process.Kill()
 	_ = n.command.Wait() // it was killed
 	n.command = nil
+	// The number of its process, which is in there, may be another's when it starts again: then the server would not.
+	_ = os.Remove(n.socket() + ".lock") // there may be none
 }
 
 func (n *mysqlNode) signal(signal syscall.Signal) { _ = n.command.Process.Signal(signal) }

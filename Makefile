@@ -459,6 +459,7 @@ nightly: ## What is too long for CI: other versions, all languages, the console'
 	$(MAKE) test-settings
 	$(MAKE) bench-smoke
 	$(MAKE) test-versions
+	$(MAKE) test-race MEETINGS='.*'
 	$(MAKE) test-clients
 	$(MAKE) test-console
 	$(MAKE) test-agents

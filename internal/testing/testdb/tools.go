@@ -61,7 +61,7 @@ func Applockctl(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "applockctl")
 	// -exec has go run call cp PROGRAM PATH instead of PROGRAM PATH.
-	command := exec.CommandContext(t.Context(), "go", "run", "-exec", "cp", "github.com/applock/applock/cmd/applockctl", path)
+	command := exec.CommandContext(t.Context(), "go", "run", "-exec", "cp", "github.com/applock/applock/cmd/applockctl", path) //nolint:gosec // the path is this test's own
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("build applockctl: %v\n%s", err, output)
 	}

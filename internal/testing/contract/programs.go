@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -216,6 +217,7 @@ func inTxAtOnce(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
 	var group sync.WaitGroup
+	var done atomic.Int64
 	for worker := range 4 {
 		group.Go(func() {
 			for range 5 {
@@ -238,13 +240,20 @@ func inTxAtOnce(t *testing.T, backend Backend) {
 					}
 					return nil
 				})
-				if err != nil && (!errors.Is(err, errRefused) || db.KindOf(err) != db.KindOther) {
+				switch kind := db.KindOf(err); {
+				case err == nil:
+					done.Add(1)
+				case kind == db.KindBusy: // on a busy machine the others can need more than the second for which a get waits
+				case !errors.Is(err, errRefused) || kind != db.KindOther:
 					t.Errorf("worker %d: %v", worker, err)
 				}
 			}
 		})
 	}
 	group.Wait()
+	if done.Load() == 0 {
+		t.Error("no transaction got its objects")
+	}
 	for _, id := range []string{"1", "2"} {
 		if _, err := place.Client.Inquire(t.Context(), customer(id)); !errors.Is(err, applock.ErrNotHeld) {
 			t.Errorf("%s: %v, want ErrNotHeld", id, err)

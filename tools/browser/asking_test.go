@@ -62,7 +62,7 @@ func TestAskAndGive(t *testing.T) {
 			t.Error("JDOE's page was loaded again")
 		}
 		jdoe.presses(t, `button[value="GIVE"]`)
-		jdoe.has(t, "GIVEN", "BROWN has it now")
+		jdoe.has(t, "GIVEN", "BROWN has the lock now")
 
 		brown.has(t, "JDOE has given you customer:42.", "Take it up, or it ends in", "it is yours")
 		if !asks[bool](t, brown, "window.same === true") {

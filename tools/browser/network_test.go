@@ -13,7 +13,7 @@ import (
 func TestByANameOfTheNetwork(t *testing.T) {
 	t.Parallel()
 	dsn := "sqlite:" + t.TempDir() + "/applock.db"
-	d := newDeskOn(t, dsn, "--user-header", "X-User", "--proxy", "127.0.0.0/8", "--may-change", "mlee")
+	d := newDeskOn(t, dsn, "--user-header", "X-User", "--proxy", "127.0.0.0/8", "--may-change", "mlee", "--address", "http://"+networkName)
 	d.address = strings.Replace(d.address, "127.0.0.1", networkName, 1)
 	d.run(t, "get", "customer:42", "--operator", "jdoe")
 	p := newPerson(t)

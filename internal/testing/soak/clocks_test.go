@@ -33,14 +33,6 @@ type clockedProgram struct {
 // a machine that slept sees them.
 func startClocked(t *testing.T, b backend, dsn string, monotonic bool) *clockedProgram {
 	t.Helper()
-	text, err := json.Marshal(orders{Backend: b.name, DSN: dsn, Journal: filepath.Join(t.TempDir(), "journal"), Watched: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if err != nil || len(libraries) == 0 {
 		t.Fatal("there is no libfaketime: apt-get install libfaketime")
@@ -48,24 +40,12 @@ func startClocked(t *testing.T, b backend, dsn string, monotonic bool) *clockedP
 	c := &clockedProgram{t: t, offset: filepath.Join(t.TempDir(), "offset")}
 	c.write()
 	emulator := map[string]string{"amd64": "qemu-x86_64", "arm64": "qemu-aarch64"}[runtime.GOARCH]
-	command := exec.CommandContext(context.Background(), emulator, "-U", "LD_PRELOAD", program)
-	command.Env = append(os.Environ(), workerVariable+"="+string(text),
-		"LD_PRELOAD="+libraries[0], "FAKETIME_NO_CACHE=1", "FAKETIME_TIMESTAMP_FILE="+c.offset)
+	command := exec.CommandContext(context.Background(), emulator, "-U", "LD_PRELOAD", thisProgram(t))
+	command.Env = append(os.Environ(), "LD_PRELOAD="+libraries[0], "FAKETIME_NO_CACHE=1", "FAKETIME_TIMESTAMP_FILE="+c.offset)
 	if !monotonic {
 		command.Env = append(command.Env, "DONT_FAKE_MONOTONIC=1")
 	}
-	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin, stdout := launch(t, command, orders{Backend: b.name, DSN: dsn, Journal: filepath.Join(t.TempDir(), "journal"), Watched: true})
 	c.sights = json.NewDecoder(bufio.NewReader(stdout))
 	t.Cleanup(func() {
 		_ = stdin.Close()

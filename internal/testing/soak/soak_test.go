@@ -191,33 +191,45 @@ func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
 // start starts the process and returns when it has its leases.
 func (p *process) start(t *testing.T) {
 	t.Helper()
-	text, err := json.Marshal(p.orders)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.command = exec.CommandContext(t.Context(), program)
-	p.command.Env = append(os.Environ(), workerVariable+"="+string(text))
-	p.command.Stderr = os.Stderr
-	if p.stdin, err = p.command.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := p.command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p.command = exec.CommandContext(t.Context(), thisProgram(t))
+	var stdout io.Reader
+	p.stdin, stdout = launch(t, p.command, p.orders)
 	if p.orders.Leases == 0 || p.orders.Hot > 0 {
 		return
 	}
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
 		t.Fatalf("a worker said %q, %v", line, err)
 	}
+}
+
+func thisProgram(t *testing.T) string {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// launch starts a command that runs this program as a worker.
+func launch(t *testing.T, command *exec.Cmd, told orders) (stdin io.Closer, stdout io.Reader) {
+	t.Helper()
+	text, err := json.Marshal(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Env = append(command.Environ(), workerVariable+"="+string(text))
+	command.Stderr = os.Stderr
+	if stdin, err = command.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, err = command.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return stdin, stdout
 }
 
 // end ends the processes as users do, and returns what they have written.

@@ -166,9 +166,7 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 		h.failed(ctx, asked, err)
 		return pollFailure, err
 	}
-	if h.recovered() {
-		h.nudgeAll(asked)
-	}
+	h.recovered()
 	for _, object := range answer.Free {
 		h.leases.nudge(object, asked)
 	}
@@ -209,13 +207,12 @@ func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	}
 }
 
-// recovered records that a poll was answered, and reports whether polls failed before that.
-func (h *hub) recovered() bool {
+// recovered records that a poll was answered. Nobody makes an attempt because of that: the answer names the free objects, also those that
+// were freed during the outage.
+func (h *hub) recovered() {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	wasFailing := h.failing.err != nil
 	h.failing = outage{}
-	return wasFailing
 }
 
 // outage returns since when polls have failed.

@@ -510,6 +510,41 @@ func TestSlowPoll(t *testing.T) {
 	}
 }
 
+// Goal: a failed poll costs no attempts, however many objects are waited for. Method: a hundred waiters for objects that others hold; a poll
+// fails now and then.
+func TestFailedPollMakesNoAttempts(t *testing.T) {
+	t.Parallel()
+	const waiters = 100
+	var polls, takes atomic.Int64
+	backend := &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			takes.Add(1)
+			return applock.Grant{}, held
+		},
+		poll: func([]applock.Object) ([]applock.Object, time.Duration, error) {
+			if polls.Add(1)%10 == 0 {
+				return nil, 0, applock.ErrUnreachable
+			}
+			return nil, 0, nil
+		},
+	}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		for id := range waiters {
+			waiting.Go(func() {
+				_, _ = leases.Acquire(ctx, applock.AcquireRequest{Object: account(id), MaxHold: time.Hour})
+			})
+		}
+		time.Sleep(time.Minute)
+		if n := takes.Load(); n != waiters {
+			t.Errorf("%d attempts, want one of each waiter, %d", n, waiters)
+		}
+		cancel()
+		waiting.Wait()
+	})
+}
+
 // Goal: polls become rare although an object is free for which nobody waits any more, such as one whose waiter could not be
 // taken off the list. Method: a backend that goes on to name one.
 func TestPollsNameForgottenObjects(t *testing.T) {

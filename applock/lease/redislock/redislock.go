@@ -1,4 +1,4 @@
-// Package redislock keeps leases as keys of a Redis server: fast, without a database, by the scripts of github.com/bsm/redislock. A release
+// Package redislock keeps leases as keys of a Redis server: fast, without a database, taken by the script of github.com/bsm/redislock. A release
 // is published, so that the next holder in any program begins at once. A lease is lost if its key has expired or was deleted. Its holder
 // learns of that at the next renewal, after a third of its TTL, and within 30 s in any case.
 //
@@ -69,9 +69,11 @@ const (
 	attempts = 3
 	// batch is how many keys one round trip asks about.
 	batch = 1000
-	// refreshers is the number of concurrent renewals: as many as the callers of a busy program, so that renewals get their share of the
+	// renewedAtOnce is how many keys one call renews: few enough to keep no other client waiting for a millisecond.
+	renewedAtOnce = 100
+	// renewers is the number of concurrent renewals: as many as the callers of a busy program, so that renewals get their share of the
 	// connections.
-	refreshers = 64
+	renewers = 64
 	// slackPerTTL and maxSlack limit by how much a key may end too early before it needs a renewal. The holder's trust ends ten times as much
 	// before the key does.
 	slackPerTTL = 100
@@ -120,28 +122,26 @@ func newBackend(config Config) *backend {
 	once := sentOnce{Scripter: config.Client, client: config.Client}
 	return &backend{
 		client:    config.Client,
-		locker:    bsm.New(config.Client),
 		taker:     bsm.New(once),
 		once:      once,
 		release:   redis.NewScript(releaseScript),
 		takeover:  redis.NewScript(takeOverScript),
 		namespace: config.Namespace,
-		locks:     map[claim]*bsm.Lock{},
+		values:    map[claim]string{},
 	}
 }
 
-// backend is a lease.Backend on Redis. It keeps the lock of each of its grants, which has the unique part of the value.
+// backend is a lease.Backend on Redis. It keeps the value of each of its grants.
 type backend struct {
 	client    redis.UniversalClient
-	locker    *bsm.Client
 	taker     *bsm.Client
 	once      sentOnce
 	release   *redis.Script
 	takeover  *redis.Script
 	namespace string
 
-	mutex sync.Mutex
-	locks map[claim]*bsm.Lock
+	mutex  sync.Mutex
+	values map[claim]string
 }
 
 // claim identifies a grant without a fence.
@@ -274,13 +274,12 @@ func (b *backend) Get(
 
 // obtain takes an object with a taker, which succeeds if the object is free or has exactly this value.
 func (b *backend) obtain(ctx context.Context, taker *bsm.Client, grant applock.Grant, text string, ttl time.Duration) error {
-	lock, err := taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
+	_, err := taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
 	switch {
 	case err == nil:
 		b.mutex.Lock()
 		defer b.mutex.Unlock()
-		lock.Client = b.locker
-		b.locks[claimOf(grant)] = lock
+		b.values[claimOf(grant)] = text
 		return nil
 	case errors.Is(err, bsm.ErrNotObtained):
 		return err
@@ -334,8 +333,8 @@ func (s successor) EvalSha(ctx context.Context, _ string, keys []string, args ..
 func (b *backend) Pass(ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	former := b.lockOf(grant)
-	if former == nil {
+	former := b.valueOf(grant)
+	if former == "" {
 		return applock.Grant{}, fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
 	}
 	text, err := newValue(to)
@@ -343,7 +342,7 @@ func (b *backend) Pass(ctx context.Context, grant applock.Grant, to applock.Owne
 		return applock.Grant{}, err
 	}
 	next := applock.Grant{Object: grant.Object, Owner: to, ExpiresAt: time.Now().Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
-	err = b.obtain(ctx, b.successorOf(former.Token()), next, text, ttl)
+	err = b.obtain(ctx, b.successorOf(former), next, text, ttl)
 	switch {
 	case errors.Is(err, bsm.ErrNotObtained):
 		b.forget(grant, former)
@@ -373,10 +372,10 @@ func wholeMilliseconds(ttl time.Duration) time.Duration {
 func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	if lock := b.lockOf(grant); lock != nil {
-		err := b.releaseValue(ctx, grant.Object, lock.Token())
+	if text := b.valueOf(grant); text != "" {
+		err := b.releaseValue(ctx, grant.Object, text)
 		if err == nil || errors.Is(err, errGone) {
-			b.forget(grant, lock)
+			b.forget(grant, text)
 		}
 		return err
 	}
@@ -407,77 +406,98 @@ func (b *backend) releaseValue(ctx context.Context, object applock.Object, value
 
 var errGone = errors.New("the key has expired or was deleted")
 
-// lockOf returns the lock of a grant, nil if there is none.
-func (b *backend) lockOf(grant applock.Grant) *bsm.Lock {
+// valueOf returns the value of a grant, empty if it is forgotten.
+func (b *backend) valueOf(grant applock.Grant) string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	return b.locks[claimOf(grant)]
+	return b.values[claimOf(grant)]
 }
 
-// forget forgets the lock, unless there is a later one.
-func (b *backend) forget(grant applock.Grant, lock *bsm.Lock) {
+// forget forgets a grant with this value, but no later one.
+func (b *backend) forget(grant applock.Grant, text string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	of := claimOf(grant)
-	if b.locks[of] == lock {
-		delete(b.locks, of)
+	if b.values[of] == text {
+		delete(b.values, of)
 	}
 }
 
-// Renew is [lease.Backend.Renew]. It reads all keys at once, and renews those that would end too early.
+// renewScript returns the time to live and the value of each key, and renews first those that have the value of their grant and would end too
+// early. A key of another type has no value. A grant without a value is forgotten.
+const renewScript = `
+local answers = {}
+for i, key in ipairs(KEYS) do
+	local value, ttl, least = ARGV[3 * i - 2], ARGV[3 * i - 1], tonumber(ARGV[3 * i])
+	local present, left = redis.pcall("get", key), redis.call("pttl", key)
+	if type(present) == "table" then present = false end
+	if present == value and value ~= "" and left < least then
+		redis.call("pexpire", key, ttl)
+		left = tonumber(ttl)
+	end
+	answers[i] = {left, present}
+end
+return answers`
+
+// Renew is [lease.Backend.Renew]. A call is one round trip on a connection that gets and releases use, too: go-redis has other ones for its
+// pipelines, and the first renewal would have to wait for such a connection. It sends the text of the script, which the server may not know.
 func (b *backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
-	var answers []lease.Renewed
-	for some := range slices.Chunk(renewals, batch) {
-		keys := make([]string, len(some))
-		for i, renewal := range some {
-			keys[i] = b.key(renewal.Grant.Object)
-		}
-		states, err := b.look(ctx, keys...)
-		if err != nil {
-			return answers, err
-		}
-		renewed, err := b.renew(ctx, some, states)
-		if err != nil && len(renewals) == len(some) {
-			return nil, err
-		}
-		answers = append(answers, renewed...)
-	}
-	return answers, nil
-}
-
-// renew returns the results of grants, and an error if no result is known.
-func (b *backend) renew(ctx context.Context, renewals []lease.Renewal, states []state) ([]lease.Renewed, error) {
-	results, failures := make([]*lease.Renewed, len(renewals)), make([]error, len(renewals))
-	busy := make(chan struct{}, refreshers)
+	calls := slices.Collect(slices.Chunk(renewals, keysAtOnce(b.client)))
+	answers, failures := make([][]lease.Renewed, len(calls)), make([]error, len(calls))
+	busy := make(chan struct{}, renewers)
 	var group sync.WaitGroup
-	for i, renewal := range renewals {
-		present := states[i]
-		lock := b.lockOf(renewal.Grant)
-		switch {
-		case lock == nil || !present.found || present.value != lock.Token():
-			results[i] = &lease.Renewed{Object: renewal.Grant.Object, Lost: lossOf(renewal.Grant, present)}
-			b.forget(renewal.Grant, lock)
-		case present.ttl >= renewal.TTL-min(renewal.TTL/slackPerTTL, maxSlack):
-			results[i] = &lease.Renewed{Object: renewal.Grant.Object, ExpiresAt: present.expiresAt()}
-		default:
-			busy <- struct{}{}
-			group.Go(func() {
-				results[i], failures[i] = b.refresh(ctx, renewal, lock)
-				<-busy
-			})
-		}
+	for i, call := range calls {
+		busy <- struct{}{}
+		group.Go(func() {
+			answers[i], failures[i] = b.renew(ctx, call)
+			<-busy
+		})
 	}
 	group.Wait()
-	var answers []lease.Renewed
-	for _, result := range results {
-		if result != nil {
-			answers = append(answers, *result)
+	if known := slices.Concat(answers...); len(known) > 0 {
+		return known, nil // the missing ones could not be checked
+	}
+	return nil, cmp.Or(failures...)
+}
+
+// keysAtOnce is how many keys one renewal has. Those of one script have to be on one server.
+func keysAtOnce(client redis.UniversalClient) int {
+	if _, isOneServer := client.(*redis.Client); isOneServer {
+		return renewedAtOnce
+	}
+	return 1
+}
+
+func (b *backend) renew(ctx context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
+	keys, values, arguments := make([]string, len(renewals)), make([]string, len(renewals)), make([]any, 0, 3*len(renewals))
+	for i, renewal := range renewals {
+		keys[i], values[i] = b.key(renewal.Grant.Object), b.valueOf(renewal.Grant)
+		least := renewal.TTL - min(renewal.TTL/slackPerTTL, maxSlack)
+		arguments = append(arguments, values[i], wholeMilliseconds(renewal.TTL).Milliseconds(), least.Milliseconds())
+	}
+	asked := time.Now()
+	rows, err := b.client.Eval(ctx, renewScript, keys, arguments...).Slice()
+	if err != nil {
+		return nil, explain(ctx, err, applock.ErrOutcomeUnknown)
+	}
+	answers := make([]lease.Renewed, len(renewals))
+	for i, renewal := range renewals {
+		present := stateOf(rows[i], asked)
+		answers[i] = lease.Renewed{Object: renewal.Grant.Object, ExpiresAt: present.expiresAt()}
+		if isForgotten := values[i] == ""; isForgotten || present.value != values[i] {
+			answers[i].Lost = lossOf(renewal.Grant, present)
+			b.forget(renewal.Grant, values[i])
 		}
 	}
-	if len(answers) == 0 {
-		return nil, cmp.Or(failures...)
-	}
 	return answers, nil
+}
+
+// stateOf is the state in an answer of renewScript.
+func stateOf(row any, asked time.Time) state {
+	columns, _ := row.([]any)
+	left, _ := columns[0].(int64)
+	text, found := columns[1].(string)
+	return state{found: found, value: text, ttl: time.Duration(left) * time.Millisecond, asked: asked}
 }
 
 // lossOf says why a grant is lost that is not the present one.
@@ -486,21 +506,6 @@ func lossOf(grant applock.Grant, present state) error {
 		return errGone
 	}
 	return present.refusal(grant.Object)
-}
-
-// refresh renews a grant. After an error the result is unknown.
-func (b *backend) refresh(ctx context.Context, renewal lease.Renewal, lock *bsm.Lock) (*lease.Renewed, error) {
-	object := renewal.Grant.Object
-	asked := time.Now()
-	err := lock.Refresh(ctx, wholeMilliseconds(renewal.TTL), nil)
-	switch {
-	case err == nil:
-		return &lease.Renewed{Object: object, ExpiresAt: asked.Add(renewal.TTL).UTC()}, nil
-	case errors.Is(err, bsm.ErrNotObtained):
-		b.forget(renewal.Grant, lock)
-		return &lease.Renewed{Object: object, Lost: errGone}, nil
-	}
-	return nil, explain(ctx, err, applock.ErrOutcomeUnknown)
 }
 
 // Poll is [lease.Poller.Poll].

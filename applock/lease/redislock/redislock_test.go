@@ -204,10 +204,16 @@ func TestTheSameOperator(t *testing.T) {
 type counting struct {
 	mutex    sync.Mutex
 	commands map[string]int
-	trips    int
+	trips    int // of polls
+	dialed   atomic.Int64
 }
 
-func (c *counting) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *counting) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c.dialed.Add(1)
+		return next(ctx, network, addr)
+	}
+}
 
 func (c *counting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
@@ -315,38 +321,77 @@ func TestAReleaseIsPublished(t *testing.T) {
 	}
 }
 
-// Goal: checking many grants takes one round trip, and writes nothing; only one that is to last longer is renewed. Method: count
-// the commands of a check of a hundred grants that last long enough, and of one of which one grant does not.
-func TestChecksAreCheap(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t)
-	namespace, _ := split(place)
-	client := connect(t, place)
-	backend := redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace})
-	renewals := make([]lease.Renewal, 100)
+// granted returns renewals of grants of an hour.
+func granted(t *testing.T, backend lease.Backend, grants int, ttl time.Duration) []lease.Renewal {
+	t.Helper()
+	renewals := make([]lease.Renewal, grants)
 	for i := range renewals {
 		grant, err := backend.Get(t.Context(), customer(fmt.Sprint(i)), applock.Owner{Operator: "JDOE"}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		renewals[i] = lease.Renewal{Grant: grant, TTL: time.Minute}
+		renewals[i] = lease.Renewal{Grant: grant, TTL: ttl}
 	}
+	return renewals
+}
+
+// Goal: renewing or checking a hundred grants takes one call, from the first on, on a connection that there is already; a check changes no
+// key. Method: count the calls and the connections.
+func TestRenewalIsOneCall(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	namespace, _ := split(place)
+	client := connect(t, place)
+	backend := redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace})
+	renewals := granted(t, backend, 100, time.Minute)
 	counter := &counting{commands: map[string]int{}}
 	client.AddHook(counter)
-	mustRenew := func() (trips int, commands map[string]int) {
+	mustRenew := func(want time.Duration) {
 		counter.reset()
 		answers, err := backend.Renew(t.Context(), renewals)
-		if err != nil || len(answers) != len(renewals) {
-			t.Fatalf("%d answers, %v", len(answers), err)
+		if err != nil || len(answers) != len(renewals) || answers[7].Lost != nil || time.Until(answers[7].ExpiresAt).Round(time.Hour) != want {
+			t.Fatalf("%d answers, %v, the eighth is %+v, want one until in %s", len(answers), err, answers[7], want)
 		}
-		return counter.reset()
+		if dialed := counter.dialed.Load(); dialed != 0 {
+			t.Errorf("%d new connections", dialed)
+		}
+		if _, commands := counter.reset(); !maps.Equal(commands, map[string]int{"eval": 1}) {
+			t.Errorf("the calls are %v, want one", commands)
+		}
+		ends := client.PTTL(t.Context(), keyOf(place, customer("7"))).Val()
+		if ends.Round(time.Hour) != want {
+			t.Errorf("the key ends in %s, want %s", ends, want)
+		}
 	}
-	if trips, commands := mustRenew(); trips != 1 || commands["get"] != 100 || commands["evalsha"]+commands["eval"] != 0 {
-		t.Errorf("a check takes %d round trips: %v", trips, commands)
-	}
+	mustRenew(time.Hour)
 	renewals[7].TTL = 2 * time.Hour
-	if trips, commands := mustRenew(); trips != 1 || commands["evalsha"] != 1 {
-		t.Errorf("a check and a renewal take %d round trips: %v", trips, commands)
+	mustRenew(2 * time.Hour)
+}
+
+// Goal: a key that others have written ends the grant of its object, and no other one; it stays as it is. Method: a list, and an empty text,
+// for grants that the backend has and has not.
+func TestKeysOfOthersAreNotRenewed(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	namespace, _ := split(place)
+	client := connect(t, place)
+	backend := redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace})
+	renewals := granted(t, backend, 3, 2*time.Hour)
+	list, empty := keyOf(place, customer("0")), keyOf(place, customer("1"))
+	client.Del(t.Context(), list)
+	client.LPush(t.Context(), list, "entry")
+	client.Set(t.Context(), empty, "", time.Hour)
+	for _, round := range []string{"known", "forgotten"} {
+		answers, err := backend.Renew(t.Context(), renewals)
+		if err != nil || answers[0].Lost == nil || answers[1].Lost == nil || answers[2].Lost != nil {
+			t.Errorf("%s: %+v, %v, want two that are lost, and one that is not", round, answers, err)
+		}
+	}
+	if ends := client.PTTL(t.Context(), empty).Val(); ends > time.Hour {
+		t.Errorf("the key of others ends in %s, want an hour at most", ends)
+	}
+	if entries, err := client.LLen(t.Context(), list).Result(); err != nil || entries != 1 {
+		t.Errorf("the list has %d entries, %v, want one", entries, err)
 	}
 }
 

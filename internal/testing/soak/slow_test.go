@@ -15,7 +15,7 @@ const (
 	slowVariable = "APPLOCK_SOAK_SLOW"
 	// slowRounds is how many TTLs the leases of the table have to live.
 	slowRounds = 4
-	// slowPieces is by how many late answers a renewal may be delayed: MySQL answers a call by two, and Redis does not know a script at first.
+	// slowPieces is by how many late answers a renewal may be delayed: MySQL answers a call by two, and a statement is prepared first.
 	slowPieces = 2
 )
 

@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -225,6 +227,68 @@ func TestAPassIsOneWithItsEvents(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Goal: a pass that is killed halfway has happened as a whole, with its events, or not at all, and leaves no lock on the row: its holder
+// releases it. An answered pass has happened. Method: the pass stops at a gate once it has changed the row, and its query or its connection is
+// killed there, with and without a history of all.
+func TestKilledPassIsWholeOrNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
+		for _, level := range []db.HistoryLevel{db.HistoryChanges, db.HistoryAll} {
+			policies := [2]db.SetApplLockPolicyParams{{HistoryLevel: level}, {HistoryLevel: level}}
+			passed := turn(t, place, policies, next, contract.Pass)
+			for _, kill := range []string{"KILL QUERY ", "KILL CONNECTION "} {
+				fence := take(t, place, "1")
+				former := turned{row: value(t, place.SQL, rowQuery, "1"), events: contract.EventsOf(t, place.Driver, "1", fence)}
+				err := killedPass(t, place, kill, fence, next)
+				now := fenceOf(t, place)
+				is := turned{row: value(t, place.SQL, rowQuery, "1"), events: contract.EventsOf(t, place.Driver, "1", slices.Compact([]int64{fence, now})...)}
+				hasPassed := is.row == passed.row && reflect.DeepEqual(is.events, passed.events)
+				if !hasPassed && (err == nil || is.row != former.row || !reflect.DeepEqual(is.events, former.events)) {
+					t.Errorf("%s, %s: %v, then %+v, want %+v or %+v", level, kill, err, is, former, passed)
+				}
+				mustQuery(t, place.SQL, "CALL release_appl_lock_row('customer', '1', ?, ?, NULL, NULL)", strings.Split(is.row, "|")[0], now)
+				if row := value(t, place.SQL, rowQuery, "1"); !strings.HasSuffix(row, "|0") {
+					t.Errorf("%s, %s: after a release the row is %s", level, kill, row)
+				}
+			}
+		}
+	})
+}
+
+func fenceOf(t *testing.T, place contract.Place) int64 {
+	t.Helper()
+	fence, err := strconv.ParseInt(value(t, place.SQL, "SELECT fence FROM appl_lock WHERE object_id = '1'"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fence
+}
+
+// killedPass kills a pass once it has changed the row, and returns the pass's error.
+func killedPass(t *testing.T, place contract.Place, kill string, fence int64, next db.GetApplLockParams) error {
+	t.Helper()
+	gate, err := place.SQL.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = gate.Close() }() // gives it back to the pool
+	mustQuery(t, gate, "DO GET_LOCK(DATABASE(), 60)")
+	defer mustQuery(t, gate, "DO RELEASE_LOCK(DATABASE())")
+	defer interrupt(t, place.SQL, "release_appl_lock_pass_core", "SET v_released = 'RELEASED';",
+		"DO GET_LOCK(DATABASE(), 60); DO RELEASE_LOCK(DATABASE());")()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
+		answered <- err
+	}()
+	untilInState(t, place.SQL, "User lock")
+	mustQuery(t, place.SQL, kill+value(t, place.SQL, "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'"))
+	return <-answered
 }
 
 // Goal: a pass is part of the caller's transaction, and it reads nothing that would fix what that one sees. Method: a transaction at REPEATABLE

@@ -340,7 +340,7 @@ func (l *Leases) giveBack(claims []claim, wait func() answer) {
 // backend without fences would release that one.
 func (l *Leases) giveBackGrant(claim claim, grant applock.Grant) {
 	if err := l.release(l.shutdownCtx, grant); err != nil && !isGone(err) && claim.unique {
-		l.late.add(grant, claim.term())
+		l.late.add(grant)
 	}
 }
 
@@ -349,7 +349,7 @@ func (l *Leases) giveBackGrant(claim claim, grant applock.Grant) {
 func (l *Leases) giveBackByName(claim claim) {
 	taken := applock.Grant{Object: claim.object, Owner: claim.owner}
 	_ = l.releaseWithin(l.shutdownCtx, taken, max(claim.term(), releaseLimit)) // whatever its result, the release is repeated
-	l.late.add(taken, claim.term())
+	l.late.add(taken)
 }
 
 // countUnsettled counts the calls whose effect is not yet known or undone.

@@ -453,7 +453,7 @@ func TestTimeOfTheFirstAttempt(t *testing.T) {
 func TestTimesOfLateTakes(t *testing.T) {
 	t.Parallel()
 	late := func(leases *Leases) {
-		leases.late.add(applock.Grant{Object: nightly().Object, Owner: applock.Owner{Operator: uniqueName()}}, time.Hour)
+		leases.late.add(applock.Grant{Object: nightly().Object, Owner: applock.Owner{Operator: uniqueName()}})
 	}
 	backend := &timed{}
 	playTimed(t, backend, func(t *testing.T, leases *Leases) {

@@ -22,7 +22,7 @@ func (l *Leases) LateTakes() int {
 
 // AddLateTake schedules releases of an object, as after a call without an answer.
 func (l *Leases) AddLateTake(object applock.Object) {
-	l.late.add(applock.Grant{Object: object, Owner: applock.Owner{Operator: uniqueName()}}, time.Hour)
+	l.late.add(applock.Grant{Object: object, Owner: applock.Owner{Operator: uniqueName()}})
 }
 
 // SetRandom makes the times of polls repeatable.

@@ -43,24 +43,18 @@ type lateTake struct {
 	answered int
 	// isUncertain is true if the former release had no answer. It may have ended the grant.
 	isUncertain bool
-	// ends is when the grant has expired, if the call arrived before the last release.
-	ends time.Time
 }
 
 // add schedules more releases of a take that was just released.
-func (l *lateTakes) add(grant applock.Grant, term time.Duration) {
+func (l *lateTakes) add(grant applock.Grant) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	now, last := time.Now(), time.Duration(0)
-	for _, pause := range latePauses() {
-		last += pause
-	}
 	if len(l.takes) == mostLateTakes {
 		l.leases.logger.Warn("too many calls without an answer: this object may stay locked until its lock expires",
 			slog.String("object", l.takes[0].grant.Object.String()))
 		l.takes = l.takes[1:]
 	}
-	l.takes = append(l.takes, lateTake{grant: grant, due: now.Add(latePauses()[0]), ends: now.Add(last + term)})
+	l.takes = append(l.takes, lateTake{grant: grant, due: time.Now().Add(latePauses()[0])})
 	if !l.running {
 		l.running = true
 		l.leases.background.Go(l.run)
@@ -162,8 +156,8 @@ func (l *lateTakes) releaseOne(take lateTake) error {
 		take.answered++
 	}
 	isLast := take.answered == len(pauses) || isAnswered && l.leases.stopped.Err() != nil
-	if now := time.Now(); !isLast && now.Before(take.ends) {
-		take.due = now.Add(pauses[take.answered])
+	if !isLast {
+		take.due = time.Now().Add(pauses[take.answered])
 		l.putBack(take)
 	}
 	if isAnswered || isBusy(err) {

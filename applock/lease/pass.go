@@ -116,7 +116,7 @@ func (l *Leases) undoPass(ctx context.Context, h *hold, next *waiter, claim clai
 		return nil // the pass has ended it
 	}
 	if err != nil && (h.unique || h.grant.Fence != 0) {
-		l.late.add(h.grant, claim.term())
+		l.late.add(h.grant)
 	}
 	return err
 }

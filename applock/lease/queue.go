@@ -113,7 +113,7 @@ func (s *objectState) verdict(self *waiter, outage outage) error {
 	if s.holder != nil {
 		s.see(s.holder.asHolder(), false)
 	}
-	wasSeen := s.elsewhere || !s.seenAt.IsZero() && !s.seenAt.Before(self.came)
+	wasSeen := s.elsewhere || !s.seenAt.Before(self.came)
 	switch {
 	case s.failure != nil && (isOutage(s.failure) || !wasSeen):
 		return s.failure

@@ -362,6 +362,36 @@ func TestLostAnswersAreNotRepeatedAtOnce(t *testing.T) {
 	}
 }
 
+// Goal: a refusal does not name a holder that had released before its caller came. Method: a holder releases, the next waiter finds the row busy,
+// and a caller that tries once comes after that.
+func TestFormerHolderIsNotTold(t *testing.T) {
+	t.Parallel()
+	var takes atomic.Int64
+	backend := &playedBackend{take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+		if takes.Add(1) == 1 {
+			return applock.Grant{}, nil
+		}
+		return applock.Grant{}, applock.ErrBusy
+	}}
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		former := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		waiting.Go(func() { _, _ = leases.Acquire(ctx, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}) })
+		time.Sleep(time.Second)
+		if err := former.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+		if !errors.Is(err, applock.ErrBusy) || errors.Is(err, applock.ErrHeld) {
+			t.Errorf("try to acquire: %v, want ErrBusy", err)
+		}
+		cancel()
+		waiting.Wait()
+	})
+}
+
 // Goal: the error names the holder that was seen, even if the row is busy at the end. Method: a holder in another program, whose row is
 // busy from the second attempt on.
 func TestSeenIsTold(t *testing.T) {

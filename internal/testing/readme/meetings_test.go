@@ -5,23 +5,21 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: where CI runs only some tests with the race detector, every test that starts goroutines is among them. Method: read the tests of
 // those packages, and the Makefile's list.
 func TestMakefileNamesWhatMeets(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile("../../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := testfile.Read(t, "../../../Makefile")
 	var names []string
-	for _, line := range regexp.MustCompile(`(?m)^MEETINGS := (?:\$\(MEETINGS\)\|)?(.*)$`).FindAllStringSubmatch(string(makefile), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^MEETINGS := (?:\$\(MEETINGS\)\|)?(.*)$`).FindAllStringSubmatch(makefile, -1) {
 		names = append(names, line[1])
 	}
 	listed := regexp.MustCompile("^Test(" + strings.Join(names, "|") + ")$")

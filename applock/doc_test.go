@@ -2,7 +2,6 @@ package applock_test
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/applocktest"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // edit is what the package's documentation begins with.
@@ -28,17 +28,10 @@ func edit(ctx context.Context, client *applock.Client, work func(ctx context.Con
 // doc, and the same code on a database.
 func TestDocumentationBeginsWithCode(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("doc_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(source), "error) error {\n")
+	_, code, _ := strings.Cut(testfile.Read(t, "doc_test.go"), "error) error {\n")
 	code, _, _ = strings.Cut(code, "\treturn err\n")
-	documentation, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if shown := "//" + strings.ReplaceAll(strings.TrimSuffix(code, "\n"), "\n", "\n//") + "\n"; !strings.Contains(string(documentation), "keeps:\n//\n"+shown) {
+	documentation := testfile.Read(t, "doc.go")
+	if shown := "//" + strings.ReplaceAll(strings.TrimSuffix(code, "\n"), "\n", "\n//") + "\n"; !strings.Contains(documentation, "keeps:\n//\n"+shown) {
 		t.Errorf("doc.go does not begin with\n%s", shown)
 	}
 	if lines := strings.Count(code, "\n"); lines > 10 {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // TestMain lets the test be one of the programs of the hot key, which start themselves again.
@@ -247,7 +249,7 @@ func TestPageFromValues(t *testing.T) {
 	if err := run(t.Context(), []string{"-from", values, "-report", page, "-results", results}, os.Getenv, &out, &out); err != nil {
 		t.Fatal(err)
 	}
-	text := readFile(t, page) + readFile(t, results)
+	text := testfile.Read(t, page) + testfile.Read(t, results)
 	for _, want := range []string{
 		"| cycles, 8 connections: get & release | postgres | 1000 /s | 1033 | 900 | | 1200 | <peer> | 400 /s | 400 | 3 |",
 		"| insert and delete | 2000 /s | 2067 | 0.5 |",
@@ -260,7 +262,7 @@ func TestPageFromValues(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	chart := readFile(t, filepath.Join(folder, "speed", "cycles.svg"))
+	chart := testfile.Read(t, filepath.Join(folder, "speed", "cycles.svg"))
 	if err := xml.Unmarshal([]byte(chart), new(struct{})); err != nil {
 		t.Error(err)
 	}
@@ -301,19 +303,10 @@ func TestPageOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range append(charts, "../docs/performance.md", "../bench/results.md") {
-		if readFile(t, file) != readFile(t, filepath.Join(folder, strings.TrimPrefix(file, "../"))) {
+		if testfile.Read(t, file) != testfile.Read(t, filepath.Join(folder, strings.TrimPrefix(file, "../"))) {
 			t.Errorf("%s is not that of docs/performance/run.json: bench/README.md says how to write it", file)
 		}
 	}
-}
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 func TestRound(t *testing.T) {

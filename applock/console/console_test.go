@@ -24,6 +24,7 @@ import (
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // desk is a database with a console on it.
@@ -501,7 +502,7 @@ func TestTexts(t *testing.T) {
 			if path == "texts.go" || strings.HasSuffix(path, "_test.go") {
 				continue
 			}
-			for _, match := range quoted.FindAllStringSubmatch(readFile(t, path), -1) {
+			for _, match := range quoted.FindAllStringSubmatch(testfile.Read(t, path), -1) {
 				used[match[1]] = true
 			}
 		}
@@ -542,7 +543,7 @@ func TestTexts(t *testing.T) {
 	}{{"templates/*.html", inTemplate}, {"*.go", inCode}} {
 		paths, _ := filepath.Glob(of.pattern)
 		for _, path := range paths {
-			for _, match := range of.name.FindAllStringSubmatch(readFile(t, path), -1) {
+			for _, match := range of.name.FindAllStringSubmatch(testfile.Read(t, path), -1) {
 				if _, found := words[match[1]]; !found {
 					t.Errorf("%s: there is no text %q", path, match[1])
 				}

@@ -19,9 +19,9 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -50,17 +50,7 @@ func roleClient(t *testing.T, owner *applock.Client, dsn, role string) *applock.
 		t.Fatal("the DSN is no URL")
 	}
 	address.User = url.UserPassword(name, "secret")
-	return openClient(t, address.String())
-}
-
-func openClient(t *testing.T, dsn string) *applock.Client {
-	t.Helper()
-	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return testclient.Open(t, address.String(), "", nil)
 }
 
 // believeAll has a console offer everything, and send it to the database.
@@ -89,7 +79,7 @@ var offered = regexp.MustCompile(`<a class="button" href="([a-z-]+)\?`)
 func TestRolesOfPeople(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
-	owner := openClient(t, dsn)
+	owner := testclient.Open(t, dsn, "", nil)
 	if _, err := migrate.Up(t.Context(), owner, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +205,7 @@ func TestRightsAreKept(t *testing.T) {
 func TestRightsOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
-	owner := openClient(t, dsn)
+	owner := testclient.Open(t, dsn, "", nil)
 	if _, err := migrate.Up(t.Context(), owner, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}

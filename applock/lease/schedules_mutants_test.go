@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // mutant is a mistake in the lease engine: one text of a file for another. by is the test that notices it, TestSchedules if it is empty.
@@ -64,16 +66,13 @@ func overlay(t *testing.T, mutant mutant) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(original)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if count := strings.Count(string(text), mutant.is); count != 1 {
+	text := testfile.Read(t, original)
+	if count := strings.Count(text, mutant.is); count != 1 {
 		t.Fatalf("%s has %q %d times, want it once", mutant.file, mutant.is, count)
 	}
 	folder := t.TempDir()
 	changed := filepath.Join(folder, mutant.file)
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), mutant.is, mutant.becomes, 1)), 0o600); err != nil {
+	if err := os.WriteFile(changed, []byte(strings.Replace(text, mutant.is, mutant.becomes, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})

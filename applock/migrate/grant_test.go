@@ -10,6 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 func roles() []string {
@@ -24,11 +25,7 @@ func TestGrantsEqualThePage(t *testing.T) {
 	for _, dialect := range []string{"postgres", "mysql", "db2"} {
 		requireGolden(t, "../../docs/grants/"+dialect+".sql", allGrants(t, dialect))
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, hasBegin := strings.Cut(string(text), begin)
+	before, rest, hasBegin := strings.Cut(testfile.Read(t, page), begin)
 	_, after, hasEnd := strings.Cut(rest, end)
 	if !hasBegin || !hasEnd {
 		t.Fatalf("%s has no place for the table of roles", page)

@@ -13,16 +13,13 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // jsonPage is docs/json.md.
 func jsonPage(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/json.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Read(t, "../../docs/json.md")
 }
 
 // tableUnder returns the cells of the tables below a heading, without the heads of the tables.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // result is what a run of the program leaves behind.
@@ -132,11 +134,7 @@ func golden(t *testing.T, name, got string) {
 		}
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
+	if got != testfile.Read(t, path) {
 		t.Errorf("differs from %s; if that is intended, run `make golden`\n--- got\n%s", path, got)
 	}
 }

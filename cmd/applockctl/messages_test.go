@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 var (
@@ -60,11 +62,7 @@ func shownElsewhere(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, name := range []string{"testdata/help.golden", "testdata/commands.golden", "testdata/demo_table.golden", "../../docs/reference.md"} {
-		text, err := os.ReadFile(filepath.FromSlash(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.WriteString(unwrapped(string(text)) + "\n")
+		all.WriteString(unwrapped(testfile.Read(t, filepath.FromSlash(name))) + "\n")
 	}
 	return all.String()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -105,7 +106,7 @@ func (a *app) printDone(answers []migrationAnswer, none string) error {
 const migrationPatience = 2 * time.Second
 
 // patiently runs work that may wait for other migrators without a limit, and tells a person at the terminal about the wait.
-func (a *app) patiently(operation string, s session, work func() error) error {
+func (a *app) patiently(ctx context.Context, operation string, s session, work func() error) error {
 	s.pause()
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -120,10 +121,19 @@ func (a *app) patiently(operation string, s session, work func() error) error {
 	}
 	var live *migrate.LiveLocksError
 	if errors.As(err, &live) {
-		a.complain("%s: %s: %s; list them with: %s; --force continues", program, operation, live, a.commandLine("list"))
+		a.complain("%s: %s: %s; %s; --force continues", program, operation, live, a.wayToLocks(ctx, s))
 		return errNo
 	}
 	return err
+}
+
+// wayToLocks names a command that works: where steps are pending, list itself would ask for "migrate up".
+func (a *app) wayToLocks(ctx context.Context, s session) string {
+	pending, err := migrate.Up(ctx, s.Client, migrate.UpRequest{DryRun: true})
+	if err == nil && len(pending.Steps) > 0 {
+		return "to list or release them, run this first: " + a.commandLine("migrate", "up")
+	}
+	return "list them with: " + a.commandLine("list")
 }
 
 // tellPatience explains the wait at a terminal only.

@@ -39,7 +39,7 @@ func (a *app) migrateDown(ctx context.Context, request migrate.DownRequest) erro
 	const operation = "migrate down"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		var undone migrate.DownResult
-		err := a.patiently(operation, s, func() (err error) {
+		err := a.patiently(ctx, operation, s, func() (err error) {
 			undone, err = migrate.Down(ctx, s.Client, request)
 			return err
 		})
@@ -87,7 +87,7 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 	const operation = "migrate goto"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		var done migrate.GotoResult
-		err := a.patiently(operation, s, func() (err error) {
+		err := a.patiently(ctx, operation, s, func() (err error) {
 			done, err = migrate.Goto(ctx, s.Client, request)
 			return err
 		})
@@ -135,7 +135,7 @@ with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one tr
 func (a *app) migrateUninstall(ctx context.Context, request migrate.UninstallRequest) error {
 	const operation = "migrate uninstall"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		err := a.patiently(operation, s, func() error { return migrate.Uninstall(ctx, s.Client, request) })
+		err := a.patiently(ctx, operation, s, func() error { return migrate.Uninstall(ctx, s.Client, request) })
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func (a *app) migrateRepair(ctx context.Context, request migrate.RepairRequest) 
 	const operation = "migrate repair"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		var result migrate.RepairResult
-		err := a.patiently(operation, s, func() (err error) {
+		err := a.patiently(ctx, operation, s, func() (err error) {
 			result, err = migrate.Repair(ctx, s.Client, request)
 			return err
 		})

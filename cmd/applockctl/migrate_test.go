@@ -60,8 +60,9 @@ func TestProgramIsOlderThanTheSchema(t *testing.T) {
 	})
 }
 
-// Goal: nobody loses a live lock by accident, the refusal says what would become of it, and what is asked for by force is done. Method: down,
-// goto and uninstall while a lock is live, without --yes, with --force, and after a release; then nothing of ours is left.
+// Goal: nobody loses a live lock by accident, the refusal says what would become of it and names a command that works, and what is asked for by force is
+// done. Method: down, goto and uninstall while a lock is live, without --yes, with --force, without the procedures, and after a release; then
+// nothing of ours is left.
 func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
@@ -82,7 +83,9 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 			t.Errorf("goto 1 --force: %s", undone.stdout)
 		}
 		u.run(t, "list").check(t, exitError, "applock", "applockctl migrate up")
-		u.run(t, "migrate", "down").check(t, exitNo, lost)
+		for _, args := range []string{"migrate down", "migrate goto 0", "migrate uninstall --yes"} {
+			u.run(t, strings.Fields(args)...).check(t, exitNo, lost+"; to list or release them, run this first: applockctl migrate up; --force continues")
+		}
 		again := u.must(t, "migrate", "goto", "2", "--output", "json").stdout
 		if !strings.HasPrefix(again, `{"outcome":"APPLIED","version":2,`) || !timeOfJSON.MatchString(again) {
 			t.Errorf("goto 2: %s", again)

@@ -46,7 +46,7 @@ func (a *app) migrateUp(ctx context.Context) error {
 	const operation = "migrate up"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		var applied migrate.UpResult
-		err := a.patiently(operation, s, func() (err error) {
+		err := a.patiently(ctx, operation, s, func() (err error) {
 			applied, err = migrate.Up(ctx, s.Client, migrate.UpRequest{})
 			return err
 		})

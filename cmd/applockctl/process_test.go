@@ -452,8 +452,14 @@ func testProcessListReaderLeaves(t *testing.T, b binary) {
 		exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
 			INSERT INTO appl_lock SELECT 'customer', i, 'jdoe', '', 1, 0, 0, 604800, 4102444800000000, '', 'N', NULL FROM n`)
 	})
+	b.checkReaderLeaves(t, "list")
+}
+
+// checkReaderLeaves checks that a command ends without a word once its reader has read one line and left.
+func (b binary) checkReaderLeaves(t *testing.T, args ...string) {
+	t.Helper()
 	var stderr bytes.Buffer
-	command := b.command(t.Context(), "list")
+	command := b.command(t.Context(), args...)
 	command.Stderr = &stderr
 	stdout, err := command.StdoutPipe()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // promisedLines returns what scripts depend on: each command, and each of its flags with its type and default.
@@ -62,11 +64,7 @@ func brokenCommands(released string, root *cobra.Command) []string {
 func TestReleasedCommandsStay(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/released_commands.txt"
-	released, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := brokenCommands(string(released), newTree())
+	broken := brokenCommands(testfile.Read(t, file), newTree())
 	for _, line := range broken {
 		t.Errorf("released otherwise: %s\nput it back: docs/evolution.md", line)
 	}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // runBinary is the program on a new SQLite file, and a user who looks on.
@@ -109,11 +111,7 @@ func TestRun(t *testing.T) {
 		if got.code != 7 || got.stdout+got.stderr != "" {
 			t.Errorf("a command that ends with 7: %+v", got)
 		}
-		seen, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		words := strings.Fields(string(seen))
+		words := strings.Fields(testfile.Read(t, file))
 		if len(words) != 4 || words[0] != "job:nightly" || !strings.HasPrefix(words[1], "batch/") || words[2] != "it" || len(words[3]) < 10 {
 			t.Errorf("the command sees %q", words)
 		}
@@ -232,11 +230,7 @@ const stubborn = `trap "" TERM; while :; do date +%s.%N > beat.new; mv beat.new 
 // lastBeat is the time of the last step of a stubborn command.
 func (b binary) lastBeat(t *testing.T) time.Time {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.directory, "beat"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	seconds, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(testfile.Read(t, filepath.Join(b.directory, "beat"))), 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,10 +300,7 @@ func testRunKilled(t *testing.T, b binary) {
 	b, u := runBinary(t, b)
 	r := b.begin(t, "exec sleep 1000", "--ttl", "2s")
 	former := nightlyOf(t, u)
-	pid, err := os.ReadFile(filepath.Join(b.directory, "began"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := testfile.Read(t, filepath.Join(b.directory, "began"))
 	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +308,7 @@ func testRunKilled(t *testing.T, b binary) {
 	if runtime.GOOS == "linux" {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for exec.CommandContext(ctx, "kill", "-0", strings.TrimSpace(string(pid))).Run() == nil {
+		for exec.CommandContext(ctx, "kill", "-0", strings.TrimSpace(pid)).Run() == nil {
 			time.Sleep(5 * time.Millisecond) // between two looks
 		}
 		if ctx.Err() != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -292,23 +291,5 @@ func testWatchReaderLeaves(t *testing.T, b binary) {
 	b.dsn = "sqlite:" + b.directory + "/applock.db"
 	b.run(t.Context(), "migrate", "up").check(t, exitYes)
 	b.run(t.Context(), "get", "customer:42", "--operator", "jdoe").check(t, exitYes)
-	var stderr bytes.Buffer
-	command := b.command(t.Context(), "watch", "--output", "json")
-	command.Stderr = &stderr
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	if err := stdout.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if code := codeOf(command.Wait()); code != exitError || stderr.Len() > 0 {
-		t.Errorf("exit code %d: %s", code, stderr.String())
-	}
+	b.checkReaderLeaves(t, "watch", "--output", "json")
 }

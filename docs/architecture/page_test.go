@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const module = "github.com/applock/applock/"
@@ -28,11 +29,7 @@ var quoted = regexp.MustCompile("`([^`]+)`")
 
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Read(t, "../architecture.md")
 }
 
 // room is a line of the table.
@@ -214,13 +211,10 @@ func TestArchitectureWalk(t *testing.T) {
 		} else if !strings.HasPrefix(line, "    ") { // no step goes on here
 			continue
 		}
-		text, err := os.ReadFile("../../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, "../../"+file)
 		for _, match := range quoted.FindAllStringSubmatch(said, -1) {
 			_, err := os.Stat("../../" + match[1])
-			if err != nil && !strings.Contains(string(text), match[1]) {
+			if err != nil && !strings.Contains(text, match[1]) {
 				t.Errorf("%s has no %s", file, match[1])
 			}
 		}

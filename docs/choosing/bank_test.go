@@ -22,7 +22,7 @@ import (
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/inprocess"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -155,19 +155,9 @@ func newBank(t *testing.T, product string) bank {
 	return newBankAt(t, product, newDSN(t, product))
 }
 
-func openClient(t *testing.T, dsn string) *applock.Client {
-	t.Helper()
-	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
-
 func newBankAt(t *testing.T, product, dsn string) bank {
 	t.Helper()
-	client := openClient(t, dsn)
+	client := testclient.Open(t, dsn, "", nil)
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,13 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // comparison returns the cells of the page's table of backends by row and backend.
 func comparison(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	_, text, _ := strings.Cut(read(t, "../choosing.md"), "\n| | table")
+	_, text, _ := strings.Cut(testfile.Read(t, "../choosing.md"), "\n| | table")
 	text, _, _ = strings.Cut(text, "\n\n")
 	backends := []string{"table", "inprocess", "pgadvisory", "getlock", "redislock", "etcdlock"}
 	rows := map[string]map[string]string{}
@@ -69,7 +70,7 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 			}
 			found := false
 			for _, file := range files {
-				found = found || strings.Contains(read(t, file), "\nfunc "+name+"(")
+				found = found || strings.Contains(testfile.Read(t, file), "\nfunc "+name+"(")
 			}
 			if !found {
 				t.Errorf("%q: there is no %s", row, test)

@@ -1,21 +1,13 @@
 package choosing_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-)
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
+	"github.com/applock/applock/internal/testing/testfile"
+)
 
 var (
 	goBlock  = regexp.MustCompile("(?s)```go\n(.*?)```")
@@ -28,7 +20,7 @@ var (
 func TestPagesShowTestedCode(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"../choosing.md", "../recipes.md"} {
-		showsTestedCode(t, read(t, page))
+		showsTestedCode(t, testfile.Read(t, page))
 	}
 }
 
@@ -36,7 +28,7 @@ func showsTestedCode(t *testing.T, page string) {
 	t.Helper()
 	var tested strings.Builder
 	for _, file := range []string{"placement_test.go", "systems_test.go", "../../applock/fencing_test.go"} {
-		tested.WriteString(read(t, file))
+		tested.WriteString(testfile.Read(t, file))
 	}
 	blocks := goBlock.FindAllStringSubmatch(page, -1)
 	for _, block := range blocks {
@@ -55,7 +47,7 @@ func showsTestedCode(t *testing.T, page string) {
 // Goal: the page has all backends. Method: compare its table with the packages that keep leases.
 func TestReadmeChoosingHasAllBackends(t *testing.T) {
 	t.Parallel()
-	page := read(t, "../choosing.md")
+	page := testfile.Read(t, "../choosing.md")
 	users, err := filepath.Glob("../../applock/lease/*/contract_test.go")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -263,7 +264,7 @@ func TestPlacementOnGalera(t *testing.T) {
 	there := here
 	peer := testdb.GaleraPeer(t, dsn)
 	there.db = here.open(t, peer, "")
-	there.client = openClient(t, peer)
+	there.client = testclient.Open(t, peer, "", nil)
 	there.locks = there.client
 	// A node may be behind the other one, except for who asks it to catch up first.
 	onlooker := here

@@ -1,23 +1,20 @@
 package dba_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: who installs as the README says has locks, by each of its ways, and may grant them. Method: the lines of its blocks for the
 // product, with the client's own command where a comment names it; plain goose is for tests of the dialects.
 func TestReadmeInstalls(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := func(title string) string { return shellBlock.FindStringSubmatch(readme.Under(string(text), title))[1] }
+	text := testfile.Read(t, "../../README.md")
+	block := func(title string) string { return shellBlock.FindStringSubmatch(readme.Under(text, title))[1] }
 	of := func(t *testing.T, words string) string {
 		t.Helper()
 		lines := strings.Split(block("Install"), "\n")

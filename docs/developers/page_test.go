@@ -17,6 +17,7 @@ import (
 	"github.com/applock/applock/applock/applocktest"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/sqlite"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // openLocks installs what is missing, and returns a client on the program's own pool. One client serves all goroutines.
@@ -163,11 +164,7 @@ func errorsOfPage(t *testing.T) []row {
 
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../developers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Read(t, "../developers.md")
 }
 
 // etcdlock returns the text of the backend that the page points at.
@@ -191,11 +188,7 @@ func etcdlock(t *testing.T) string {
 // Goal: what the page shows is what runs. Method: each block is a part of this file or of the backend whose tests run it.
 func TestDevelopersShowsTestedCode(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("page_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tested := string(source) + etcdlock(t)
+	tested := testfile.Read(t, "page_test.go") + etcdlock(t)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page(t), -1)
 	for _, block := range blocks {
 		if !strings.Contains(tested, "\n"+block[1]) {

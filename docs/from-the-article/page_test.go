@@ -15,6 +15,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/readme"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // page returns the part of docs/from-the-article.md below a heading about the site's product.
@@ -27,7 +28,7 @@ func (s site) page(t *testing.T, heading string) string {
 	case db2OnHSQLDB:
 		name = "Db2"
 	}
-	return readme.Under(read(t, "../from-the-article.md"), heading+" on "+name)
+	return readme.Under(testfile.Read(t, "../from-the-article.md"), heading+" on "+name)
 }
 
 // named puts the site's schema, and that of the article's table, in the place of the page's names.
@@ -142,7 +143,7 @@ var almostSevenDays = regexp.MustCompile(`\|604[78]\d\d$`)
 // checkEnd asks, as the page says, when the lock of customer 42 ends.
 func (s site) checkEnd(t *testing.T, session querier, isAllowed bool) {
 	t.Helper()
-	asking := readme.Statements(readme.Under(read(t, "../from-the-article.md"), "When a lock ends"), "'42'")
+	asking := readme.Statements(readme.Under(testfile.Read(t, "../from-the-article.md"), "When a lock ends"), "'42'")
 	if len(asking) != 1 {
 		t.Fatalf("the page asks by %q", asking)
 	}

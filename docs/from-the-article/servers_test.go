@@ -17,11 +17,11 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/hsqldb"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const (
@@ -71,26 +71,16 @@ func (s *site) open(t *testing.T) {
 	switch s.product {
 	case postgres:
 		s.dsn, s.schema = testdb.Postgres(t), "applock"
-		s.handle, s.client = openPostgres(t, s.dsn, nil), openClient(t, s.dsn)
+		s.handle, s.client = openPostgres(t, s.dsn, nil), testclient.Open(t, s.dsn, "", nil)
 	case db2OnHSQLDB:
 		s.schema = "applock"
 		s.dsn, s.handle = newHSQLDB(t, s.bridge)
 		s.client = testclient.DB2(t, s.handle)
 	default:
 		s.dsn = testdb.MySQL(t, s.product)
-		s.handle, s.client = testdb.OpenMySQL(t, s.dsn, parseTime), openClient(t, s.dsn)
+		s.handle, s.client = testdb.OpenMySQL(t, s.dsn, parseTime), testclient.Open(t, s.dsn, "", nil)
 		s.schema = text(t, s.handle, "SELECT DATABASE()")
 	}
-}
-
-func openClient(t *testing.T, dsn string) *applock.Client {
-	t.Helper()
-	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
 }
 
 func parseTime(config *mysql.Config) { config.ParseTime = true }
@@ -117,9 +107,9 @@ func (s site) install(t *testing.T) {
 	case postgres:
 		s.psql(t, "-f", "postgres.sql")
 	case db2OnHSQLDB:
-		output = s.run(t, read(t, "db2.sql"))
+		output = s.run(t, testfile.Read(t, "db2.sql"))
 	default:
-		output = s.run(t, read(t, "mysql.sql"))
+		output = s.run(t, testfile.Read(t, "mysql.sql"))
 	}
 	if output != "" {
 		t.Errorf("the client of %s answers %q", s.product, output)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/applock/applock/internal/testing/readme"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // shell runs lines in a folder, with applockctl and the product's client in the PATH, and returns what they print. HOME has what MySQL's client
@@ -78,7 +79,7 @@ func TestInstallByShell(t *testing.T) {
 			t.Parallel()
 			s := site{product: product}
 			s.open(t)
-			page := readme.Under(read(t, "../from-the-article.md"), "Install")
+			page := readme.Under(testfile.Read(t, "../from-the-article.md"), "Install")
 			if product != postgres {
 				lines := strings.NewReplacer("mysql://applock_dba@db.example.org/applock", "'"+s.dsn+"'",
 					"--host=db.example.org --user=applock_dba --password applock", s.schema).Replace(commands(t, page, "mysql.sql"))

@@ -1,11 +1,12 @@
 package fromthearticle_test
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // signature is the parameters of a procedure.
@@ -39,16 +40,6 @@ var (
 	terminator = regexp.MustCompile(`(?m)^@$`)
 )
 
-// read returns a file of the wrappers.
-func read(t *testing.T, name string) string {
-	t.Helper()
-	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
-
 // parametersOf returns the parameters of each procedure in a file, in the article's words for types.
 func parametersOf(script string) map[string][]string {
 	inWords := strings.NewReplacer(
@@ -69,7 +60,7 @@ func parametersOf(script string) map[string][]string {
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"postgres.sql", "mysql.sql", "db2.sql", "zos.sql"} {
-		found := parametersOf(read(t, file))
+		found := parametersOf(testfile.Read(t, file))
 		for verb, signature := range article() {
 			var want []string
 			for _, parameter := range signature.in {
@@ -91,7 +82,7 @@ func TestSignature(t *testing.T) {
 // db2Procedures returns the statements of a file for Db2, each without its terminator.
 func db2Procedures(t *testing.T, file string) []string {
 	t.Helper()
-	_, body, _ := strings.Cut(read(t, file), "\n--#SET TERMINATOR @\n")
+	_, body, _ := strings.Cut(testfile.Read(t, file), "\n--#SET TERMINATOR @\n")
 	statements := terminator.Split(body, -1)
 	if last := statements[len(statements)-1]; last != "\n" || len(statements) != len(article())+1 {
 		t.Fatalf("%s: %d terminators, want %d, the last one at the end", file, len(statements)-1, len(article()))
@@ -104,7 +95,7 @@ func db2Procedures(t *testing.T, file string) []string {
 func TestDb2Text(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"db2.sql", "zos.sql"} {
-		for i, line := range strings.Split(read(t, file), "\n") {
+		for i, line := range strings.Split(testfile.Read(t, file), "\n") {
 			if odd.MatchString(line) {
 				t.Errorf("%s:%d: %q", file, i+1, line)
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // stories are what programs do and what they are told, the same on every product. A line is a call and its OUT
@@ -510,7 +511,7 @@ func TestOtherSchema(t *testing.T) {
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	script := read(t, "postgres.sql")
+	script := testfile.Read(t, "postgres.sql")
 	s.run(t, "SET applock.schema = 'locks';"+script)
 	if got := text(t, s.handle, "SELECT count(*) FROM pg_proc WHERE proname LIKE '%customer%' AND pronamespace <> 'locks'::regnamespace"); got != "0" {
 		t.Errorf("%s procedures outside the schema locks", got)
@@ -534,7 +535,7 @@ func TestInstallationMode(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
 			s := sitesOf(t, product)(t)
-			output := s.run(t, "SET SESSION sql_mode = 'ANSI_QUOTES';"+read(t, "mysql.sql")+`
+			output := s.run(t, "SET SESSION sql_mode = 'ANSI_QUOTES';"+testfile.Read(t, "mysql.sql")+`
 				SELECT @@SESSION.sql_mode, GROUP_CONCAT(DISTINCT sql_mode), GROUP_CONCAT(DISTINCT security_type), COUNT(*)
 				FROM information_schema.routines
 				WHERE routine_schema = DATABASE() AND routine_name LIKE '%customer_lock'`)

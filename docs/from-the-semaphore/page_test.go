@@ -3,7 +3,6 @@ package fromthesemaphore_test
 
 import (
 	"database/sql"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/readme"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const postgres = "postgres"
@@ -31,11 +31,7 @@ type site struct {
 
 func page(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../from-the-semaphore.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Read(t, "../from-the-semaphore.md")
 }
 
 func newSite(t *testing.T, product string) site {

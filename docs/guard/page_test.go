@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // desk is a shell with applockctl, and a database with documents.
@@ -50,11 +51,7 @@ func (d desk) refuses(t *testing.T, script string) {
 
 func (d desk) file(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(d.folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Read(t, filepath.Join(d.folder, name))
 }
 
 func desks() map[string]func(t *testing.T, d *desk) {

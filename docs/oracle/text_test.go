@@ -12,6 +12,7 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // texts returns the files by name.
@@ -23,11 +24,7 @@ func texts(t *testing.T) map[string]string {
 	}
 	found := map[string]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[file] = string(text)
+		found[file] = testfile.Read(t, file)
 	}
 	return found
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // The checklists of CONTRIBUTING.md. Their places are patterns: STEM is an operation, or in the one of views a view, DIALECT a dialect, NNNNN a number,
@@ -27,11 +28,7 @@ const (
 // places returns the places of a checklist: what its table has in backquotes in the first column.
 func places(t *testing.T, title string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(text), "\n### "+title+"\n")
+	_, part, _ := strings.Cut(testfile.Read(t, "../../CONTRIBUTING.md"), "\n### "+title+"\n")
 	part, _, _ = strings.Cut(part, "\n#")
 	quoted := regexp.MustCompile("`([^`]+)`")
 	var found []string

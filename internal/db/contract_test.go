@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: docs/reference.md is the contract. Method: render it and compare;
@@ -14,11 +15,7 @@ import (
 func TestReferenceEqualsContract(t *testing.T) {
 	t.Parallel()
 	const file, marker = "../../docs/reference.md", "do not edit below -->\n"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	written, got, found := strings.Cut(string(text), marker)
+	written, got, found := strings.Cut(testfile.Read(t, file), marker)
 	if !found {
 		t.Fatalf("%s lacks the line that ends in %q", file, marker)
 	}

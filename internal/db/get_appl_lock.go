@@ -16,7 +16,7 @@ func getApplLock() Operation {
 			{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
 			{"p_expires_ts", Out, Timestamp, "when the lock ends: the caller's, or the holder's when `HELD`"},
 			secondsLeft(),
-			{"p_note", Out, Text, "what the holder has noted, when `HELD`; the caller's own note when `RENEWED`; else empty"},
+			{"p_note", Out, Text, "the holder's note when `HELD`, the caller's own when `RENEWED`; else empty"},
 		},
 		Answers: []Answer{
 			granted("ACQUIRED", "it was free or expired; a new grant"),

@@ -22,7 +22,7 @@ func getApplLockPermit() Operation {
 			{"fence", Out, Number, "fencing token of the slot's grant; 0 when it has become free"},
 			{"expires_ts", Out, Timestamp, "when the slot's lock ends; NULL when it has become free"},
 			rowSecondsLeft(),
-			{"note", Out, Text, "why the slot is held; empty when nobody has said so, or when it has become free"},
+			{"note", Out, Text, "the note of the slot's holder; empty when there is none, or when the slot has become free"},
 		},
 		Answers: []Answer{
 			granted("ACQUIRED", "a slot was free or expired; one row, a new grant"),

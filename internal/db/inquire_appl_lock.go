@@ -14,7 +14,7 @@ func inquireApplLock() Operation {
 			{"p_lock_ts", Out, Timestamp, "last get, renewal or transfer; NULL when `N`"},
 			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `N`"},
 			secondsLeft(),
-			{"p_note", Out, Text, "what the holder has noted; empty for nothing, and when `N`"},
+			{"p_note", Out, Text, "the holder's note; empty when there is none, and when `N`"},
 		},
 		Answers: []Answer{
 			remark("`Y`: it is locked"),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // frozen returns what is frozen of each operation and view by its release, a line each: parameters and columns with their types
@@ -79,11 +80,7 @@ func release(contract []db.Operation, views []db.View) string {
 func TestReleasedContractStays(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/released_contract.txt"
-	released, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := brokenPromises(string(released), db.Contract(), db.Views())
+	broken := brokenPromises(testfile.Read(t, file), db.Contract(), db.Views())
 	for _, promise := range broken {
 		t.Errorf("%s\nput it back, and give the new operation another name: docs/evolution.md; before the first release, empty %s and run make freeze", promise, file)
 	}

@@ -1,13 +1,13 @@
 package db_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: each statement names the schema with each view and routine of ours, and costs nothing more than once for it. Method: all queries of
@@ -21,12 +21,9 @@ func TestStatementsNameTheSchema(t *testing.T) {
 			t.Fatalf("no queries: %v", err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testfile.Read(t, file)
 			stem := strings.TrimSuffix(filepath.Base(file), ".sql")
-			for query := range strings.SplitSeq(comment.ReplaceAllString(string(text), ""), ";\n") {
+			for query := range strings.SplitSeq(comment.ReplaceAllString(text, ""), ";\n") {
 				if strings.TrimSpace(query) == "" {
 					continue
 				}

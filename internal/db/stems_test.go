@@ -13,6 +13,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // permittedGaps are places of the checklists that an operation or a dialect does not have, with the reason.
@@ -113,11 +114,7 @@ func TestMySQLQueriesEqualContract(t *testing.T) {
 		for _, parameter := range operation.InParameters() {
 			arguments = append(arguments, "sqlc.arg('"+strings.TrimPrefix(parameter.Name, "p_")+"')")
 		}
-		text, err := os.ReadFile("../../queries/mysql/" + operation.Name + ".sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, got, _ := strings.Cut(string(text), "\n")
+		_, got, _ := strings.Cut(testfile.Read(t, "../../queries/mysql/"+operation.Name+".sql"), "\n")
 		want := "CALL " + operation.RowForm() + "(" + strings.Join(arguments, ",") + ");"
 		if rows := operation.RowsForm(); rows != "" {
 			want += "-- name: GetApplLocks :exec CALL " + rows + "(sqlc.arg('gets'));"

@@ -42,7 +42,7 @@ func liveView() View {
 			column("expires_ts", Timestamp, "when the lock ends"),
 			column("seconds_left", Number, "whole seconds from now to expires_ts, rounded up"),
 			column("ttl_seconds", Number, "the ttl that the last get, renewal or transfer asked for"),
-			column("note", Text, "what the holder has noted; may be empty"),
+			column("note", Text, "the holder's note; may be empty"),
 		),
 	}
 }

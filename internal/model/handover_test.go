@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: programs that wait for one object and hand it over keep this in every order of steps, though calls have no answer and arrive late,
@@ -32,7 +34,7 @@ func TestHandover(t *testing.T) {
 			}
 		})
 	}
-	text := read(t, model)
+	text := testfile.Read(t, model)
 	broken := regexp.MustCompile(`(?m)^#ifn?def (BROKEN_\w+) /\* (\w+), (\w+\.go): (\w+) \*/$`).FindAllStringSubmatch(text, -1)
 	if all := strings.Count(text, "BROKEN_") - strings.Count(text, "BROKEN_..."); len(broken) < 14 || len(broken) != all {
 		t.Fatalf("%d broken variants name a run and a guard, want all %d, and at least 14", len(broken), all)
@@ -41,7 +43,7 @@ func TestHandover(t *testing.T) {
 		name, whole, file, guard := variant[1], runs[variant[2]], variant[3], variant[4]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			source := read(t, filepath.Join("..", "..", "applock", "lease", file))
+			source := testfile.Read(t, filepath.Join("..", "..", "applock", "lease", file))
 			if !regexp.MustCompile(`(?m)^(func .*|\t)\b` + guard + `\(`).MatchString(source) {
 				t.Errorf("%s has no %s: where is the guard now?", file, guard)
 			}

@@ -3,13 +3,14 @@
 package model_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: in every order of steps, also when programs crash or pause and the clock steps, these hold, and without any one guard one of them is
@@ -18,7 +19,7 @@ import (
 // later one has written, and nothing within it by who does not hold the lock. Method: spin goes through all states of the model, and
 // through those of each broken variant until an assertion fails.
 func TestModel(t *testing.T) {
-	text := read(t, "lock.pml")
+	text := testfile.Read(t, "lock.pml")
 	whole := run{model: "lock.pml", compile: []string{"-O2", "-DSAFETY"}, search: []string{"-w25"}}
 	if errors, said := check(t, whole); errors != "0" {
 		t.Errorf("the model fails:\n%s", said)
@@ -69,13 +70,4 @@ func check(t *testing.T, whole run, defines ...string) (errors, said string) {
 		t.Fatalf("the search has not come to an end:\n%s", said)
 	}
 	return found[1], said
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -145,7 +145,7 @@ DROP PROCEDURE IF EXISTS appl_lock_move;
 --
 -- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is the
 --            policy's, but the grant ends after p_first_seconds unless it is renewed.
---            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for an object.
+--            appl_lock_holder returns the holder of an object. appl_lock_unask removes an operator's requests for an object.
 -- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = any. p_unchanged_ts: the lock_ts that the grant
 --            must still have: a renewal since then makes the answer HELD. p_first_seconds: NULL = as long as the ttl says.
 -- Out        As the operations.
@@ -1608,7 +1608,7 @@ END;
 
 DROP PROCEDURE IF EXISTS appl_lock_place;
 -- +goose StatementBegin
--- appl_lock_place: where a request stands on a page of inbox_appl_locks. Internal: nobody is granted it.
+-- appl_lock_place: which row of an inbox_appl_locks page has a given request. Internal: nobody is granted it.
 --
 -- Contract   The number of rows before the request, plus one. It counts requests and waiters for locks that the operator no
 --            longer holds, and all others of the same microsecond. So the place is never too far in front.

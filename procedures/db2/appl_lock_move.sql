@@ -2,7 +2,7 @@
 -- transfer_appl_lock, the transfer of a page, answer_appl_lock and ask_appl_lock call it with checked and trimmed arguments.
 --
 -- Contract   p_event, such as TAKEN: p_from_operator_id (NULL = any operator) held it by the grant p_expected_fence (NULL = any
---            grant). Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It is an event.
+--            grant). Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It records p_event.
 --            HELD: another operator or grant holds it, or its lock_ts is no longer p_unchanged_ts. FREE: nobody holds it. The
 --            present or former holder is in p_old_*.
 --            A NULL ttl keeps that of the ended grant, within the policy's longest. With p_first_seconds the ttl is the

@@ -3,7 +3,7 @@
 --
 -- Contract   As take_appl_lock, p_event TAKEN, and transfer_appl_lock, p_event TRANSFERRED. With p_first_seconds the ttl is the
 --            policy's, but the grant ends after p_first_seconds unless it is renewed.
---            appl_lock_holder tells who holds an object. appl_lock_unask removes an operator's requests for an object.
+--            appl_lock_holder returns the holder of an object. appl_lock_unask removes an operator's requests for an object.
 -- In         Checked arguments. p_from_operator_id, p_expected_fence: NULL = any. p_unchanged_ts: the lock_ts that the grant
 --            must still have: a renewal since then makes the answer HELD. p_first_seconds: NULL = as long as the ttl says.
 -- Out        As the operations.

@@ -1,4 +1,4 @@
--- appl_lock_place: where a request stands on a page of inbox_appl_locks. Internal: nobody is granted it.
+-- appl_lock_place: which row of an inbox_appl_locks page has a given request. Internal: nobody is granted it.
 --
 -- Contract   The number of rows before the request, plus one. It counts requests and waiters for locks that the operator no
 --            longer holds, and all others of the same microsecond. So the place is never too far in front.

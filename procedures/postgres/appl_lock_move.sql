@@ -1,10 +1,10 @@
 -- appl_lock_move: begin a new grant in place of a live one, for transfer, take, answer and ask. Internal.
 --
 -- Contract   Y and p_event: p_from_operator_id (NULL = any operator) held it by the grant p_expected_fence (NULL = any grant).
---            Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It is an event, p_event. The former
+--            Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It records p_event. The former
 --            holder is in p_old_*. The policy's longest ttl limits the new grant. With p_first_seconds the ttl is the policy's,
 --            but the grant ends after p_first_seconds unless it is renewed.
---            N HELD: another operator or grant holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody.
+--            N HELD: another operator or grant holds it; p_old_* is the holder, p_expires_ts the end. N FREE: nobody.
 -- In         p_routine, for messages; p_unchanged_ts, the lock_ts that the grant must still have: a renewal since then makes
 --            the answer HELD. The others as in transfer_appl_lock and take_appl_lock, checked.
 -- Out        As transfer_appl_lock, but for p_old_*.

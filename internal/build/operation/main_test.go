@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // fromSQLC is what sqlc makes of the queries, as far as the drivers use it: the test has no sqlc.
@@ -52,11 +54,7 @@ func emptyTree(t *testing.T) string {
 		read = append(read, e.file)
 	}
 	for _, name := range read {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(tree, name), string(text))
+		write(t, filepath.Join(tree, name), testfile.Read(t, filepath.Join(root, name)))
 	}
 	made, err := operation.files()
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: the libraries say of each answer what the contract says. Method: their tables are those that would be written.
@@ -13,14 +15,11 @@ func TestTablesAreThoseOfTheContract(t *testing.T) {
 	var found int
 	for extension, line := range notations() {
 		for _, path := range libraries(t, extension) {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if table.MatchString(string(text)) {
+			text := testfile.Read(t, path)
+			if table.MatchString(text) {
 				found++
 			}
-			if filled(string(text), line) != string(text) {
+			if filled(text, line) != text {
 				t.Errorf("%s has another table: run `make generate`", path)
 			}
 		}

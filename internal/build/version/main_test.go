@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const root = "../../.."
@@ -18,11 +20,7 @@ func copied(t *testing.T) string {
 		files = append(files, where.file)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(folder, file), string(text))
+		write(t, filepath.Join(folder, file), testfile.Read(t, filepath.Join(root, file)))
 	}
 	return folder
 }
@@ -37,15 +35,6 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // Goal: everything has the version of CHANGELOG.md. Method: write into a copy; nothing changes.
 func TestEveryPlaceHasTheVersion(t *testing.T) {
 	t.Parallel()
@@ -54,7 +43,7 @@ func TestEveryPlaceHasTheVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, where := range places() {
-		if read(t, filepath.Join(folder, where.file)) != read(t, filepath.Join(root, where.file)) {
+		if testfile.Read(t, filepath.Join(folder, where.file)) != testfile.Read(t, filepath.Join(root, where.file)) {
 			t.Errorf("%s has another version than CHANGELOG.md: run make generate", where.file)
 		}
 	}
@@ -65,13 +54,13 @@ func TestEveryPlaceHasTheVersion(t *testing.T) {
 func TestANewSectionIsTheNewVersion(t *testing.T) {
 	t.Parallel()
 	folder := copied(t)
-	old := newest.FindStringSubmatch(read(t, filepath.Join(root, "CHANGELOG.md")))[1]
+	old := newest.FindStringSubmatch(testfile.Read(t, filepath.Join(root, "CHANGELOG.md")))[1]
 	write(t, filepath.Join(folder, "CHANGELOG.md"), "# Changelog\n\n## [Unreleased]\n\n## [77.8.9] - 2027-01-01\n\n## ["+old+"] - 2026-12-01\n")
 	if err := writeAll(folder); err != nil {
 		t.Fatal(err)
 	}
 	for _, where := range places() {
-		before, after := read(t, filepath.Join(root, where.file)), read(t, filepath.Join(folder, where.file))
+		before, after := testfile.Read(t, filepath.Join(root, where.file)), testfile.Read(t, filepath.Join(folder, where.file))
 		if strings.ReplaceAll(before, old, "77.8.9") != after || before == after {
 			t.Errorf("%s is\n%s", where.file, after)
 		}

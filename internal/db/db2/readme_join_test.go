@@ -2,7 +2,6 @@ package db2_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/applock/applock/internal/testing/hsqldb"
 	"github.com/applock/applock/internal/testing/readme"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: a table of an application is joined with the locks by plain SQL. Method: the statement of procedures/README.md for Db2, with
@@ -17,11 +17,8 @@ import (
 func TestReadmeJoin(t *testing.T) {
 	t.Parallel()
 	place := hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "UTC"), control: hsqldb.MVCC}.place(t)
-	page, err := os.ReadFile("../../../procedures/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindStringSubmatch(readme.Under(string(page), "On Db2"))
+	page := testfile.Read(t, "../../../procedures/README.md")
+	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindStringSubmatch(readme.Under(page, "On Db2"))
 	if block == nil {
 		t.Fatal("procedures/README.md has no statement for Db2")
 	}
@@ -35,7 +32,7 @@ func TestReadmeJoin(t *testing.T) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	_, err = place.Client.Get(t.Context(), applock.GetRequest{
+	_, err := place.Client.Get(t.Context(), applock.GetRequest{
 		Object: applock.Object{Type: "customer", ID: "42"}, Owner: applock.Owner{Operator: "ASMITH"},
 	})
 	if err != nil {

@@ -1,21 +1,17 @@
 package db2_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: docs/grants/db2.sql grants each routine, and to the right roles. Method: compare the statements with the contract.
 func TestReadmeGrantsEqualContract(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/grants/db2.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	grants := string(page)
+	grants := testfile.Read(t, "../../../docs/grants/db2.sql")
 	roles := map[string]string{
 		"transfer_appl_lock": "supervisor", "take_appl_lock": "supervisor", "transfer_appl_locks": "supervisor", "release_appl_locks": "supervisor",
 		"purge_appl_locks": "janitor", "purge_appl_lock_history": "administrator",

@@ -22,12 +22,8 @@ func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingPar
 			Limit:           limit(params.MaxRows),
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	askers := make([]db.Asker, len(rows))
-	for i, row := range rows {
-		askers[i] = db.Asker{
+	return db.Converted(rows, err, func(row queries.Asker) db.Asker {
+		return db.Asker{
 			ObjectType:         row.ObjectType,
 			ObjectID:           row.ObjectID,
 			OperatorID:         row.OperatorID,
@@ -43,6 +39,5 @@ func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingPar
 			HolderDepartmentID: row.HolderDepartmentID,
 			SecondsLeft:        row.SecondsLeft,
 		}
-	}
-	return askers, nil
+	})
 }

@@ -11,12 +11,8 @@ import (
 // ApplLockHistory reads appl_lock_history.
 func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Event, error) { return history(ctx, q, params) })
-	if err != nil {
-		return nil, err
-	}
-	events := make([]db.Event, len(rows))
-	for i, row := range rows {
-		events[i] = db.Event{
+	return db.Converted(rows, err, func(row queries.Event) db.Event {
+		return db.Event{
 			EventID:          row.EventID,
 			EventTS:          row.EventTs.Time,
 			ObjectType:       row.ObjectType,
@@ -33,8 +29,7 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 			ToFence:          row.ToFence,
 			Reason:           row.Reason,
 		}
-	}
-	return events, nil
+	})
 }
 
 // history runs the query of an order. For an operator it reads three indexes, one for each column.

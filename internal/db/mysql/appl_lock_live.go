@@ -10,12 +10,8 @@ import (
 // ApplLockLive reads appl_lock_live.
 func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Lock, error) { return live(ctx, q, params) })
-	if err != nil {
-		return nil, err
-	}
-	locks := make([]db.Lock, len(rows))
-	for i, row := range rows {
-		locks[i] = db.Lock{
+	return db.Converted(rows, err, func(row queries.Lock) db.Lock {
+		return db.Lock{
 			ObjectType:   row.ObjectType,
 			ObjectID:     row.ObjectID,
 			OperatorID:   row.OperatorID,
@@ -28,8 +24,7 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 			SecondsLeft:  row.SecondsLeft,
 			Note:         row.Note,
 		}
-	}
-	return locks, nil
+	})
 }
 
 // live runs the query of an order. All have the same filters, and only the order by key has pages.

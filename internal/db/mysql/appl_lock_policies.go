@@ -12,12 +12,8 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Policy, error) {
 		return q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: nullIfEmpty(params.ObjectType)})
 	})
-	if err != nil {
-		return nil, err
-	}
-	policies := make([]db.Policy, len(rows))
-	for i, row := range rows {
-		policies[i] = db.Policy{
+	return db.Converted(rows, err, func(row queries.Policy) db.Policy {
+		return db.Policy{
 			ObjectType:        row.ObjectType,
 			DefaultTTLSeconds: row.DefaultTtlSeconds.Int64,
 			LongestTTLSeconds: row.LongestTtlSeconds.Int64,
@@ -26,6 +22,5 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 			PresenceFL:        db.Flag(row.PresenceFl),
 			YieldAfterSeconds: row.YieldAfterSeconds.Int64,
 		}
-	}
-	return policies, nil
+	})
 }

@@ -15,12 +15,8 @@ func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParam
 			DepartmentID: nullIfNil(params.DepartmentID),
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	stats := make([]db.Stats, len(rows))
-	for i, row := range rows {
-		stats[i] = db.Stats{
+	return db.Converted(rows, err, func(row queries.Stats) db.Stats {
+		return db.Stats{
 			ObjectType:         row.ObjectType,
 			DepartmentID:       row.DepartmentID.String,
 			Live:               row.Live,
@@ -30,6 +26,5 @@ func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParam
 			Waiters:            row.Waiters,
 			LongestWaitSeconds: row.LongestWaitSeconds,
 		}
-	}
-	return stats, nil
+	})
 }

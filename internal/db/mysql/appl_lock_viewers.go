@@ -22,12 +22,8 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersP
 			Limit:           limit(params.MaxRows),
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	viewers := make([]db.Viewer, len(rows))
-	for i, row := range rows {
-		viewers[i] = db.Viewer{
+	return db.Converted(rows, err, func(row queries.Viewer) db.Viewer {
+		return db.Viewer{
 			ObjectType:   row.ObjectType,
 			ObjectID:     row.ObjectID,
 			OperatorID:   row.OperatorID,
@@ -37,6 +33,5 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersP
 			SinceTS:      row.SinceTs.Time,
 			SecondsLeft:  row.SecondsLeft,
 		}
-	}
-	return viewers, nil
+	})
 }

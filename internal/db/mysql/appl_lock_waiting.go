@@ -22,12 +22,8 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingP
 			Limit:           limit(params.MaxRows),
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	waiters := make([]db.Waiter, len(rows))
-	for i, row := range rows {
-		waiters[i] = db.Waiter{
+	return db.Converted(rows, err, func(row queries.Waiter) db.Waiter {
+		return db.Waiter{
 			ObjectType:         row.ObjectType,
 			ObjectID:           row.ObjectID,
 			OperatorID:         row.OperatorID,
@@ -40,6 +36,5 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingP
 			HolderDepartmentID: row.HolderDepartmentID,
 			SecondsLeft:        row.SecondsLeft,
 		}
-	}
-	return waiters, nil
+	})
 }

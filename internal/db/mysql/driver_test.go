@@ -12,7 +12,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/scenario"
@@ -30,7 +29,7 @@ func TestContract(t *testing.T) {
 		contract.Exercise(t, contract.Backend{
 			// Some of it adds routines of its own.
 			New:        keptPlaces(t, func(t testing.TB) contract.Place { return newPlace(t, product) }),
-			Empty:      func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.MySQL(t, product)) },
+			Empty:      func(t testing.TB) func() *applock.Client { return testclient.Opener(t, testdb.MySQL(t, product)) },
 			Ways:       []string{"facade", "call", "row"},
 			Levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
 			JSONGrants: true,
@@ -170,17 +169,4 @@ func checksView(t testing.TB, handle *sql.DB) func(level sql.IsolationLevel) boo
 	}
 	checks := len(rows) == 1 && rows[0]["Value"] == "ON"
 	return func(level sql.IsolationLevel) bool { return checks && level == sql.LevelRepeatableRead }
-}
-
-func clientsOn(t testing.TB, dsn string) func() *applock.Client {
-	t.Helper()
-	return func() *applock.Client {
-		client, err := open.ByDSN(context.Background(), dsn, open.Config{})
-		if err != nil {
-			t.Error(err)
-			return nil
-		}
-		t.Cleanup(func() { _ = client.Close() })
-		return client
-	}
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// Goal: a function, which may neither begin nor end a transaction, hands over and releases with its events, in the caller's
-// transaction. Method: a function of both, in a transaction that is rolled back, and in one that is not.
+// Goal: a stored function can transfer and release, with events, in the caller's transaction. Method: one that does both, in a
+// transaction that is rolled back and in one that commits.
 func TestHistoryFromAFunction(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

@@ -12,8 +12,8 @@ import (
 
 const getsCall = "CALL get_appl_lock_rows(?)"
 
-// Goal: a list of gets that is none, or in which something is of a wrong type, is refused before anything is taken: what
-// JSON_TABLE would make of it is not what was meant. Method: each list has one fault, behind a good get.
+// Goal: a malformed list of gets is refused before anything is taken, where JSON_TABLE would convert it. Method: each list has one fault,
+// behind a good get.
 func TestRefusedGets(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

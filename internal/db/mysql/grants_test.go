@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/applock/applock/internal/testing/readme"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Errors that servers of both products answer with.
@@ -32,11 +32,7 @@ const (
 
 func pageOf(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Read(t, "../../../"+path)
 }
 
 // grantStatements returns what docs/grants gives to a role, and to the owner the page.

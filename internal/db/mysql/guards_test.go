@@ -283,8 +283,8 @@ func TestGrantIsReleasedOnce(t *testing.T) {
 	})
 }
 
-// Goal: those who wait for a new object when its insertion is rolled back get an answer from the façade,
-// although InnoDB makes one of them a deadlock's victim. Method: two wait behind a transaction that rolls back.
+// Goal: waiters for a new object get an answer from the façade when its insertion is rolled back, although InnoDB picks a deadlock's
+// victim among them. Method: two wait behind such a transaction.
 func TestWaitersSurviveARollback(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -316,8 +316,8 @@ func TestWaitersSurviveARollback(t *testing.T) {
 	})
 }
 
-// Goal: those who wait in transactions for a new object do not deadlock when it has been taken: none of them
-// takes a lock that keeps another one out, as a failed INSERT would. Method: two wait behind the winner.
+// Goal: transactions that wait for a new object do not deadlock once it is taken, as they would after a failed INSERT. Method: two wait
+// behind the winner.
 func TestWaitersForANewObjectDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

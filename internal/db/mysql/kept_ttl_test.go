@@ -199,7 +199,7 @@ func TestKeptTransferIsOfThisGrant(t *testing.T) {
 	})
 }
 
-// Goal: the same of a take, which ends whichever grant there is, and whose answer and event name whom it has displaced. Method: as above.
+// Goal: a take keeps the ttl of the grant that it ends, and names the former holder. Method: as above.
 func TestKeptTakeIsOfThisGrant(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

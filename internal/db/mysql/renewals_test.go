@@ -324,8 +324,7 @@ func TestRenewedNames(t *testing.T) {
 	})
 }
 
-// Goal: those who ask for an object all the time, and lock its row each time they are refused, do not keep its holder
-// from renewing. Method: four connections ask as fast as they can, and the holder renews 60 times. Each of its calls may be
+// Goal: callers who keep asking for an object, and lock its row at each refusal, do not keep its holder from renewing. Method: four connections ask as fast as they can, and the holder renews 60 times. Each of its calls may be
 // passed over; that many in a row are would be a lease lost. (On an idle machine fewer than one in ten is passed over, on a
 // busy one half.)
 func TestRefusalsDoNotStarveRenewals(t *testing.T) {
@@ -429,8 +428,7 @@ func TestRenewalOfAFutureGrant(t *testing.T) {
 	})
 }
 
-// Goal: a released row is free also for those whose time is older than the release. Method: the end of the grant
-// lies in the future, as it does for them.
+// Goal: a released row is free for transactions older than its release, too. Method: a released grant whose end lies in the future.
 func TestReleasedRowIsFree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {

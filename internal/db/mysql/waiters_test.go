@@ -71,9 +71,8 @@ func TestWaitersInAStorm(t *testing.T) {
 	})
 }
 
-// Goal: also those who call for the very same waiter at once, which no program does, meet nothing worse than a deadlock,
-// and that is of the kind that is begun again. Method: 32 connections say that it waits, and that it does not, and repeat
-// what was a deadlock's victim, as the façade does.
+// Goal: calls for the very same waiter at once, which no program makes, fail only with a deadlock that the façade retries. Method: 32
+// connections announce and retract one waiter, and retry after a deadlock.
 func TestSameWaiterSurvivesDeadlocks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -404,7 +403,7 @@ func TestWaitersTable(t *testing.T) {
 	})
 }
 
-// Goal: there are no messages of releases here, and the driver says so. Method: ask for them.
+// Goal: the driver says that MySQL cannot notify of releases. Method: listen.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	if listener, err := clients.Driver(testclient.MySQL(t, new(sql.DB))).Listen(t.Context()); listener != nil || !errors.Is(err, db.ErrNoListen) {

@@ -45,13 +45,9 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 }
 
 func eventsOf[R any](rows []R, err error, as func(R) queries.ApplLockHistoryRow) ([]db.Event, error) {
-	if err != nil {
-		return nil, err
-	}
-	events := make([]db.Event, len(rows))
-	for i, each := range rows {
+	return db.Converted(rows, err, func(each R) db.Event {
 		row := as(each)
-		events[i] = db.Event{
+		return db.Event{
 			EventID:          row.EventID,
 			EventTS:          utc(row.EventTs),
 			ObjectType:       row.ObjectType,
@@ -68,6 +64,5 @@ func eventsOf[R any](rows []R, err error, as func(R) queries.ApplLockHistoryRow)
 			ToFence:          row.ToFence,
 			Reason:           row.Reason,
 		}
-	}
-	return events, nil
+	})
 }

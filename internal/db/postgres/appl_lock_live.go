@@ -44,13 +44,9 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 }
 
 func locksOf[R any](rows []R, err error, as func(R) queries.ApplLockLiveRow) ([]db.Lock, error) {
-	if err != nil {
-		return nil, err
-	}
-	locks := make([]db.Lock, len(rows))
-	for i, each := range rows {
+	return db.Converted(rows, err, func(each R) db.Lock {
 		row := as(each)
-		locks[i] = db.Lock{
+		return db.Lock{
 			ObjectType:   row.ObjectType,
 			ObjectID:     row.ObjectID,
 			OperatorID:   row.OperatorID,
@@ -63,6 +59,5 @@ func locksOf[R any](rows []R, err error, as func(R) queries.ApplLockLiveRow) ([]
 			SecondsLeft:  row.SecondsLeft,
 			Note:         row.Note,
 		}
-	}
-	return locks, nil
+	})
 }

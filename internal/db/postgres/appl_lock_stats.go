@@ -12,12 +12,5 @@ func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParam
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockStatsRow, error) {
 		return q.ApplLockStats(ctx, nullIfEmpty(params.ObjectType), nullIfNil(params.DepartmentID))
 	})
-	if err != nil {
-		return nil, err
-	}
-	stats := make([]db.Stats, len(rows))
-	for i, row := range rows {
-		stats[i] = db.Stats(row)
-	}
-	return stats, nil
+	return db.Converted(rows, err, func(row queries.ApplLockStatsRow) db.Stats { return db.Stats(row) })
 }

@@ -16,12 +16,8 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersP
 			nullIfNil(params.DepartmentID), params.MaxRows,
 		)
 	})
-	if err != nil {
-		return nil, err
-	}
-	viewers := make([]db.Viewer, len(rows))
-	for i, row := range rows {
-		viewers[i] = db.Viewer{
+	return db.Converted(rows, err, func(row queries.ApplLockViewersRow) db.Viewer {
+		return db.Viewer{
 			ObjectType:   row.ObjectType,
 			ObjectID:     row.ObjectID,
 			OperatorID:   row.OperatorID,
@@ -31,6 +27,5 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersP
 			SinceTS:      utc(row.SinceTs),
 			SecondsLeft:  row.SecondsLeft,
 		}
-	}
-	return viewers, nil
+	})
 }

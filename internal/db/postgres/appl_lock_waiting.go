@@ -16,12 +16,8 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingP
 			nullIfNil(params.DepartmentID), params.MaxRows,
 		)
 	})
-	if err != nil {
-		return nil, err
-	}
-	waiters := make([]db.Waiter, len(rows))
-	for i, row := range rows {
-		waiters[i] = db.Waiter{
+	return db.Converted(rows, err, func(row queries.ApplLockWaitingRow) db.Waiter {
+		return db.Waiter{
 			ObjectType:         row.ObjectType,
 			ObjectID:           row.ObjectID,
 			OperatorID:         row.OperatorID,
@@ -34,6 +30,5 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingP
 			HolderDepartmentID: row.HolderDepartmentID,
 			SecondsLeft:        row.SecondsLeft,
 		}
-	}
-	return waiters, nil
+	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/scenario"
@@ -27,7 +26,7 @@ func TestContract(t *testing.T) {
 	places := contract.NewPlaces(t, create, emptied...)
 	contract.Exercise(t, contract.Backend{
 		New:    places.Take,
-		Empty:  func(t testing.TB) func() *applock.Client { return clientsOn(t, testdb.Postgres(t)) },
+		Empty:  func(t testing.TB) func() *applock.Client { return testclient.Opener(t, testdb.Postgres(t)) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 
@@ -113,17 +112,4 @@ func newPool(t testing.TB, dsn string) *pgxpool.Pool {
 	}
 	t.Cleanup(pool.Close)
 	return pool
-}
-
-func clientsOn(t testing.TB, dsn string) func() *applock.Client {
-	t.Helper()
-	return func() *applock.Client {
-		client, err := open.ByDSN(context.Background(), dsn, open.Config{})
-		if err != nil {
-			t.Error(err)
-			return nil
-		}
-		t.Cleanup(func() { _ = client.Close() })
-		return client
-	}
 }

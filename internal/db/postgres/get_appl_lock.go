@@ -31,14 +31,7 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.GetApplLocksRow, error) {
 		return q.GetApplLocks(ctx, string(gets))
 	})
-	if err != nil {
-		return nil, err
-	}
-	results := make([]db.GetApplLockResult, len(rows))
-	for i, row := range rows {
-		results[i] = getResult(row)
-	}
-	return results, nil
+	return db.Converted(rows, err, getResult)
 }
 
 func getResult(row queries.GetApplLocksRow) db.GetApplLockResult {

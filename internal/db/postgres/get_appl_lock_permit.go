@@ -15,12 +15,8 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 			nullIfEmpty(params.DepartmentID), nullIfZero(params.TTLSeconds),
 		)
 	})
-	if err != nil {
-		return nil, err
-	}
-	permits := make([]db.Permit, len(rows))
-	for i, row := range rows {
-		permits[i] = db.Permit{
+	return db.Converted(rows, err, func(row queries.GetApplLockPermitRow) db.Permit {
+		return db.Permit{
 			Outcome:      db.Outcome(row.Outcome),
 			SlotID:       row.SlotID,
 			OperatorID:   row.OperatorID,
@@ -30,6 +26,5 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 			SecondsLeft:  row.SecondsLeft,
 			Note:         row.Note,
 		}
-	}
-	return permits, nil
+	})
 }

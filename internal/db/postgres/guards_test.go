@@ -397,8 +397,7 @@ func lockStory(t *testing.T, client *applock.Client, object applock.Object) {
 	}
 }
 
-// Goal: telling how long a lock lasts costs a call no call of its own. Method: in the plan, the functions that compute
-// it have given way to what they compute.
+// Goal: PostgreSQL inlines the functions that compute how long a lock lasts. Method: the plan shows their expressions.
 func TestTimesAreComputedInPlace(t *testing.T) {
 	t.Parallel()
 	pool := migratedPool(t)

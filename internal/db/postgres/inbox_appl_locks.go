@@ -12,12 +12,8 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.InboxApplLocksRow, error) {
 		return q.InboxApplLocks(ctx, params.OperatorID, nullIfZero(params.AfterEventID), params.MaxRows)
 	})
-	if err != nil {
-		return nil, err
-	}
-	notices := make([]db.Notice, len(rows))
-	for i, row := range rows {
-		notices[i] = db.Notice{
+	return db.Converted(rows, err, func(row queries.InboxApplLocksRow) db.Notice {
+		return db.Notice{
 			Kind:              db.NoticeKind(row.Kind),
 			EventID:           row.EventID,
 			ObjectType:        row.ObjectType,
@@ -32,6 +28,5 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 			ClientID:          row.ClientID,
 			Fence:             row.Fence,
 		}
-	}
-	return notices, nil
+	})
 }

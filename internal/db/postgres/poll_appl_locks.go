@@ -12,12 +12,7 @@ func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParam
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.PollApplLocksRow, error) {
 		return q.PollApplLocks(ctx, params.ClientID, params.MaxRows)
 	})
-	if err != nil {
-		return nil, err
-	}
-	awaited := make([]db.AwaitedObject, len(rows))
-	for i, row := range rows {
-		awaited[i] = db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUs}
-	}
-	return awaited, nil
+	return db.Converted(rows, err, func(row queries.PollApplLocksRow) db.AwaitedObject {
+		return db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUs}
+	})
 }

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/applock/applock/internal/testing/readme"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: the answers that the pages show are the real ones. Method: psql runs their blocks for PostgreSQL, and the answers are compared with
@@ -19,11 +19,7 @@ func TestProceduresReadme(t *testing.T) {
 	for page, heading := range map[string]string{"procedures/README.md": "On PostgreSQL", "docs/postgres.md": "Each call once"} {
 		dsn := testdb.Postgres(t)
 		newPlace(t, dsn)
-		text, err := os.ReadFile("../../../" + page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		input, want := readme.Session(readme.Under(string(text), heading))
+		input, want := readme.Session(readme.Under(testfile.Read(t, "../../../"+page), heading))
 		if got := runPsql(t, psql, dsn, input); got != want || want == "" {
 			t.Errorf("psql answers\n%s\n%s says\n%s", got, page, want)
 		}
@@ -37,11 +33,7 @@ func TestReadmeGrantsAsJSON(t *testing.T) {
 	psql := testdb.Psql(t)
 	dsn := testdb.Postgres(t)
 	newPlace(t, dsn)
-	text, err := os.ReadFile("../../../procedures/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	grants := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(string(text))
+	grants := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(testfile.Read(t, "../../../procedures/README.md"))
 	if grants == nil {
 		t.Fatal("procedures/README.md has no JSON")
 	}

@@ -16,12 +16,7 @@ func (d *Driver) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLock
 			nullIfEmpty(string(params.DryRunFL)),
 		)
 	})
-	if err != nil {
-		return nil, err
-	}
-	locks := make([]db.ChangedLock, len(rows))
-	for i, row := range rows {
-		locks[i] = changedLock(queries.TransferApplLocksRow(row))
-	}
-	return locks, nil
+	return db.Converted(rows, err, func(row queries.ReleaseApplLocksRow) db.ChangedLock {
+		return changedLock(queries.TransferApplLocksRow(row))
+	})
 }

@@ -22,12 +22,8 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 	rows, err := callOn(ctx, d, take, func(q *queries.Queries) ([]queries.RenewApplLocksRow, error) {
 		return q.RenewApplLocks(ctx, string(grants))
 	})
-	if err != nil {
-		return nil, err
-	}
-	answers := make([]db.RenewedGrant, len(rows))
-	for i, row := range rows {
-		answers[i] = db.RenewedGrant{
+	return db.Converted(rows, err, func(row queries.RenewApplLocksRow) db.RenewedGrant {
+		return db.RenewedGrant{
 			ObjectType:      row.ObjectType,
 			ObjectID:        row.ObjectID,
 			Outcome:         db.Outcome(row.Outcome),
@@ -36,6 +32,5 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 			ExpiresTS:       utc(row.ExpiresTs),
 			SecondsLeft:     row.SecondsLeft,
 		}
-	}
-	return answers, nil
+	})
 }

@@ -15,12 +15,8 @@ func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) (
 			nullIfEmpty(string(params.State)), nullIfZero(params.TTLSeconds),
 		)
 	})
-	if err != nil {
-		return nil, err
-	}
-	present := make([]db.Presence, len(rows))
-	for i, row := range rows {
-		present[i] = db.Presence{
+	return db.Converted(rows, err, func(row queries.SeeApplLockRow) db.Presence {
+		return db.Presence{
 			Kind:         db.PresenceKind(row.Kind),
 			OperatorID:   row.OperatorID,
 			DepartmentID: row.DepartmentID,
@@ -30,6 +26,5 @@ func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) (
 			SecondsLeft:  row.SecondsLeft,
 			Message:      row.Message,
 		}
-	}
-	return present, nil
+	})
 }

@@ -16,14 +16,7 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 			params.AfterType, params.AfterID, params.MaxRows, nullIfEmpty(string(params.DryRunFL)),
 		)
 	})
-	if err != nil {
-		return nil, err
-	}
-	locks := make([]db.ChangedLock, len(rows))
-	for i, row := range rows {
-		locks[i] = changedLock(row)
-	}
-	return locks, nil
+	return db.Converted(rows, err, changedLock)
 }
 
 func changedLock(row queries.TransferApplLocksRow) db.ChangedLock {

@@ -1,21 +1,19 @@
 package postgres_test
 
 import (
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: the try-out of docker-compose.yml shows locks, a note and a request, also when it is started again. Method: its SQL, twice.
 func TestSQLOfTheTryOut(t *testing.T) {
 	t.Parallel()
 	pool := migratedPool(t)
-	text, err := os.ReadFile("../../../docs/console/try.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../../docs/console/try.sql")
 	for range 2 {
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(text) {
 			if !strings.HasPrefix(line, "--") {
 				call(t, pool, line)
 			}

@@ -27,14 +27,7 @@ func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingPar
 			MaxRows:         params.MaxRows,
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	askers := make([]db.Asker, len(rows))
-	for i, row := range rows {
-		askers[i] = asker(row)
-	}
-	return askers, nil
+	return db.Converted(rows, err, asker)
 }
 
 func asker(row queries.ApplLockAsking) db.Asker {

@@ -21,12 +21,8 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockHistory, error) {
 		return d.history(ctx, params)
 	})
-	if err != nil {
-		return nil, err
-	}
-	events := make([]db.Event, len(rows))
-	for i, row := range rows {
-		events[i] = db.Event{
+	return db.Converted(rows, err, func(row queries.ApplLockHistory) db.Event {
+		return db.Event{
 			EventID:          row.EventID,
 			EventTS:          utc(row.EventTs),
 			ObjectType:       row.ObjectType,
@@ -43,8 +39,7 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 			ToFence:          row.ToFence,
 			Reason:           row.Reason,
 		}
-	}
-	return events, nil
+	})
 }
 
 // history runs the statement for an object, for an operator, or for all.

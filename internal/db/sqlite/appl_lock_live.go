@@ -15,12 +15,8 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 
 func (d *Driver) list(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
 	rows, err := d.live(ctx, params)
-	if err != nil {
-		return nil, err
-	}
-	locks := make([]db.Lock, len(rows))
-	for i, row := range rows {
-		locks[i] = db.Lock{
+	return db.Converted(rows, err, func(row queries.ApplLockLive) db.Lock {
+		return db.Lock{
 			ObjectType:   row.ObjectType,
 			ObjectID:     row.ObjectID,
 			OperatorID:   row.OperatorID,
@@ -33,8 +29,7 @@ func (d *Driver) list(ctx context.Context, params db.ApplLockLiveParams) ([]db.L
 			TTLSeconds:   row.TtlSeconds,
 			Note:         row.Note,
 		}
-	}
-	return locks, nil
+	})
 }
 
 // live runs the statement of the order.

@@ -12,12 +12,8 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockPoliciesRow, error) {
 		return d.queries().ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: nullIfEmpty(params.ObjectType)})
 	})
-	if err != nil {
-		return nil, err
-	}
-	policies := make([]db.Policy, len(rows))
-	for i, row := range rows {
-		policies[i] = db.Policy{
+	return db.Converted(rows, err, func(row queries.ApplLockPoliciesRow) db.Policy {
+		return db.Policy{
 			ObjectType:        row.ObjectType,
 			DefaultTTLSeconds: row.DefaultTtlSeconds,
 			LongestTTLSeconds: row.LongestTtlSeconds,
@@ -26,6 +22,5 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 			PresenceFL:        db.Flag(row.PresenceFl),
 			YieldAfterSeconds: row.YieldAfterSeconds,
 		}
-	}
-	return policies, nil
+	})
 }

@@ -15,12 +15,5 @@ func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParam
 			DepartmentID: nullIfNil(params.DepartmentID),
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	stats := make([]db.Stats, len(rows))
-	for i, row := range rows {
-		stats[i] = db.Stats(row)
-	}
-	return stats, nil
+	return db.Converted(rows, err, func(row queries.ApplLockStat) db.Stats { return db.Stats(row) })
 }

@@ -26,14 +26,7 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersP
 			MaxRows:         params.MaxRows,
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	viewers := make([]db.Viewer, len(rows))
-	for i, row := range rows {
-		viewers[i] = viewer(row)
-	}
-	return viewers, nil
+	return db.Converted(rows, err, viewer)
 }
 
 func viewer(row queries.ApplLockViewers) db.Viewer {

@@ -27,14 +27,7 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingP
 			MaxRows:         params.MaxRows,
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	waiters := make([]db.Waiter, len(rows))
-	for i, row := range rows {
-		waiters[i] = waiter(row)
-	}
-	return waiters, nil
+	return db.Converted(rows, err, waiter)
 }
 
 func waiter(row queries.ApplLockWaiting) db.Waiter {

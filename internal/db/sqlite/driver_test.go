@@ -68,15 +68,7 @@ func newFile(t testing.TB) func() *applock.Client {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return func() *applock.Client {
-		client, err := open.ByDSN(context.Background(), "sqlite:"+path, open.Config{})
-		if err != nil {
-			t.Error(err)
-			return nil
-		}
-		t.Cleanup(func() { _ = client.Close() })
-		return client
-	}
+	return testclient.Opener(t, "sqlite:"+path)
 }
 
 // Goal: only migrate.Up creates the file; everything else says that it is not there. Method: a look for the file after

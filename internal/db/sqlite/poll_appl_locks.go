@@ -19,12 +19,7 @@ func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParam
 		}
 		return d.queries().PollApplLocks(ctx, queries.PollApplLocksParams{ClientID: params.ClientID, MaxRows: params.MaxRows})
 	})
-	if err != nil {
-		return nil, err
-	}
-	awaited := make([]db.AwaitedObject, len(rows))
-	for i, row := range rows {
-		awaited[i] = db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUs}
-	}
-	return awaited, nil
+	return db.Converted(rows, err, func(row queries.PollApplLocksRow) db.AwaitedObject {
+		return db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUs}
+	})
 }

@@ -17,12 +17,8 @@ func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) (
 		})
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	present := make([]db.Presence, len(rows))
-	for i, row := range rows {
-		present[i] = db.Presence{
+	return db.Converted(rows, err, func(row queries.SeeApplLockRow) db.Presence {
+		return db.Presence{
 			Kind:         db.PresenceKind(row.Kind),
 			OperatorID:   row.OperatorID,
 			DepartmentID: row.DepartmentID,
@@ -32,8 +28,7 @@ func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) (
 			SecondsLeft:  row.SecondsLeft,
 			Message:      row.Message,
 		}
-	}
-	return present, nil
+	})
 }
 
 // see lists or removes the viewer, deletes expired viewers, and reads the rest.

@@ -65,12 +65,8 @@ func (d *Driver) changeLocks(
 // wouldChange returns the locks of a page without changing them.
 func (d *Driver) wouldChange(ctx context.Context, page db.ApplLockLiveParams, outcome db.Outcome) ([]db.ChangedLock, error) {
 	locks, err := d.ApplLockLive(ctx, page)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]db.ChangedLock, len(locks))
-	for i, lock := range locks {
-		rows[i] = db.ChangedLock{
+	return db.Converted(locks, err, func(lock db.Lock) db.ChangedLock {
+		return db.ChangedLock{
 			ObjectType:  lock.ObjectType,
 			ObjectID:    lock.ObjectID,
 			Outcome:     outcome,
@@ -78,6 +74,5 @@ func (d *Driver) wouldChange(ctx context.Context, page db.ApplLockLiveParams, ou
 			ExpiresTS:   lock.ExpiresTS,
 			SecondsLeft: lock.SecondsLeft,
 		}
-	}
-	return rows, nil
+	})
 }

@@ -26,6 +26,8 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
+	"github.com/applock/applock/internal/testing/wire"
 )
 
 const (
@@ -108,11 +110,7 @@ func (p mysqlProgram) option(name string) string {
 
 func procWords(t *testing.T, path string) []string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimRight(string(content), "\x00"), "\x00")
+	return strings.Split(strings.TrimRight(testfile.Read(t, path), "\x00"), "\x00")
 }
 
 // mysqlNode is a server of the test's own.
@@ -135,7 +133,7 @@ func newMySQLNode(t *testing.T, p mysqlProgram, number int) *mysqlNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &mysqlNode{program: p, number: number, folder: folder, port: freeMySQLPort(t), groupPort: freeMySQLPort(t)}
+	n := &mysqlNode{program: p, number: number, folder: folder, port: wire.FreePort(t), groupPort: wire.FreePort(t)}
 	sweep(t, folder)
 	t.Cleanup(func() {
 		n.kill()
@@ -344,19 +342,6 @@ func openMySQL(t *testing.T, config *mysql.Config) *sql.DB {
 	pool := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = pool.Close() })
 	return pool
-}
-
-func freeMySQLPort(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err := errors.Join(err, listener.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func mysqlVersion(t *testing.T, n *mysqlNode) string {

@@ -5,10 +5,8 @@ package clusters_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -148,19 +146,6 @@ func (p pgPlace) own(t *testing.T, path string) {
 	}
 }
 
-func pgPort(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err := errors.Join(err, listener.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // patroniNode is a server with the Patroni that minds it. The wires lead to etcd, and from the other nodes to the server and to Patroni.
 // Clients have no wire.
 type patroniNode struct {
@@ -181,7 +166,7 @@ type patroni struct {
 func newPatroni(t *testing.T, synchronous bool) *patroni {
 	t.Helper()
 	c := &patroni{pgPlace: newPGPlace(t)}
-	client, peer := pgPort(t), pgPort(t)
+	client, peer := wire.FreePort(t), wire.FreePort(t)
 	c.start(t, "etcd", filepath.Join(c.tools, "debian/usr/bin/etcd"), nil,
 		"--data-dir=data", "--listen-client-urls=http://127.0.0.1:"+client, "--advertise-client-urls=http://127.0.0.1:"+client,
 		"--listen-peer-urls=http://127.0.0.1:"+peer, "--initial-advertise-peer-urls=http://127.0.0.1:"+peer,
@@ -190,7 +175,7 @@ func newPatroni(t *testing.T, synchronous bool) *patroni {
 		return c.ask(t, http.MethodGet, "http://127.0.0.1:"+client+"/health", "", nil) == nil
 	})
 	for i := range 3 {
-		n := &patroniNode{name: fmt.Sprintf("n%d", i+1), port: pgPort(t), rest: pgPort(t)}
+		n := &patroniNode{name: fmt.Sprintf("n%d", i+1), port: wire.FreePort(t), rest: wire.FreePort(t)}
 		n.etcd = wire.New(t, "127.0.0.1:"+client)
 		n.peers, n.minder = wire.New(t, "127.0.0.1:"+n.port), wire.New(t, "127.0.0.1:"+n.rest)
 		c.nodes = append(c.nodes, n)

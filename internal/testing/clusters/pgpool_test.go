@@ -20,6 +20,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	applockpostgres "github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/wire"
 )
 
 // pgpooled is a primary and its standby.
@@ -203,9 +204,9 @@ func (p pgPlace) pgpool(t *testing.T, primary, standby, settings string, balance
 		}
 		return parsed.Query().Get("host")
 	}
-	port := pgPort(t)
+	port := wire.FreePort(t)
 	config := "backend_clustering_mode = 'streaming_replication'\nlisten_addresses = '127.0.0.1'\nport = " + port +
-		"\npcp_listen_addresses = ''\npcp_port = " + pgPort(t) + "\nunix_socket_directories = '" + folder + "'\npcp_socket_dir = '" + folder +
+		"\npcp_listen_addresses = ''\npcp_port = " + wire.FreePort(t) + "\nunix_socket_directories = '" + folder + "'\npcp_socket_dir = '" + folder +
 		"'\nwd_ipc_socket_dir = '" + folder + "'\npid_file_name = '" + folder + "/pid'\nlogdir = '" + folder + "'\nwork_dir = '" + folder +
 		"'\nbackend_hostname0 = '" + socket(primary) + "'\nbackend_port0 = 5432\nbackend_weight0 = 0\n" +
 		"backend_hostname1 = '" + socket(standby) + "'\nbackend_port1 = 5432\nbackend_weight1 = 1\n" +

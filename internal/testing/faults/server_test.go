@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
+	"github.com/applock/applock/internal/testing/wire"
 )
 
 // serverLimit is for hangs.
@@ -54,7 +56,7 @@ func newServer(t *testing.T, product string) *server {
 	if err != nil {
 		t.Fatal("the test DSN is no URL")
 	}
-	port := freePort(t)
+	port := wire.FreePort(t)
 	for i, option := range s.options {
 		s.options[i] = strings.ReplaceAll(option, parsed.Port(), port)
 	}
@@ -117,24 +119,7 @@ func (s *server) own(t *testing.T, name string) {
 
 func words(t *testing.T, path string) []string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimRight(string(content), "\x00"), "\x00")
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err := errors.Join(err, listener.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return port
+	return strings.Split(strings.TrimRight(testfile.Read(t, path), "\x00"), "\x00")
 }
 
 // few is how many connections the server has.

@@ -3,7 +3,6 @@ package hsqldb
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: the list of rewritings is complete and minimal. Method: with all of them everything is installed, which
@@ -124,11 +124,7 @@ func TestLogicIsSeen(t *testing.T) {
 // Goal: docs/db2.md shows the whole list. Method: it has the reason of each rewriting, and no other row.
 func TestDocumentationEqualsRewritings(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/db2.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(page), "| Db2 | HSQLDB | why |\n|---|---|---|\n")
+	_, table, _ := strings.Cut(testfile.Read(t, "../../../docs/db2.md"), "| Db2 | HSQLDB | why |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
 	var reasons []string

@@ -2,7 +2,6 @@ package readme
 
 import (
 	"database/sql"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,23 +11,20 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: a table of an application is joined with the locks by plain SQL. Method: the block of procedures/README.md for SQLite,
 // statement by statement, on one of the customers being locked.
 func TestJoinOnSQLite(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "procedures/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	input, want := Session(Under(string(text), "On SQLite"))
+	input, want := Session(Under(testfile.Read(t, filepath.Join(root, "procedures/README.md")), "On SQLite"))
 	path := filepath.Join(t.TempDir(), "applock.db")
 	client := testclient.Open(t, "sqlite:"+path, "", nil)
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.Get(t.Context(), applock.GetRequest{
+	_, err := client.Get(t.Context(), applock.GetRequest{
 		Object: applock.Object{Type: "customer", ID: "42"}, Owner: applock.Owner{Operator: "ASMITH"},
 	})
 	if err != nil {

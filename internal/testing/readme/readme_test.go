@@ -12,16 +12,14 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // session returns the lines of the README's block of that name.
 func session(t *testing.T, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?s)<!-- session: " + name + " -->\n```\\w+\n(.*?)\n```").FindStringSubmatch(string(text))
+	text := testfile.Read(t, "../../../README.md")
+	block := regexp.MustCompile("(?s)<!-- session: " + name + " -->\n```\\w+\n(.*?)\n```").FindStringSubmatch(text)
 	if block == nil {
 		t.Fatalf("the README has no session %s", name)
 	}
@@ -84,11 +82,7 @@ func TestReadmeCLI(t *testing.T) {
 // whose output is checked.
 func TestReadmeGo(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../applock/example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest := string(text)
+	rest := testfile.Read(t, "../../../applock/example_test.go")
 	for _, line := range session(t, "go") {
 		_, after, found := strings.Cut(rest, "\t"+line+"\n")
 		if !found {
@@ -102,16 +96,13 @@ func TestReadmeGo(t *testing.T) {
 // Goal: the set-up that the README promises works on a fresh machine. Method: CI begins with it, each make is one of CI's.
 func TestReadmeNamesWhatCIRuns(t *testing.T) {
 	t.Parallel()
-	script, err := os.ReadFile("../../../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := testfile.Read(t, "../../../.ci/run")
 	commands := regexp.MustCompile(`(?m)^make \S+`).FindAllString(Under(pages(t)["README.md"], "Try it"), -1)
 	if len(commands) == 0 {
 		t.Error("the README names no make")
 	}
 	for _, command := range commands {
-		if !strings.Contains(string(script), "\n"+command+"\n") {
+		if !strings.Contains(script, "\n"+command+"\n") {
 			t.Errorf("CI does not run %q", command)
 		}
 	}

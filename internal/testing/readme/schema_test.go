@@ -2,7 +2,6 @@ package readme
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // schema is what the files have of the tables: for each dialect its columns, and of MySQL, which has them, keys and comments.
@@ -35,11 +35,7 @@ var (
 func readSchema(t *testing.T) schema {
 	t.Helper()
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		return testfile.Read(t, filepath.Join(root, name))
 	}
 	s := schema{map[string]map[string]string{}, map[string][]string{}, map[string]string{}, map[string][]string{}, map[string][]string{}}
 	for _, dialect := range []string{"mysql", "postgres"} {

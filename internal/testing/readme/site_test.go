@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // Goal: the site has every page and picture, says which version it describes, finds each page, every link leads somewhere, also those to files that are no pages, and nothing
@@ -123,11 +125,7 @@ func TestSiteIsStrict(t *testing.T) {
 	t.Parallel()
 	repository := t.TempDir()
 	for _, name := range []string{"tools/site/mkdocs.yml", "tools/site/pages.py", "CHANGELOG.md"} {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeBelow(t, repository, name, string(text))
+		writeBelow(t, repository, name, testfile.Read(t, filepath.Join(root, name)))
 	}
 	writeBelow(t, repository, "docs/stray.md", "# Stray\n\n[one](nowhere.md), [two](stray.md#no-heading), [three](../applock)\n")
 	output, code := Python(t, root, "", "mkdocs", "build", "--strict", "--config-file", filepath.Join(repository, "tools/site/mkdocs.yml"))

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const root = "../../.."
@@ -171,15 +173,12 @@ func missing(released string, now []string) []string {
 func TestReleasedAPIStays(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/released_api.txt"
-	released, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	released := testfile.Read(t, file)
 	now := exported(t, filepath.Join(root, "applock"))
 	if len(now) < 300 {
 		t.Errorf("%d lines: this test does not see what is exported", len(now))
 	}
-	gone := missing(string(released), now)
+	gone := missing(released, now)
 	for _, line := range gone {
 		t.Errorf("released, and no longer so: %s\nput it back, and give what is new another name: docs/evolution.md", line)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const (
@@ -299,11 +300,7 @@ func (b *bench) describe(t *testing.T) run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, _, _ := strings.Cut(string(load), " ")
+	first, _, _ := strings.Cut(testfile.Read(t, "/proc/loadavg"), " ")
 	return run{
 		Time: time.Now().UTC().Format("2006-01-02 15:04 MST"), Server: version.Product + " " + version.Version, Settings: os.Getenv("APPLOCK_SCALE_SETTINGS"),
 		Cores: runtime.NumCPU(), Load: first,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const (
@@ -181,11 +182,7 @@ func (p place) describe(t *testing.T, rows int) million {
 
 func load(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, _, _ := strings.Cut(string(text), " ")
+	first, _, _ := strings.Cut(testfile.Read(t, "/proc/loadavg"), " ")
 	return first
 }
 

@@ -3,12 +3,13 @@ package scale
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const (
@@ -23,19 +24,10 @@ const (
 	renewed    = "renewal of one lease"
 )
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 func readRun(t *testing.T) run {
 	t.Helper()
 	var r run
-	if err := json.Unmarshal([]byte(read(t, measured)), &r); err != nil {
+	if err := json.Unmarshal([]byte(testfile.Read(t, measured)), &r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -58,7 +50,7 @@ func (r run) renewal(t *testing.T) time.Duration {
 // Goal: the page's figures are those of the run. Method: a row of its table for each.
 func TestPageHasTheRun(t *testing.T) {
 	t.Parallel()
-	text, r := read(t, page), readRun(t)
+	text, r := testfile.Read(t, page), readRun(t)
 	for _, f := range r.Figures {
 		if row := fmt.Sprintf("| %s | %.0f |", f.Name, f.CPU); !strings.Contains(text, row) {
 			t.Errorf("the page lacks %q", row)
@@ -74,7 +66,7 @@ func TestPageHasTheRun(t *testing.T) {
 // Goal: the page's table of fleets is what the model says. Method: simulate each row again.
 func TestPageHasTheModel(t *testing.T) {
 	t.Parallel()
-	text, r := read(t, page), readRun(t)
+	text, r := testfile.Read(t, page), readRun(t)
 	for _, clients := range []int{1000, 10000, 30000, 100000} {
 		for _, cores := range []int{2, 8} {
 			f := fleet{Clients: clients, TTL: 30 * time.Second, Work: r.renewal(t), Flush: modelFlush, Cores: cores, Seed: 1}
@@ -99,7 +91,7 @@ func TestModelIsMeasured(t *testing.T) {
 		t.Errorf("the model has %.3f of the cores busy, measured were %.3f", o.Busy, r.Beats.Busy)
 	}
 	row := fmt.Sprintf("| processor | %.1f %% | %.1f %% |", 100*o.Busy, 100*r.Beats.Busy)
-	if !strings.Contains(read(t, page), row) {
+	if !strings.Contains(testfile.Read(t, page), row) {
 		t.Errorf("the page lacks %q", row)
 	}
 }
@@ -107,13 +99,13 @@ func TestModelIsMeasured(t *testing.T) {
 // Goal: this page and that of the bench agree. Method: each row below "From the bench" is a row there, with the same median.
 func TestPagesAgree(t *testing.T) {
 	t.Parallel()
-	_, section, found := strings.Cut(read(t, page), "## From the bench\n")
+	_, section, found := strings.Cut(testfile.Read(t, page), "## From the bench\n")
 	if !found {
 		t.Fatal("the page has no section From the bench")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	medians := map[string][]string{}
-	for line := range strings.Lines(read(t, results)) {
+	for line := range strings.Lines(testfile.Read(t, results)) {
 		if cells := cellsOf(line); len(cells) > 3 {
 			key := cells[0] + " on " + cells[1]
 			medians[key] = append(medians[key], cells[2])

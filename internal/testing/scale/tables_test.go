@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 const (
@@ -21,12 +23,12 @@ const (
 func TestPageHasTheMillion(t *testing.T) {
 	t.Parallel()
 	var r millions
-	if err := json.Unmarshal([]byte(read(t, millionRun)), &r); err != nil {
+	if err := json.Unmarshal([]byte(testfile.Read(t, millionRun)), &r); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(r.Products, func(a, b million) int { return order(a.Product) - order(b.Product) })
 	slices.SortFunc(r.Days, func(a, b day) int { return order(a.Product) - order(b.Product) })
-	text := read(t, page)
+	text := testfile.Read(t, page)
 	for _, table := range []string{machinesTable(r), operationsTable(r), purgesTable(r), dayTable(r)} {
 		if strings.Contains(text, table) {
 			continue

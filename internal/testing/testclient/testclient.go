@@ -2,6 +2,7 @@
 package testclient
 
 import (
+	"context"
 	"database/sql"
 	"log/slog"
 	"testing"
@@ -46,6 +47,20 @@ func Open(t testing.TB, dsn, schema string, logger *slog.Logger) *applock.Client
 	client := checked(t)(open.ByDSN(t.Context(), dsn, open.Config{Schema: schema, Logger: logger}))
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// Opener returns a function that opens clients of a DSN, which goroutines may call: if it fails, the test goes on without a client.
+func Opener(t testing.TB, dsn string) func() *applock.Client {
+	return func() *applock.Client {
+		t.Helper()
+		client, err := open.ByDSN(context.Background(), dsn, open.Config{})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	}
 }
 
 func checked(t testing.TB) func(*applock.Client, error) *applock.Client {

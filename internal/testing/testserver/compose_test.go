@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // newComposeHost is a machine with docker and nothing else. The file is two directories above: tests run in the
@@ -65,13 +67,10 @@ func TestComposeTakesDownWhatItStarted(t *testing.T) {
 // What the launcher says about the services must be what the file says.
 func TestServicesAreAsTheFilePublishesThem(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile(composePath(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := testfile.Read(t, composePath(t))
 	h := (&fakeHost{}).host()
 	for _, p := range []product{newPostgres(h), newMariaDB(h), newMySQL(h), newRedis(h)} {
-		_, text, found := strings.Cut(string(content), "\n  "+p.name+":\n")
+		_, text, found := strings.Cut(content, "\n  "+p.name+":\n")
 		if !found {
 			t.Errorf("there is no service %s", p.name)
 			continue

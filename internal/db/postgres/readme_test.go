@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -17,8 +18,7 @@ func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
 	for page, heading := range map[string]string{"procedures/README.md": "On PostgreSQL", "docs/postgres.md": "Each call once"} {
-		dsn := testdb.Postgres(t)
-		newPlace(t, dsn)
+		dsn := testclient.InstalledPostgres(t)
 		text, err := os.ReadFile("../../../" + page)
 		if err != nil {
 			t.Fatal(err)
@@ -35,8 +35,7 @@ func TestProceduresReadme(t *testing.T) {
 func TestReadmeGrantsAsJSON(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	text, err := os.ReadFile("../../../procedures/README.md")
 	if err != nil {
 		t.Fatal(err)

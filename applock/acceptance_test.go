@@ -20,7 +20,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease/locktest"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
@@ -73,12 +72,24 @@ func newDSN(t testing.TB, product string) string {
 	return testdb.MySQL(t, product)
 }
 
-// lentDSN is newDSN for tests that install, and change no more than rows then: installing takes long on MySQL, and there it
-// is the DSN of a database where that is done.
+// installedDSN returns the DSN of a new database in which applock is installed.
+func installedDSN(t testing.TB, product string) string {
+	t.Helper()
+	switch product {
+	case onPostgres:
+		return testclient.InstalledPostgres(t)
+	case onSQLite:
+		return "sqlite:" + testclient.InstalledSQLite(t)
+	}
+	return testclient.InstalledMySQL(t, product)
+}
+
+// lentDSN is installedDSN for tests that change no more than rows. On MySQL, where installing takes long, earlier tests may have had the
+// database.
 func lentDSN(t testing.TB, product string) string {
 	t.Helper()
 	if product == onPostgres || product == onSQLite {
-		return newDSN(t, product)
+		return installedDSN(t, product)
 	}
 	return testclient.LentMySQL(t, product)
 }
@@ -138,17 +149,14 @@ func (d realDialect) bound(statement string) string {
 // a slow machine does not matter.
 const patientWriter = time.Minute
 
-// newRealPlace returns a migrated and otherwise empty database, which is removed when the test ends.
+// newRealPlace returns a new database in which applock is installed, which is removed when the test ends.
 func newRealPlace(t testing.TB, product string) realPlace {
 	t.Helper()
-	place, err := openRealPlace(t.Context(), newDSN(t, product), patientWriter)
+	place, err := openRealPlace(t.Context(), installedDSN(t, product), patientWriter)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(place.close)
-	if _, err := migrate.Up(t.Context(), place.client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
 	return place
 }
 

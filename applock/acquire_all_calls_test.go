@@ -27,7 +27,7 @@ func TestAcquireAllSendsFewStatements(t *testing.T) {
 	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
-			dsn := leasePlace(t, product)
+			dsn := lentDSN(t, product)
 			client, sent := counted(t, dsn)
 			var wanted []applock.Object
 			for i := range objects {
@@ -74,7 +74,7 @@ func TestAcquireAllSendsFewStatements(t *testing.T) {
 func TestManyRetractionsAreFewStatements(t *testing.T) {
 	t.Parallel()
 	const waiters = 400
-	dsn := leasePlace(t, onPostgres)
+	dsn := lentDSN(t, onPostgres)
 	client, sent := counted(t, dsn)
 	other := onPlace(t, dsn)
 	if _, err := other.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}); err != nil {

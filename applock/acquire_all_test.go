@@ -34,7 +34,7 @@ func TestAcquireAllOrNone(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		client := onPlace(t, leasePlace(t, product))
+		client := onPlace(t, lentDSN(t, product))
 		objects := []applock.Object{account(4), account(3), account(2), account(1)}
 		for id, operator := range map[int]string{2: "JDOE", 4: "ASMITH"} {
 			request := applock.GetRequest{Object: account(id), Owner: applock.Owner{Operator: operator}}
@@ -100,7 +100,7 @@ func TestAcquireAllTransfersMoney(t *testing.T) {
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
 		const workers, accounts, moves = 8, 6, 4
-		dsn := leasePlace(t, product)
+		dsn := lentDSN(t, product)
 		clients := []*applock.Client{onPlace(t, dsn), onPlace(t, dsn)}
 		var balances [accounts]atomic.Int64
 		var group sync.WaitGroup
@@ -139,7 +139,7 @@ func TestAcquireAllTransfersMoney(t *testing.T) {
 // Goal: what is wrong with the request is said before anything happens.
 func TestAcquireAllBadArguments(t *testing.T) {
 	t.Parallel()
-	client := onPlace(t, leasePlace(t, onSQLite))
+	client := onPlace(t, lentDSN(t, onSQLite))
 	tests := map[string]applock.AcquireAllRequest{
 		"Objects must name at least one":    all(),
 		"Objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
@@ -188,7 +188,7 @@ func TestAcquireAllOfOneOperator(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		client := onPlace(t, leasePlace(t, product))
+		client := onPlace(t, lentDSN(t, product))
 		request := all(account(1), account(2))
 		request.Owner.Operator = "etl-7"
 		var inside, served atomic.Int64
@@ -230,7 +230,7 @@ func TestAcquireAllOfOneOperatorElsewhere(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		dsn := leasePlace(t, product)
+		dsn := lentDSN(t, product)
 		clients := []*applock.Client{onPlace(t, dsn), onPlace(t, dsn)}
 		request := all(account(1), account(2), account(3), account(4))
 		request.Owner.Operator = "etl-7"
@@ -277,7 +277,7 @@ func TestAcquireAllWaitsHoldingNothing(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		dsn := leasePlace(t, product)
+		dsn := lentDSN(t, product)
 		here, there := onPlace(t, dsn), onPlace(t, dsn)
 		var holders []applock.Lease
 		for id := 2; id <= 3; id++ {

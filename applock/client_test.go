@@ -170,13 +170,10 @@ func TestReadOnlySession(t *testing.T) {
 	} {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
-			dsn := newDSN(t, product)
+			dsn := lentDSN(t, product)
 			held, free := applock.Object{Type: "customer", ID: "42"}, applock.Object{Type: "customer", ID: "43"}
 			jdoe := applock.Owner{Operator: "JDOE"}
 			writer := testclient.Open(t, dsn, "", nil)
-			if _, err := migrate.Up(t.Context(), writer, migrate.UpRequest{}); err != nil {
-				t.Fatal(err)
-			}
 			grant, err := writer.Get(t.Context(), applock.GetRequest{Object: held, Owner: jdoe})
 			if err != nil {
 				t.Fatal(err)
@@ -231,15 +228,7 @@ func closedPort(t *testing.T) string {
 
 func openSQLite(t *testing.T) *applock.Client {
 	t.Helper()
-	client, err := open.ByDSN(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), open.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return testclient.Open(t, lentDSN(t, onSQLite), "", nil)
 }
 
 // Goal: what only Go can pass is refused by Go. Method: text that is no text, and odd durations.
@@ -475,13 +464,13 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 }
 
 // Goal: both forms of a DSN for MySQL name the same database, and a lock has the same times through both, in UTC.
-// Method: migrate and lock through the one, with options that would shift times, look through the other.
+// Method: lock through the one, with options that would shift times, look through the other.
 func TestOpenMySQL(t *testing.T) {
 	t.Parallel()
 	for _, product := range testdb.MySQLProducts() {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
-			dsn := newDSN(t, product)
+			dsn := lentDSN(t, product)
 			const elsewhere = "?loc=Asia%2FTokyo&time_zone=%27%2B09%3A00%27"
 			var granted applock.Grant
 			for i, dsn := range []string{dsn, inOwnForm(t, dsn), dsn + elsewhere} {
@@ -491,9 +480,6 @@ func TestOpenMySQL(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = client.Close() })
 				if i == 0 {
-					if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-						t.Fatal(err)
-					}
 					if granted, err = client.Get(t.Context(), orderLock); err != nil {
 						t.Fatal(err)
 					}

@@ -17,9 +17,9 @@ func TestManyGetsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		dsns := []string{leasePlace(t, product)}
+		dsns := []string{lentDSN(t, product)}
 		if product == onPostgres {
-			dsn := leasePlace(t, product)
+			dsn := lentDSN(t, product)
 			dsns = append(dsns, dsn+"&enable_nestloop=off&parallel_setup_cost=0&parallel_tuple_cost=0&min_parallel_table_scan_size=0")
 		}
 		for _, dsn := range dsns {

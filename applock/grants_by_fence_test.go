@@ -8,18 +8,13 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
-// migratedClient returns a client on a new database.
+// migratedClient returns a client on a database in which applock is installed.
 func migratedClient(t *testing.T, product string) *applock.Client {
 	t.Helper()
-	client := testclient.Open(t, lentDSN(t, product), "", nil)
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return testclient.Open(t, lentDSN(t, product), "", nil)
 }
 
 // Goal: New gives a new grant or nothing, and leaves the lock that is there as it was. Method: on each product, what would be a
@@ -94,9 +89,6 @@ func TestGetNewAtOnce(t *testing.T) {
 		clients := make([]*applock.Client, 8)
 		for i := range clients {
 			clients[i] = testclient.Open(t, dsn, "", nil)
-		}
-		if _, err := migrate.Up(t.Context(), clients[0], migrate.UpRequest{}); err != nil {
-			t.Fatal(err)
 		}
 		for round := range 10 {
 			request := applock.GetRequest{

@@ -15,7 +15,7 @@ import (
 // operator; the conflict names it, and the first lease goes on.
 func TestAcquireAllOverAHolderOfThisClient(t *testing.T) {
 	t.Parallel()
-	dsn := leasePlace(t, onSQLite)
+	dsn := lentDSN(t, onSQLite)
 	client := onPlace(t, dsn)
 	me := applock.Owner{Operator: "reconciliation"}
 	first, err := client.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, Owner: me, MaxHold: time.Hour})
@@ -52,7 +52,7 @@ func TestTakenLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		dsn := leasePlace(t, product)
+		dsn := lentDSN(t, product)
 		lease, err := onPlace(t, dsn).Acquire(t.Context(), applock.AcquireRequest{
 			Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, TTL: 15 * time.Second, MaxHold: time.Hour,
 		})
@@ -88,7 +88,7 @@ func TestTransferSparesASuccessor(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		dsn := leasePlace(t, product)
+		dsn := lentDSN(t, product)
 		client := onPlace(t, dsn)
 		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
 		former, err := client.Acquire(t.Context(), request)
@@ -117,7 +117,7 @@ func TestASuccessorIsFenced(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		dsn := leasePlace(t, product)
+		dsn := lentDSN(t, product)
 		predecessor, successor := onPlace(t, dsn), onPlace(t, dsn)
 		owner := applock.Owner{Operator: "etl-7", Department: "IT"}
 		ways := map[string]func(client *applock.Client, object applock.Object) (applock.Lease, error){

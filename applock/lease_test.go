@@ -10,7 +10,6 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/locktest"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -37,7 +36,7 @@ func TestLeases(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		exerciseLeases(t, leasePlace(t, product))
+		exerciseLeases(t, lentDSN(t, product))
 	})
 }
 
@@ -45,7 +44,7 @@ func TestLeases(t *testing.T) {
 // a time, and no messages.
 func TestLeasesThroughPgBouncer(t *testing.T) {
 	t.Parallel()
-	pooled, err := url.Parse(testdb.PgBouncer(t, leasePlace(t, onPostgres)))
+	pooled, err := url.Parse(testdb.PgBouncer(t, lentDSN(t, onPostgres)))
 	if err != nil {
 		t.Fatal("the DSN of PgBouncer is no URL")
 	}
@@ -73,16 +72,6 @@ func exerciseLeases(t *testing.T, dsn string) {
 		Expire:  expire,
 		Waiters: countWaiters,
 	})
-}
-
-func leasePlace(t testing.TB, product string) string {
-	t.Helper()
-	dsn := lentDSN(t, product)
-	client := onPlace(t, dsn)
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	return dsn
 }
 
 // onPlace returns a client of its own, which is closed when the test ends.
@@ -175,7 +164,7 @@ func TestAPassedTurnIsTheWaiters(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
-		client := onPlace(t, leasePlace(t, product))
+		client := onPlace(t, lentDSN(t, product))
 		policy := applock.Policy{Type: "wallet", LongestTTL: 10 * time.Minute, HistoryLevel: applock.HistoryAll}
 		if err := client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: policy, Actor: "DBA"}); err != nil {
 			t.Fatal(err)

@@ -20,10 +20,9 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
-	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testfile"
 )
 
@@ -116,15 +115,7 @@ func supervisor() Config {
 func newDesk(t testing.TB, config Config) desk {
 	t.Helper()
 	config.Timeout = time.Hour // however busy the machine is
-	client, err := open.ByDSN(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), open.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	return deskOn(client, config)
+	return deskOn(testclient.Open(t, "sqlite:"+testclient.InstalledSQLite(t), "", nil), config)
 }
 
 func deskOn(client *applock.Client, config Config) desk {

@@ -13,9 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/postgres"
-	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // queries counts what goes to PostgreSQL.
@@ -31,7 +30,7 @@ func (q *queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDat
 // countedPostgres returns a database of PostgreSQL with so many locks, all of which end within the hour.
 func countedPostgres(t testing.TB, locks int) (*applock.Client, *queries) {
 	t.Helper()
-	pooled, err := pgxpool.ParseConfig(testdb.Postgres(t))
+	pooled, err := pgxpool.ParseConfig(testclient.InstalledPostgres(t))
 	if err != nil {
 		t.Fatal("the DSN is none of PostgreSQL")
 	}
@@ -44,9 +43,6 @@ func countedPostgres(t testing.TB, locks int) (*applock.Client, *queries) {
 	t.Cleanup(pool.Close)
 	client, err := postgres.New(pool, postgres.Config{})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pool.Exec(t.Context(), `INSERT INTO applock.appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)

@@ -22,7 +22,6 @@ import (
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // roleClient returns a client of a new PostgreSQL role that has the rights of one of applock's.
@@ -78,11 +77,8 @@ var offered = regexp.MustCompile(`<a class="button" href="([a-z-]+)\?`)
 // believes wrongly. Method: roles of PostgreSQL, people with each of them, with several, and with none.
 func TestRolesOfPeople(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
+	dsn := testclient.InstalledPostgres(t)
 	owner := testclient.Open(t, dsn, "", nil)
-	if _, err := migrate.Up(t.Context(), owner, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
 	signIn, err := TrustedHeader("X-User", "X-Groups", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	if err != nil {
 		t.Fatal(err)
@@ -204,11 +200,8 @@ func TestRightsAreKept(t *testing.T) {
 // looks, and a crafted form is refused by the database; a supervisor changes. Method: a console for each role on PostgreSQL.
 func TestRightsOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
+	dsn := testclient.InstalledPostgres(t)
 	owner := testclient.Open(t, dsn, "", nil)
-	if _, err := migrate.Up(t.Context(), owner, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
 	config := supervisor()
 	config.Timeout = time.Hour
 	auditor := deskOn(roleClient(t, owner, dsn, "auditor"), config)

@@ -12,9 +12,8 @@ import (
 func TestOperatorKeepsARowLocked(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.installedDatabase(t)
 		owner := userOf(dsn)
-		owner.must(t, "migrate", "up")
 		name := s.newUser(t, dsn, "secret")
 		owner.must(t, "grant", "--to", name, "--as", "operator")
 		owner.must(t, "get", "customer:old", "--operator", "jdoe")

@@ -111,9 +111,8 @@ func TestConsole(t *testing.T) {
 func TestConsoleTellsHealth(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.installedDatabase(t)
 		u := userOf(dsn)
-		u.must(t, "migrate", "up")
 		look := func(status int, texts ...string) {
 			t.Helper()
 			console := serveConsole(t, u)
@@ -171,9 +170,8 @@ func TestConsoleChecksTheHost(t *testing.T) {
 func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.installedDatabase(t)
 		owner := userOf(dsn)
-		owner.must(t, "migrate", "up")
 		name := s.newUser(t, dsn, "secret")
 		owner.must(t, "grant", "--to", name, "--as", "supervisor")
 		console := serveConsole(t, userOf(withUser(t, dsn, name, "secret")))

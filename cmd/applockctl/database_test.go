@@ -133,9 +133,8 @@ func TestNoPasswordInMessagesOfTheServer(t *testing.T) {
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.installedDatabase(t)
 		u, crm := userOf(dsn), s.newSchema(t, dsn)
-		u.must(t, "migrate", "up")
 		u.must(t, "--schema", crm, "migrate", "up")
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
 		u.must(t, "--schema", crm, "get", "customer:42", "--operator", "asmith")
@@ -207,8 +206,7 @@ func TestMigratePrintInstalls(t *testing.T) {
 func TestMissingGrantAndDatabase(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
-		userOf(dsn).must(t, "migrate", "up")
+		dsn := s.installedDatabase(t)
 		name := s.newUser(t, dsn, "Zq7xSecret")
 		places := []string{withUser(t, dsn, name, "Zq7xSecret")}
 		if s.isMySQL() { // which lets nobody into a database without a right
@@ -245,8 +243,7 @@ func TestMissingGrantAndDatabase(t *testing.T) {
 func TestGrantsPerVerb(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
-		userOf(dsn).must(t, "migrate", "up")
+		dsn := s.installedDatabase(t)
 		name := s.newUser(t, dsn, "Zq7xSecret")
 		for _, routine := range []string{"get_appl_lock_row", "release_appl_lock_row"} {
 			s.grant(t, dsn, name, routine)
@@ -277,7 +274,6 @@ func TestBusy(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
-		u.must(t, "migrate", "up")
 		before := u.must(t, "get", "customer:42", "--operator", "jdoe", "--output", "json")
 		handle := s.open(t, dsn)
 		defer func() { _ = handle.Close() }()
@@ -313,7 +309,6 @@ func TestGetWaitsForATransaction(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
-		u.must(t, "migrate", "up")
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
 		for _, test := range []struct{ operator, change string }{
 			{"jdoe", "UPDATE " + s.table() + " SET department_id = 'sales'"},
@@ -359,7 +354,6 @@ func TestPurgeOnServers(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
-		u.must(t, "migrate", "up")
 		u.must(t, "get", "customer:live", "--operator", "jdoe")
 		s.addRows(t, dsn, 2500, "2002-03-04")
 		got := u.watch(t.Context(), nil, "purge", "--batch", "900")
@@ -386,7 +380,6 @@ func TestLongListOnServers(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.lentDatabase(t)
 		u := userOf(dsn)
-		u.must(t, "migrate", "up")
 		s.addRows(t, dsn, 2500, "2101-02-03")
 		checkLongList(t, u, 2500)
 	})

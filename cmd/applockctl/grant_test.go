@@ -51,8 +51,7 @@ func TestGrant(t *testing.T) {
 func TestGrantToNobody(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		u := userOf(s.newDatabase(t))
-		u.must(t, "migrate", "up")
+		u := userOf(s.lentDatabase(t))
 		u.run(t, "grant", "--to", "nobody_of_that_name", "--as", "operator").check(t, exitUsage, `--to is no account of this server: "nobody_of_that_name"; create it first`)
 	})
 }
@@ -62,9 +61,8 @@ func TestGrantToNobody(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.installedDatabase(t)
 		owner := userOf(dsn)
-		owner.must(t, "migrate", "up")
 		leaver, stayer := s.newUser(t, dsn, "secret"), s.newUser(t, dsn, "secret")
 		owner.must(t, "grant", "--to", leaver, "--as", "supervisor")
 		owner.must(t, "grant", "--to", leaver, "--as", "janitor")
@@ -93,8 +91,7 @@ func TestMissingGrantsAreNamed(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
 		owner := userOf(dsn)
-		owner.must(t, "migrate", "up")
-		s.giveToOwner(t, dsn)
+		s.installAsOwner(t, dsn)
 		name := s.newUser(t, dsn, "secret")
 		owner.must(t, "grant", "--to", name, "--as", "operator")
 		if got := owner.must(t, "migrate", "status"); got.stderr != "" {

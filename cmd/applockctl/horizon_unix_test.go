@@ -172,10 +172,7 @@ func TestHorizonOnMySQL(t *testing.T) { //nolint:paralleltest // see above
 			return
 		}
 		b := b
-		b.dsn = s.newDatabase(t)
-		if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
-			t.Fatalf("migrate up: %s", got.stderr)
-		}
+		b.dsn = s.installedDatabase(t)
 		handle := s.open(t, b.dsn)
 		defer func() { _ = handle.Close() }()
 		session := idle(t, handle, "SELECT CONNECTION_ID() FROM appl_lock_goose LIMIT 1")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testfile"
 )
 
@@ -24,12 +25,10 @@ type user struct {
 	environment map[string]string
 }
 
-// sqliteUser returns a user of a new database file.
+// sqliteUser returns a user of a new database file in which applock is installed.
 func sqliteUser(t *testing.T) user {
 	t.Helper()
-	u := fileUser(t)
-	u.must(t, "migrate", "up")
-	return u
+	return userOf("sqlite:" + testclient.InstalledSQLite(t))
 }
 
 // fileUser returns a user of a database file that does not exist yet.

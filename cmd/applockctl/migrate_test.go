@@ -105,9 +105,8 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 // table of ours, and ones with a column of our types; the application's call after each refusal; and an installation without them.
 func TestUninstallRefusesDependents(t *testing.T) {
 	t.Parallel()
-	dsn := postgresServer.newDatabase(t)
+	dsn := postgresServer.installedDatabase(t)
 	u := userOf(dsn)
-	u.must(t, "migrate", "up")
 	for dependent, statement := range map[string]string{
 		"view my_cases":       "CREATE VIEW my_cases AS SELECT object_id FROM applock.appl_lock",
 		"view my_locks":       "CREATE VIEW my_locks AS SELECT object_id FROM applock.appl_lock_live",
@@ -220,9 +219,8 @@ func TestUninstallOfWhatIsDamaged(t *testing.T) {
 		check(t, u)
 	})
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
+		dsn := s.installedDatabase(t)
 		u := userOf(dsn)
-		u.must(t, "migrate", "up")
 		s.exec(t, dsn, "DROP PROCEDURE "+strings.TrimSuffix(s.table(), "appl_lock")+"get_appl_lock", "DROP TABLE "+s.table()+" CASCADE")
 		check(t, u)
 	})
@@ -320,8 +318,7 @@ func TestStatusFindsAndRepairMends(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
 		u := userOf(dsn)
-		u.must(t, "migrate", "up")
-		s.giveToOwner(t, dsn)
+		s.installAsOwner(t, dsn)
 		u.must(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "7d")
 		fence := s.query(t, dsn, "SELECT CONCAT(fence, ' ', expires_ts) FROM "+s.table())
 		grantee := s.newUser(t, dsn, "gr4ntee")

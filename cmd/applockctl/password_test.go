@@ -54,8 +54,7 @@ func testProcessPasswordFiles(t *testing.T, b binary) {
 		}
 	}
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
-		userOf(dsn).must(t, "migrate", "up")
+		dsn := s.installedDatabase(t)
 		const password = "Zq7x:/@#Secret"
 		name := s.newUser(t, dsn, password)
 		s.letIn(t, dsn, name)

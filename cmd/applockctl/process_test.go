@@ -219,8 +219,7 @@ func testProcessCron(t *testing.T, b binary) {
 // Goal: the examples of the help protect who copies them: of two runs of a job on one host one gets the lock. Method: two
 // shells run each line that gets a job's lock.
 func testProcessExamplesExclude(t *testing.T, b binary) {
-	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
-	userOf(b.dsn).must(t, "migrate", "up")
+	b.dsn = sqliteUser(t).getenv(dsnVariable)
 	lines := regexp.MustCompile(`(?m)^ *applockctl (get job:.*)$`).FindAllStringSubmatch(userOf("").must(t, "get", "--help").stdout, -1)
 	if len(lines) == 0 {
 		t.Fatal("the help has no example of a job")
@@ -241,9 +240,8 @@ func testProcessExamplesExclude(t *testing.T, b binary) {
 // Goal: the script of docs/cron.md protects who copies it: of two hosts one runs the job, and the other ends where it is refused.
 // Method: the lines of its script up to the release, in a shell with cron's environment, free and while somebody else has the lock.
 func testProcessScriptOfAJob(t *testing.T, b binary) {
-	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
-	u := userOf(b.dsn)
-	u.must(t, "migrate", "up")
+	u := sqliteUser(t)
+	b.dsn = u.getenv(dsnVariable)
 	page, err := os.ReadFile("../../docs/cron.md")
 	if err != nil {
 		t.Fatal(err)
@@ -265,9 +263,8 @@ func testProcessScriptOfAJob(t *testing.T, b binary) {
 
 // Goal: who ends a wait is not told that the server is dead. Method: a signal to a process that is listed as waiting.
 func testProcessWaitInterrupted(t *testing.T, b binary) {
-	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
-	u := userOf(b.dsn)
-	u.must(t, "migrate", "up")
+	u := sqliteUser(t)
+	b.dsn = u.getenv(dsnVariable)
 	u.must(t, "get", "customer:42", "--operator", "jdoe")
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		var stderr bytes.Buffer
@@ -307,9 +304,11 @@ func testProcessManyAtOnce(t *testing.T, b binary) {
 // Ctrl-C in the middle: what was purged stays so, the rest is there, and the next purge goes on.
 func testProcessPurgeInterrupted(t *testing.T, b binary) {
 	const total = 30000
-	file := filepath.Join(b.directory, "applock.db")
-	b.dsn = "sqlite:" + file
-	addFreeRows(t, userOf(b.dsn), total)
+	u := sqliteUser(t)
+	b.dsn = u.getenv(dsnVariable)
+	file := pathOf(b.dsn)
+	b.directory = filepath.Dir(file)
+	addFreeRows(t, u, total)
 	var stdout, stderr bytes.Buffer
 	command := b.command(t.Context(), "purge", "--batch", "1")
 	command.Stdout, command.Stderr = &stdout, &stderr

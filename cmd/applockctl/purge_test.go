@@ -11,7 +11,6 @@ import (
 // addFreeRows adds rows of objects that have been free since 1970.
 func addFreeRows(t *testing.T, u user, rows int) {
 	t.Helper()
-	u.must(t, "migrate", "up")
 	withFile(t, u, func(exec func(statement string)) {
 		exec(fmt.Sprintf(`
 			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)

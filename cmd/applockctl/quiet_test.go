@@ -65,8 +65,7 @@ func saysOnly(text, want string) bool {
 // Goal: tables have the time of where the reader is, --utc and JSON have not. Method: a zone that is half an hour off, as
 // TZ names it.
 func testProcessTimeZone(t *testing.T, b binary) {
-	b.dsn = "sqlite:" + b.directory + "/applock.db"
-	b.run(t.Context(), "migrate", "up").check(t, exitYes)
+	b.dsn = sqliteUser(t).getenv(dsnVariable)
 	b.run(t.Context(), "get", "customer:42", "--operator", "jdoe").check(t, exitYes)
 	kolkata := time.FixedZone("IST", 5*3600+1800)
 	zone := "TZ=" + zoneFile(t, b.directory, "Asia/Kolkata")

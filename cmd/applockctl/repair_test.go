@@ -14,9 +14,8 @@ import (
 func TestRestoreWithoutRoutines(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
-		dsn, copied := s.newDatabase(t), s.newDatabase(t)
+		dsn, copied := s.lentDatabase(t), s.newDatabase(t)
 		from, into := userOf(dsn), userOf(s.newOwner(t, copied))
-		from.must(t, "migrate", "up")
 		from.must(t, "get", "customer:42", "--operator", "jdoe")
 		dump := testdb.DumpMySQL(t, string(s), dsn)
 		s.run(t, copied, dump)
@@ -41,9 +40,8 @@ func TestRestoreWithoutRoutines(t *testing.T) {
 func TestRestoreWithoutPrivileges(t *testing.T) {
 	t.Parallel()
 	s := postgresServer
-	dsn, copied := s.newDatabase(t), s.newDatabase(t)
+	dsn, copied := s.installedDatabase(t), s.newDatabase(t)
 	from, into := userOf(dsn), userOf(copied)
-	from.must(t, "migrate", "up")
 	from.must(t, "get", "customer:42", "--operator", "jdoe")
 	dump := exec.CommandContext(t.Context(), testdb.PostgresTool(t, "pg_dump"), "--format=custom", "--schema=applock", dsn)
 	restore := exec.CommandContext(t.Context(), testdb.PostgresTool(t, "pg_restore"), "--no-privileges", "--dbname="+copied)
@@ -66,7 +64,7 @@ func TestRestoreWithoutPrivileges(t *testing.T) {
 	}
 	into.run(t, "migrate", "status").check(t, exitNo,
 		"others, each may be executed by everybody (PUBLIC)", "applockctl migrate repair")
-	s.giveToOwner(t, copied)
+	into.must(t, "migrate", "repair", "--owner", userName(t, s.newOwner(t, copied)))
 	into.must(t, "migrate", "repair")
 	into.must(t, "migrate", "status")
 	if got := s.query(t, copied, mayPurge); got != "false" {

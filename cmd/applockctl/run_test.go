@@ -22,9 +22,9 @@ import (
 // runBinary is the program on a new SQLite file, and a user who looks on.
 func runBinary(t *testing.T, b binary) (binary, user) {
 	t.Helper()
-	b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
-	u := userOf(b.dsn)
-	u.must(t, "migrate", "up")
+	u := sqliteUser(t)
+	b.dsn = u.getenv(dsnVariable)
+	b.directory = filepath.Dir(pathOf(b.dsn))
 	return b, u
 }
 

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // Goal: the command line gives the same verdicts as the façade and the procedures. Method: the contract's
@@ -23,7 +23,7 @@ func TestScenarios(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
-			path := filepath.Join(t.TempDir(), "applock.db")
+			path := testclient.InstalledSQLite(t)
 			handle, err := sql.Open("sqlite", "file:"+path)
 			if err != nil {
 				t.Fatal(err)
@@ -50,16 +50,12 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// placeOf installs the schema. Backdate moves all rows by a number of microseconds, its only argument.
+// placeOf is a place in an installed database. Backdate moves all rows by a number of microseconds, its only argument.
 func placeOf(t testing.TB, dsn string, handle *sql.DB, backdate string) contract.Place {
 	t.Helper()
 	t.Cleanup(func() { _ = handle.Close() })
-	u := userOf(dsn)
-	if got := u.runContext(t.Context(), "migrate", "up"); got.code != exitYes {
-		t.Fatalf("migrate up: %s", got.stderr)
-	}
 	return contract.Place{
-		Executors: map[string]scenario.Executor{"cli": u.execute},
+		Executors: map[string]scenario.Executor{"cli": userOf(dsn).execute},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			_, err := handle.ExecContext(ctx, backdate, duration.Microseconds())
 			return err

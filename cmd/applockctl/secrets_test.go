@@ -14,8 +14,7 @@ import (
 // lines on Linux, as the command of run sees them, and its own environment.
 func testProcessSecrets(t *testing.T, b binary) {
 	onServers(t, func(t *testing.T, s server) {
-		dsn := s.newDatabase(t)
-		userOf(dsn).must(t, "migrate", "up")
+		dsn := s.installedDatabase(t)
 		const secret = "Zq7xSecret"
 		name := s.newUser(t, dsn, secret)
 		userOf(dsn).must(t, "grant", "--to", name, "--as", "supervisor")

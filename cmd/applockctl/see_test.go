@@ -9,10 +9,7 @@ import (
 // then presence is turned off. What is compared is what the command prints, without times.
 func TestSee(t *testing.T) {
 	t.Parallel()
-	u := fileUser(t)
-	if got := u.run(t, "migrate", "up"); got.code != exitYes {
-		t.Fatal(got.stderr)
-	}
+	u := sqliteUser(t)
 	for _, step := range []struct {
 		command string
 		want    []string // each in the line of the same number

@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
 
+	"github.com/applock/applock/applock/migrate"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -61,11 +62,7 @@ func onEveryDialect(t *testing.T, test func(t *testing.T, u user)) {
 		t.Parallel()
 		test(t, sqliteUser(t))
 	})
-	onServers(t, func(t *testing.T, s server) {
-		u := userOf(s.lentDatabase(t))
-		u.must(t, "migrate", "up")
-		test(t, u)
-	})
+	onServers(t, func(t *testing.T, s server) { test(t, userOf(s.lentDatabase(t))) })
 }
 
 func (s server) isMySQL() bool { return s != postgresServer }
@@ -79,14 +76,23 @@ func (s server) newDatabase(t testing.TB) string {
 	return testdb.Postgres(t)
 }
 
-// lentDatabase is newDatabase for tests that install, and change no more than rows then: installing takes long on MySQL, and
-// there it is one where that is done.
+// installedDatabase returns the DSN of a new database in which applock is installed.
+func (s server) installedDatabase(t testing.TB) string {
+	t.Helper()
+	if s.isMySQL() {
+		return testclient.InstalledMySQL(t, string(s))
+	}
+	return testclient.InstalledPostgres(t)
+}
+
+// lentDatabase is installedDatabase for tests that change no more than rows. On MySQL, where installing takes long, earlier tests may have had
+// the database.
 func (s server) lentDatabase(t testing.TB) string {
 	t.Helper()
 	if s.isMySQL() {
 		return testclient.LentMySQL(t, string(s))
 	}
-	return s.newDatabase(t)
+	return testclient.InstalledPostgres(t)
 }
 
 // where is the place that the program names when no schema is given.
@@ -210,12 +216,14 @@ func (s server) newOwner(t testing.TB, dsn string, schemas ...string) string {
 	return withUser(t, dsn, name, "0wner")
 }
 
-// giveToOwner gives what an administrator has installed to such a user, whom it returns.
-func (s server) giveToOwner(t *testing.T, dsn string) string {
+// installAsOwner installs in an empty database as such a user, whose name it returns.
+func (s server) installAsOwner(t *testing.T, dsn string) string {
 	t.Helper()
-	name := userName(t, s.newOwner(t, dsn))
-	userOf(dsn).must(t, "migrate", "repair", "--owner", name)
-	return name
+	owner := s.newOwner(t, dsn)
+	if _, err := migrate.Up(t.Context(), testclient.Open(t, owner, "", nil), migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	return userName(t, owner)
 }
 
 // letIn grants a user everything in a database but what PostgreSQL grants to everybody.

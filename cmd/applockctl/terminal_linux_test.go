@@ -57,9 +57,8 @@ func (b binary) onTerminal(t *testing.T, columns uint16, environment []string, a
 // Goal: a table fits into the terminal in front of which somebody sits, unless he says how wide it is, or wants it whole;
 // what goes into a pipe is never cut. Method: a long name on terminals of several widths.
 func testProcessTerminal(t *testing.T, b binary) {
-	b.dsn = "sqlite:" + b.directory + "/applock.db"
+	b.dsn = sqliteUser(t).getenv(dsnVariable)
 	const name = "a-very-long-name-of-a-service-that-nobody-can-type@example.com"
-	b.run(t.Context(), "migrate", "up").check(t, exitYes)
 	b.run(t.Context(), "get", "customer:42", "--operator", name).check(t, exitYes)
 	widest := func(lines []string) int {
 		width := 0

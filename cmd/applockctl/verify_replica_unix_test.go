@@ -20,10 +20,7 @@ func TestVerifyReplica(t *testing.T) {
 	instance := testdb.NewPostgresInstance(t)
 	instance.Initialise(t, "primary")
 	b.dsn = instance.Start(t, "primary", "fsync = off\n")
-	if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
-		t.Fatalf("migrate up: %s", got.stderr)
-	}
-	postgresServer.giveToOwner(t, b.dsn)
+	postgresServer.installAsOwner(t, b.dsn)
 	b.checkGreen(t)
 	if got := b.run(t.Context(), "get", "customer:42", "--operator", "JDOE"); got.code != exitYes {
 		t.Fatalf("get: %s", got.stderr)

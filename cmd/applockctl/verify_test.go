@@ -46,21 +46,10 @@ func (p place) procedure(name string) string {
 // onEveryPlace runs a test on an installation of its own on each product.
 func onEveryPlace(t *testing.T, b binary, test func(t *testing.T, p place)) {
 	t.Helper()
-	install := func(t *testing.T, p place) {
-		t.Helper()
-		if got := p.run(t.Context(), "migrate", "up"); got.code != exitYes {
-			t.Fatalf("migrate up: %s", got.stderr)
-		}
-		if p.product != "" {
-			p.owner, p.spare = p.product.giveToOwner(t, p.dsn), userName(t, p.product.newOwner(t, p.dsn))
-		}
-		test(t, p)
-	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		p := place{binary: b}
-		path := filepath.Join(t.TempDir(), "applock.db")
-		p.dsn = "sqlite:" + path
+		p.dsn = sqliteUser(t).getenv(dsnVariable)
 		p.exec = func(t *testing.T, statements ...string) {
 			t.Helper()
 			withFile(t, userOf(p.dsn), func(exec func(string)) {
@@ -69,16 +58,17 @@ func onEveryPlace(t *testing.T, b binary, test func(t *testing.T, p place)) {
 				}
 			})
 		}
-		install(t, p)
+		test(t, p)
 	})
 	onServers(t, func(t *testing.T, s server) {
 		p := place{binary: b, product: s}
 		p.dsn = s.newDatabase(t)
+		p.owner, p.spare = s.installAsOwner(t, p.dsn), userName(t, s.newOwner(t, p.dsn))
 		p.exec = func(t *testing.T, statements ...string) {
 			t.Helper()
 			s.exec(t, p.dsn, statements...)
 		}
-		install(t, p)
+		test(t, p)
 	})
 }
 
@@ -565,15 +555,13 @@ func testVerifyInBetween(t *testing.T, b binary) {
 		"pgbouncer": {func(t *testing.T) string {
 			t.Helper()
 			dsn := testdb.Postgres(t)
-			userOf(dsn).must(t, "migrate", "up")
-			postgresServer.giveToOwner(t, dsn)
+			postgresServer.installAsOwner(t, dsn)
 			return testdb.PgBouncer(t, dsn) + "&default_query_exec_mode=exec"
 		}, "a connection pooler, such as PgBouncer"},
 		"galera": {func(t *testing.T) string {
 			t.Helper()
 			dsn := testdb.Galera(t)
-			userOf(dsn).must(t, "migrate", "up")
-			server("galera").giveToOwner(t, dsn)
+			server("galera").installAsOwner(t, dsn)
 			return dsn
 		}, "a Galera cluster, size 2"},
 	} {
@@ -622,8 +610,7 @@ func testVerifyAsOthers(t *testing.T, b binary) {
 func testVerifyAsOperator(t *testing.T, b binary) {
 	onServers(t, func(t *testing.T, s server) {
 		b := b
-		dsn := s.newDatabase(t)
-		userOf(dsn).must(t, "migrate", "up")
+		dsn := s.installedDatabase(t)
 		operator := s.newUser(t, dsn, "secret")
 		userOf(dsn).must(t, "grant", "--to", operator, "--as", "operator")
 		b.dsn = withUser(t, dsn, operator, "secret")

@@ -237,8 +237,7 @@ func (g *gate) set(shut bool) {
 func TestWatchOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
-		direct := userOf(s.newDatabase(t))
-		direct.must(t, "migrate", "up")
+		direct := userOf(s.lentDatabase(t))
 		g := &gate{}
 		dsn := parseURL(t, direct.getenv(dsnVariable))
 		dsn.Host = fakeServer(t, g.serve(dsn.Host))
@@ -288,8 +287,7 @@ func TestWatchNeedsATerminal(t *testing.T) {
 // testWatchReaderLeaves: goal: a watcher whose reader is gone ends and says nothing. Method: a pipe that is closed, and
 // nothing that changes.
 func testWatchReaderLeaves(t *testing.T, b binary) {
-	b.dsn = "sqlite:" + b.directory + "/applock.db"
-	b.run(t.Context(), "migrate", "up").check(t, exitYes)
+	b.dsn = sqliteUser(t).getenv(dsnVariable)
 	b.run(t.Context(), "get", "customer:42", "--operator", "jdoe").check(t, exitYes)
 	b.checkReaderLeaves(t, "watch", "--output", "json")
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/gdamore/tcell/v3/vt"
 	"golang.org/x/sys/unix"
+
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const (
@@ -160,13 +162,12 @@ func (w *watched) ended(t *testing.T, code int) {
 // terminal with an emulator behind it, on SQLite and on PostgreSQL.
 func testWatchTerminal(t *testing.T, b binary) {
 	for name, dsn := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + t.TempDir() + "/applock.db" },
-		"postgres": func(t *testing.T) string { return postgresServer.newDatabase(t) },
+		"sqlite":   func(t *testing.T) string { return sqliteUser(t).getenv(dsnVariable) },
+		"postgres": func(t *testing.T) string { return testclient.InstalledPostgres(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := binary{path: b.path, directory: t.TempDir(), dsn: dsn(t)}
-			b.run(t.Context(), "migrate", "up").check(t, exitYes)
 			playWatch(t, b)
 		})
 	}
@@ -233,8 +234,7 @@ func playWatch(t *testing.T, b binary) {
 
 // Goal: whatever ends the program, the terminal is as it was. Method: the key, the signals, and a fault.
 func testWatchEnds(t *testing.T, b binary) {
-	b.dsn = "sqlite:" + b.directory + "/applock.db"
-	b.run(t.Context(), "migrate", "up").check(t, exitYes)
+	b.dsn = sqliteUser(t).getenv(dsnVariable)
 	ends := []func(w *watched) error{
 		func(w *watched) error { _, err := w.keyboard.WriteString("\x03"); return err },
 		func(w *watched) error { return w.command.Process.Signal(syscall.SIGTERM) },

@@ -24,7 +24,6 @@ const (
 // superviseLocks makes 5,000 locks of many operators, and nine of which the day is about.
 func superviseLocks(t *testing.T, u user) {
 	t.Helper()
-	u.must(t, "migrate", "up")
 	for _, lock := range [][]string{
 		{longObject, longName, "back office", "30m", longNote}, {wideObject, "山田太郎", "営業部", "50m", ""},
 		{"job:nightly", "host1:4711", "", "40m", ""}, {"zebra:1", "jdoe", "sales", "7d", ""}, {"zebra:2", "jdoe", "sales", "7d", ""},
@@ -56,8 +55,8 @@ func testWatchTmux(t *testing.T, b binary) {
 		t.Run(fmt.Sprintf("%dx%d", size.width, size.height), func(t *testing.T) {
 			t.Parallel()
 			b := binary{path: b.path, directory: t.TempDir()}
-			b.dsn = "sqlite:" + filepath.Join(b.directory, "applock.db")
-			u := userOf(b.dsn)
+			u := sqliteUser(t)
+			b.dsn = u.getenv(dsnVariable)
 			superviseLocks(t, u)
 			m := newTmux(t, b, size.width, size.height)
 			m.command("stty -a > before; echo written before")

@@ -15,7 +15,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +23,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console"
-	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // issuer is one of the test's own, which signs everybody in as mlee.
@@ -214,14 +212,7 @@ type place struct {
 func newPlace(t *testing.T, change func(*Config)) *place {
 	t.Helper()
 	p := &place{issuer: newIssuer(t)}
-	client, err := open.ByDSN(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "applock.db"), open.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	client := testclient.Open(t, "sqlite:"+testclient.InstalledSQLite(t), "", nil)
 	mux := http.NewServeMux()
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)
@@ -230,6 +221,7 @@ func newPlace(t *testing.T, change func(*Config)) *place {
 		Issuer: p.issuer.URL, ClientID: "applock", ClientSecret: "hush", Address: p.address, Client: p.issuer.Client(), Session: time.Hour,
 	}
 	change(&config)
+	var err error
 	p.signIn, err = New(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const (
@@ -19,8 +19,7 @@ const (
 // ten thousand requests of others; count the rows that the statements inside handle.
 func TestInboxReadsItsOwnRequests(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	e := newExplained(t, dsn)
 	call(t, e.pool, "ALTER TABLE applock.appl_lock_ask SET (autovacuum_enabled = off)")
 	call(t, e.pool, yieldsNow)
@@ -52,8 +51,7 @@ func TestInboxReadsItsOwnRequests(t *testing.T) {
 // one that writes does.
 func TestInboxWritesOnceForARequest(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	wrote := func(mode pgx.TxAccessMode) bool {
 		t.Helper()

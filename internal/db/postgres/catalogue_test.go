@@ -10,7 +10,7 @@ import (
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
-	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // internalRoutines are in the catalogue but not in the contract: nobody is granted them.
@@ -197,8 +197,7 @@ func TestGoldenSchema(t *testing.T) {
 
 func migratedPool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	return newPool(t, dsn)
 }
 

@@ -6,14 +6,13 @@ import (
 
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: a changed view is found, in any form in which a version of the server stores its text, and repaired. Nothing is found without a
 // change. Method: one change after the other, the answer of status, and a repair.
 func TestDamagedViewsAreFoundAndMended(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN)
 	client := testclient.Postgres(t, pool)
 	found := func() []migrate.Finding {
@@ -58,7 +57,7 @@ func TestDamagedViewsAreFoundAndMended(t *testing.T) {
 // Goal: a right to change a table by way of a view is found. Method: such a right, which is for people to decide on.
 func TestWritersThroughViewsAreFound(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN)
 	giveToOwner(t, pool, testclient.Postgres(t, pool))
 	user := roleWithGrants(t, pool, "nobody")

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/postgres"
 	"github.com/applock/applock/internal/scenario"
@@ -22,8 +21,7 @@ import (
 // The contract, through the façade, through CALL and through the row functions.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	create := func(t testing.TB) contract.Place { return newPlace(t, testdb.Postgres(t)) }
-	places := contract.NewPlaces(t, create, emptied...)
+	places := contract.NewPlaces(t, newPlace, emptied...)
 	contract.Exercise(t, contract.Backend{
 		New:    places.Take,
 		Empty:  func(t testing.TB) func() *applock.Client { return testclient.Opener(t, testdb.Postgres(t)) },
@@ -41,18 +39,15 @@ var emptied = []string{
 	"UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected",
 }
 
-// newPlace migrates the default schema of the database that dsn names.
-func newPlace(t testing.TB, dsn string) contract.Place {
+// newPlace is a place in a new database, where applock is installed in the default schema.
+func newPlace(t testing.TB) contract.Place {
 	t.Helper()
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	handle := stdlib.OpenDBFromPool(pool)
 	t.Cleanup(func() { _ = handle.Close() })
-	client := testclient.Postgres(t, pool)
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
 	return contract.Place{
-		Client: client,
+		Client: testclient.Postgres(t, pool),
 		Driver: clients.Driver(testclient.Postgres(t, pool)),
 		DSN:    dsn,
 		SQL:    handle,

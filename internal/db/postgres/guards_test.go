@@ -18,7 +18,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 func inTx(t *testing.T, pool *pgxpool.Pool, work func(pgx.Tx)) {
@@ -56,7 +55,7 @@ func execute(t *testing.T, tx pgx.Tx, query string, args ...any) {
 // transaction id, which the first write or row lock would give it, and its statistics stay at zero.
 func TestRefusalWritesNothing(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN) // sessions that have changed nothing
 	holder := applock.Owner{Operator: "JDOE"}
 	grant, err := place.Client.Get(t.Context(), applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: holder})
@@ -151,7 +150,7 @@ func TestTimeIsStatementTime(t *testing.T) {
 // behind a transaction that takes and releases; its grant must not begin before that release.
 func TestGrantBeginsAfterWait(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN)
 	ctx := t.Context()
 	object := applock.Object{Type: "customer", ID: "1"}
@@ -196,7 +195,7 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 // lock_timeout nor its other settings are touched. Method: three callers behind an open transaction.
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN)
 	ctx := t.Context()
 	inTx(t, pool, func(tx pgx.Tx) {
@@ -227,7 +226,7 @@ func TestWaitIsBounded(t *testing.T) {
 // safe. Method: the server ends the session while the call waits for a row.
 func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN)
 	ctx := t.Context()
 	request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "ASMITH"}}
@@ -261,7 +260,7 @@ func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {
 // Method: a connection that is cut off when the answer is on its way; the lock is there.
 func TestLostAnswerIsUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -292,7 +291,7 @@ func TestLostAnswerIsUnknownOutcome(t *testing.T) {
 // not, because nothing has happened before the commit. Method: cancel while the call waits for a row.
 func TestCancelledCallIsUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN)
 	request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "ASMITH"}}
 	inTx(t, pool, func(tx pgx.Tx) {
@@ -342,7 +341,7 @@ func cancelledInItsWait(t *testing.T, tx pgx.Tx, call func(ctx context.Context) 
 // transaction mode. Method: the story of one lock in each way.
 func TestQueryModes(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	for _, mode := range []pgx.QueryExecMode{
 		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
 		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // Goal: while another session holds a snapshot, so that no former version of a row can be removed, a get, a refusal, a renewal and a
@@ -15,8 +15,7 @@ import (
 func TestHeldSnapshotLeavesCallsCheap(t *testing.T) {
 	t.Parallel()
 	const cycles, more = 2000, 4
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	e := newExplained(t, dsn)
 	// An ANALYZE of a table of one page gives a session a sequential scan, until the next ANALYZE. This test is about the index.
 	call(t, e.pool, "ALTER TABLE applock.appl_lock SET (autovacuum_enabled = off)")

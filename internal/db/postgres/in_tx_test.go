@@ -13,7 +13,6 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: two transactions that would deadlock, and two that no order would have made, all end, each with its lock and its data. Method: both
@@ -76,8 +75,7 @@ func eachWay(t *testing.T, name string, test func(t *testing.T, pool *pgxpool.Po
 	t.Helper()
 	t.Run(name+"/pgx", func(t *testing.T) {
 		t.Parallel()
-		dsn := testdb.Postgres(t)
-		newPlace(t, dsn)
+		dsn := testclient.InstalledPostgres(t)
 		pool := newPool(t, dsn)
 		client := testclient.Postgres(t, pool)
 		test(t, pool, func(work func(func(string) error, *applock.Client) error) error {
@@ -91,8 +89,8 @@ func eachWay(t *testing.T, name string, test func(t *testing.T, pool *pgxpool.Po
 	})
 	t.Run(name+"/sql", func(t *testing.T) {
 		t.Parallel()
-		dsn := testdb.Postgres(t)
-		client := placeBySQL(t, dsn).Client
+		place := placeBySQL(t)
+		client, dsn := place.Client, place.DSN
 		test(t, newPool(t, dsn), func(work func(func(string) error, *applock.Client) error) error {
 			return client.InSQLTx(t.Context(), func(tx *sql.Tx, locks *applock.Client) error {
 				return work(func(statement string) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // reader polls the inbox of an operator by safe_event_id, and remembers what it was told.
@@ -220,8 +220,7 @@ func TestInboxPages(t *testing.T) {
 // Method: a million nobody's rows are not needed: the server counts scans of tables.
 func TestInboxReadsByIndexOnly(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	e := newExplained(t, dsn)
 	fillBoth(t, e.pool, plannedRows, live)
 	call(t, e.pool, "UPDATE applock.appl_lock_waiter SET holder_id = CASE WHEN object_id::int % 2000 = 0 THEN 'JDOE' ELSE 'OTHER' END")

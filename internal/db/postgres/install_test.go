@@ -127,8 +127,7 @@ func TestScriptRunsInPsql(t *testing.T) {
 // nothing else. Method: users with these grants.
 func TestGrants(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	owner := newPool(t, dsn)
 	calls := map[string]string{
 		"get":          "CALL applock.get_appl_lock('customer', '1', 'JDOE', '', NULL)",

@@ -77,8 +77,8 @@ func call(t *testing.T, pool *pgxpool.Pool, query string, args ...any) {
 // those who have given up waiting, and not for a release that releases nothing. Method: a connection that listens.
 func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	place := newPlace(t, dsn)
+	place := newPlace(t)
+	dsn := place.DSN
 	pool := newPool(t, dsn)
 	conn := listening(t, dsn, "applock_appl_lock")
 
@@ -111,8 +111,7 @@ func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 // a transaction, and a connection that listens.
 func TestReleaseNotifiesAtCommit(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	conn := listening(t, dsn, "applock_appl_lock")
 	call(t, pool, getCall, "1", "JDOE")
@@ -136,8 +135,7 @@ func TestReleaseNotifiesAtCommit(t *testing.T) {
 // round, the first of whom gives up.
 func TestReleaseNamesTheFirstInLine(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	conn := listening(t, dsn, "applock_appl_lock")
 	const announce = "CALL applock.announce_appl_lock_waiter('customer', '1', $1, 'CS', $2, 600)"
@@ -180,8 +178,8 @@ func TestChannelIsTheSchemas(t *testing.T) {
 // has no transaction id.
 func TestPollsAndLostGrantsWriteNothing(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	place := newPlace(t, dsn)
+	place := newPlace(t)
+	dsn := place.DSN
 	pool := newPool(t, dsn)
 	call(t, pool, getCall, "1", "JDOE")
 	call(t, pool, announceCall, "1", "ASMITH")
@@ -237,8 +235,7 @@ func document(t *testing.T, grants ...db.RenewableGrant) string {
 // renewals are HOT updates. Method: 10,000 waiters and grants among 100,000 locks; the transaction's own statistics.
 func TestManyAreLookedUpByKey(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	call(t, pool, `INSERT INTO applock.appl_lock
 		SELECT 'customer', n, 'JDOE', '', n, now(), now(), 3600, now() + interval '1 hour' FROM generate_series(1, 100000) AS n`)
@@ -346,8 +343,7 @@ func TestRefusedGrantsSayWhy(t *testing.T) {
 // Method: a server that has another default; an operation whose failure is not passed on; a commit whose answer is lost.
 func TestInTx(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	driver := clients.Driver(testclient.Postgres(t, newPool(t, dsn)))
 	get := func(t *testing.T, d db.Driver, id string) {
 		t.Helper()

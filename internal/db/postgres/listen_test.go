@@ -46,8 +46,7 @@ func requireNext(t *testing.T, listening db.Listener, want string) {
 // with waiters.
 func TestListen(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	listening := listen(t, clients.Driver(testclient.Postgres(t, pool)))
 	for _, id := range []string{"1", "2", "3"} {
@@ -88,8 +87,7 @@ func listeners(t *testing.T, pool *pgxpool.Pool) int {
 // count, a handler of notifications, a pool without a free connection but one.
 func TestListenConnectsAsThePool(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +137,7 @@ func TestListenConnectsAsThePool(t *testing.T) {
 // a pooler that has one session for all: its users would hear the trial, and no release.
 func TestNoListen(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	inTx(t, pool, func(tx pgx.Tx) {
 		driver := clients.Driver(postgresclient.WithTx(testclient.Postgres(t, pool), tx))
@@ -166,8 +163,7 @@ func TestNoListen(t *testing.T) {
 // works. Method: two clients in turn on one session, and many at once behind PgBouncer.
 func TestPreparedBehindPooler(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	const setting = "default_query_exec_mode=exec"
 	get := func(dsn, id string) error {
 		client := testclient.Postgres(t, newPool(t, dsn))
@@ -203,8 +199,7 @@ func TestPreparedBehindPooler(t *testing.T) {
 // sessions to choose from.
 func TestNoListenBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	config, err := pgxpool.ParseConfig(testdb.PgBouncer(t, dsn))
 	if err != nil {
 		t.Fatal(err)
@@ -226,8 +221,7 @@ func TestNoListenBehindPgBouncer(t *testing.T) {
 // session; a network that carries nothing any more.
 func TestListenerNoticesTheEnd(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 
 	ended := listen(t, clients.Driver(testclient.Postgres(t, pool)))

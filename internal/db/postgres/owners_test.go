@@ -10,7 +10,6 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // giveToOwner gives an installation to a role without rights of its own, whose everything goes back when the test ends.
@@ -58,7 +57,7 @@ func checkOwner(t *testing.T, client *applock.Client, what, superuser string) {
 // superuser has replaced.
 func TestSuperusersAreFound(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t, testdb.Postgres(t))
+	place := newPlace(t)
 	pool := newPool(t, place.DSN)
 	client := testclient.Postgres(t, pool)
 	root := pool.Config().ConnConfig.User

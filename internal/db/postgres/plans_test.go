@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const (
@@ -86,8 +86,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := testdb.Postgres(t)
-			newPlace(t, dsn)
+			dsn := testclient.InstalledPostgres(t)
 			e := newExplained(t, dsn)
 			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer"} {
 				call(t, e.pool, "ALTER TABLE applock."+table+" SET (autovacuum_enabled = off)")
@@ -112,8 +111,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 // an earlier call would have a later one tidy up. The record of the commit is not counted.
 func TestEachStatementIsOneProbe(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	e := newExplained(t, dsn)
 	call(t, e.pool, "ALTER TABLE applock.appl_lock SET (autovacuum_enabled = off)")
 	// A larger table has a deeper index, and whether a page of the map of free space is looked at depends on what was there before.
@@ -275,8 +273,7 @@ func TestInboxReadsTheOperatorsEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := testdb.Postgres(t)
-			newPlace(t, dsn)
+			dsn := testclient.InstalledPostgres(t)
 			e := newExplained(t, dsn)
 			call(t, e.pool, "ALTER TABLE applock.appl_lock_event SET (autovacuum_enabled = off)")
 			for _, history := range []struct {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const (
@@ -30,8 +30,7 @@ func TestThousandViewers(t *testing.T) {
 	const objects, viewers, mostRows = 100, 1000, 120
 	// However busy the machine is, no viewer is removed that has called.
 	const stay = "UPDATE applock.appl_lock_viewer SET expires_ts = now() + interval '1 hour'"
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	e := newExplained(t, dsn)
 	call(t, e.pool, "ALTER TABLE applock.appl_lock_viewer SET (autovacuum_enabled = off)")
 	for range 3 {
@@ -78,8 +77,7 @@ func TestThousandViewers(t *testing.T) {
 // with statistics; the rows that the join handles.
 func TestJoinWithViewersUsesTheKey(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	e := newExplained(t, dsn)
 	call(t, e.pool, strangers, 20_000)
 	call(t, e.pool, "CREATE TABLE support_case AS SELECT 'x' || n AS id FROM generate_series(1, 10) AS n")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/testing/readme"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/testfile"
 )
@@ -17,8 +18,7 @@ func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
 	for page, heading := range map[string]string{"procedures/README.md": "On PostgreSQL", "docs/postgres.md": "Each call once"} {
-		dsn := testdb.Postgres(t)
-		newPlace(t, dsn)
+		dsn := testclient.InstalledPostgres(t)
 		input, want := readme.Session(readme.Under(testfile.Read(t, "../../../"+page), heading))
 		if got := runPsql(t, psql, dsn, input); got != want || want == "" {
 			t.Errorf("psql answers\n%s\n%s says\n%s", got, page, want)
@@ -31,8 +31,7 @@ func TestProceduresReadme(t *testing.T) {
 func TestReadmeGrantsAsJSON(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	grants := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(testfile.Read(t, "../../../procedures/README.md"))
 	if grants == nil {
 		t.Fatal("procedures/README.md has no JSON")

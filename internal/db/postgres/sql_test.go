@@ -24,9 +24,8 @@ import (
 // database/sql; what it promises of the server alone, the interleavings, TestContract has.
 func TestContractBySQL(t *testing.T) {
 	t.Parallel()
-	create := func(t testing.TB) contract.Place { return placeBySQL(t, testdb.Postgres(t)) }
 	contract.Exercise(t, contract.Backend{
-		New: contract.NewPlaces(t, create, emptied...).Take,
+		New: contract.NewPlaces(t, placeBySQL, emptied...).Take,
 		Empty: func(t testing.TB) func() *applock.Client {
 			pool := openSQL(t, testdb.Postgres(t))
 			return func() *applock.Client { return bySQL(t, pool) }
@@ -38,10 +37,10 @@ func TestContractBySQL(t *testing.T) {
 }
 
 // placeBySQL is a place whose client is on a pool of database/sql.
-func placeBySQL(t testing.TB, dsn string) contract.Place {
+func placeBySQL(t testing.TB) contract.Place {
 	t.Helper()
-	place := newPlace(t, dsn)
-	place.SQL = openSQL(t, dsn)
+	place := newPlace(t)
+	place.SQL = openSQL(t, place.DSN)
 	place.Client = bySQL(t, place.SQL)
 	place.Driver = clients.Driver(place.Client)
 	return place
@@ -83,8 +82,8 @@ func TestSchemaBySQL(t *testing.T) {
 // Goal: without messages a waiter has its turn all the same. Method: the driver has no listener; a lease that is waited for, and released.
 func TestWaiterBySQL(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	client := placeBySQL(t, dsn).Client
+	place := placeBySQL(t)
+	client, dsn := place.Client, place.DSN
 	t.Cleanup(func() { _ = client.Close() })
 	if _, err := clients.Driver(client).Listen(t.Context()); !errors.Is(err, db.ErrNoListen) {
 		t.Errorf("listen: %v, want ErrNoListen", err)
@@ -150,7 +149,7 @@ func TestPgBouncerBySQL(t *testing.T) {
 // and a get does not get any.
 func TestRenewalBySQLInABusyPool(t *testing.T) {
 	t.Parallel()
-	place := placeBySQL(t, testdb.Postgres(t))
+	place := placeBySQL(t)
 	place.SQL.SetMaxOpenConns(4)
 	params := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", TTLSeconds: 60}
 	got, err := place.Driver.GetApplLock(t.Context(), params)
@@ -210,7 +209,7 @@ func TestRefusalsBySQL(t *testing.T) {
 // that fails and whose error is kept back, then the commit.
 func TestFailedTransactionBySQL(t *testing.T) {
 	t.Parallel()
-	driver := placeBySQL(t, testdb.Postgres(t)).Driver
+	driver := placeBySQL(t).Driver
 	err := driver.InTx(t.Context(), func(tx db.Driver) error {
 		if _, err := tx.GetApplLock(t.Context(), db.GetApplLockParams{}); db.KindOf(err) != db.KindInvalid {
 			t.Errorf("get of nothing: %v, want KindInvalid", err)

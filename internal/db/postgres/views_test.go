@@ -49,8 +49,7 @@ func TestPlansOfViews(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := testdb.Postgres(t)
-			newPlace(t, dsn)
+			dsn := testclient.InstalledPostgres(t)
 			e := newExplained(t, dsn)
 			call(t, e.pool, "ALTER TABLE applock.appl_lock SET (autovacuum_enabled = off)")
 			call(t, e.pool, "CREATE TABLE cases AS SELECT n AS id, (n * 10 + 1)::text AS customer_id FROM generate_series(1, 10) AS n")
@@ -108,8 +107,7 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := testdb.Postgres(t)
-			newPlace(t, dsn)
+			dsn := testclient.InstalledPostgres(t)
 			e := newExplained(t, dsn)
 			call(t, e.pool, "ALTER TABLE applock.appl_lock_event SET (autovacuum_enabled = off)")
 			call(t, e.pool, fill, viewedRows)

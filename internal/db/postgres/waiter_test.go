@@ -13,7 +13,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // calls notes which operations a pool is asked for.
@@ -45,8 +44,7 @@ func (c *calls) take() []string {
 // release on, without the polls, which go on.
 func TestAWokenWaiterAsksOnce(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
-	newPlace(t, dsn)
+	dsn := testclient.InstalledPostgres(t)
 	pool := newPool(t, dsn)
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {

@@ -3,6 +3,7 @@ package testdb
 import (
 	"context"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -19,10 +20,61 @@ const (
 // postgres. The DSN holds a password: do not print it.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	server := Require(t, dialectPostgres)
-	name := randomName()
 	// A template cannot be copied while a client is connected to it. template0 accepts no connections.
-	execPostgres(t, server, "CREATE DATABASE "+name+" TEMPLATE template0")
+	return copyPostgres(t, Require(t, dialectPostgres), "template0")
+}
+
+// PostgresCopy is Postgres for tests that need the same content in their database: it returns the DSN of a new copy. kind names the content.
+// The first caller on a server has fill make the original in the database of dsn; fill leaves no connection open. Only a private server keeps
+// originals; on any other server fill makes each database.
+func PostgresCopy(t testing.TB, kind string, fill func(dsn string)) string {
+	t.Helper()
+	server := Require(t, dialectPostgres)
+	if os.Getenv(variable(dialectPostgres, "PID")) == "" {
+		dsn := Postgres(t)
+		fill(dsn)
+		return dsn
+	}
+	original := "applock_original_" + kind
+	ensureOriginal(t, server, original, fill)
+	return copyPostgres(t, server, original)
+}
+
+// ensureOriginal makes an original unless it is there. Other callers wait meanwhile. It gets its name when it is complete, so a process that
+// dies before that leaves none.
+func ensureOriginal(t testing.TB, server, original string, fill func(dsn string)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
+	defer cancel()
+	conn := connectPostgres(ctx, t, server)
+	defer func() { _ = conn.Close(ctx) }()
+	exists := func() (yes bool) {
+		t.Helper()
+		if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", original).Scan(&yes); err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	if exists() {
+		return
+	}
+	// The end of the connection unlocks.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", original); err != nil {
+		t.Fatal(err)
+	}
+	if exists() {
+		return
+	}
+	dsn := Postgres(t)
+	fill(dsn)
+	execPostgres(t, server, "ALTER DATABASE "+parsePostgres(t, dsn).Database+" RENAME TO "+original)
+}
+
+// copyPostgres creates a copy of a database, to be dropped when the test ends, and returns its DSN.
+func copyPostgres(t testing.TB, server, original string) string {
+	t.Helper()
+	name := randomName()
+	execPostgres(t, server, "CREATE DATABASE "+name+" TEMPLATE "+original)
 	t.Cleanup(func() {
 		execPostgres(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	})
@@ -51,15 +103,21 @@ func execPostgres(t testing.TB, dsn, sql string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, parsePostgres(t, dsn))
-	if err != nil {
-		t.Fatalf("connect to the server of %s: %v", variable(dialectPostgres, "DSN"), err)
-	}
+	conn := connectPostgres(ctx, t, dsn)
 	// The statement has been answered, or the test has failed. An error of closing adds nothing.
 	defer func() { _ = conn.Close(ctx) }()
 	if _, err := conn.Exec(ctx, sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+}
+
+func connectPostgres(ctx context.Context, t testing.TB, dsn string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(ctx, parsePostgres(t, dsn))
+	if err != nil {
+		t.Fatalf("connect to the server of %s: %v", variable(dialectPostgres, "DSN"), err)
+	}
+	return conn
 }
 
 // parsePostgres parses a DSN. It hides the cause of an error, because the cause quotes the DSN.

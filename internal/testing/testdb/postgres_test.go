@@ -2,8 +2,11 @@ package testdb
 
 import (
 	"context"
+	"crypto/rand"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +63,59 @@ func TestPostgresCreatesAndDropsADatabase(t *testing.T) {
 func TestPostgresGivesEachCallerADatabase(t *testing.T) {
 	if one, other := Postgres(t), Postgres(t); one == other {
 		t.Error("both got the same database")
+	}
+}
+
+// Goal: copies are made from one original, and a test changes only its own. Method: three tests on a private server, the first of which dies
+// while it makes the original; then a server that nobody here has started.
+func TestPostgresCopiesAnOriginal(t *testing.T) {
+	server := Require(t, "postgres")
+	t.Setenv(variable("postgres", "PID"), "1")
+	kind, filled, dies := strings.ToLower(rand.Text()[:8]), 0, true
+	t.Cleanup(func() { execPostgres(t, server, "DROP DATABASE IF EXISTS applock_original_"+kind) })
+	fill := func(dsn string) {
+		filled++
+		execPostgres(t, dsn, "CREATE TABLE content ()")
+		if dies {
+			runtime.Goexit()
+		}
+	}
+	take := func() (dsn string, end func()) {
+		f := runFake(func(t testing.TB) { dsn = PostgresCopy(t, kind, fill) })
+		if f.failed != "" {
+			t.Fatal(f.failed)
+		}
+		return dsn, func() {
+			for _, clean := range slices.Backward(f.cleanups) {
+				f.run(func(testing.TB) { clean() })
+			}
+			if f.failed != "" {
+				t.Error(f.failed)
+			}
+		}
+	}
+	if _, end := take(); filled != 1 {
+		t.Errorf("the first test has filled %d databases", filled)
+	} else {
+		end()
+	}
+	dies = false
+	const tables = "SELECT count(*) FROM pg_class WHERE relname = 'content'"
+	one, endOne := take()
+	execPostgres(t, one, "DROP TABLE content")
+	endOne()
+	other, endOther := take()
+	if n := queryInt(t, connect(t, other), tables); n != 1 || filled != 2 || one == other {
+		t.Errorf("the other copy has %d tables; %d databases were filled; both are the same: %t", n, filled, one == other)
+	}
+	endOther()
+	if n := queryInt(t, connect(t, server), "SELECT count(*) FROM pg_database WHERE datname IN ($1, $2)",
+		parsePostgres(t, one).Database, parsePostgres(t, other).Database); n != 0 {
+		t.Errorf("%d copies are still there", n)
+	}
+	t.Setenv(variable("postgres", "PID"), "")
+	if dsn := PostgresCopy(t, kind, fill); filled != 3 || queryInt(t, connect(t, dsn), tables) != 1 {
+		t.Errorf("a server that nobody here has started keeps an original: %d databases were filled", filled)
 	}
 }
 

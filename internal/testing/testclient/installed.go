@@ -5,24 +5,88 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/migrations"
 )
+
+// InstalledPostgres returns the DSN of a new database in which applock is installed, in the default schema. It is a copy of one in which
+// that was done, because copying takes a fraction of the time. The test may change everything in it.
+func InstalledPostgres(t testing.TB) string {
+	t.Helper()
+	return testdb.PostgresCopy(t, "installed_"+migrationsOf(t, "postgres"), func(dsn string) {
+		client := Open(t, dsn, "", nil)
+		install(t, client)
+		_ = client.Close() // as is done again when the test ends
+	})
+}
+
+// InstalledMySQL returns the DSN of a new database in which applock is installed. A test that changes no more than rows has LentMySQL.
+func InstalledMySQL(t testing.TB, product string) string {
+	t.Helper()
+	dsn := testdb.MySQL(t, product)
+	install(t, MySQL(t, testdb.OpenMySQL(t, dsn, nil)))
+	return dsn
+}
+
+// InstalledSQLite returns the path of a new file in which applock is installed, a copy of one in which that was done.
+func InstalledSQLite(t testing.TB) string {
+	t.Helper()
+	content, err := installedFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "applock.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// installedFile returns the content of a file in which applock is installed.
+var installedFile = sync.OnceValues(func() (content []byte, err error) {
+	folder, err := os.MkdirTemp("", "applock")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	path := filepath.Join(folder, "applock.db")
+	client, err := open.ByDSN(context.Background(), "sqlite:"+path, open.Config{})
+	if err != nil {
+		return nil, err
+	}
+	_, err = migrate.Up(context.Background(), client, migrate.UpRequest{})
+	// The last connection leaves everything in the file.
+	if err := errors.Join(err, client.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+func install(t testing.TB, client *applock.Client) {
+	t.Helper()
+	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // LentMySQL returns the DSN of a migrated database without rows, for this test alone until it ends. Earlier tests may have used the
 // database, because installing takes longer than most tests. A test that changes the schema or rights needs a new database, and fails
 // here.
 func LentMySQL(t testing.TB, product string) string {
 	t.Helper()
-	dsn := testdb.LentMySQL(t, product, "migrated_"+migrationsOfMySQL(t))
+	dsn := testdb.LentMySQL(t, product, "migrated_"+migrationsOf(t, "mysql"))
 	handle := testdb.OpenMySQL(t, dsn, nil)
-	if _, err := migrate.Up(t.Context(), MySQL(t, handle), migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	install(t, MySQL(t, handle))
 	name, before := shapeOfMySQL(t, handle)
 	empty(t, handle, name)
 	t.Cleanup(func() {
@@ -58,10 +122,10 @@ func drop(t testing.TB, handle *sql.DB, name string) {
 	}
 }
 
-// migrationsOfMySQL returns a name that stands for the content of the migrations.
-func migrationsOfMySQL(t testing.TB) string {
+// migrationsOf returns a name that stands for the content of a dialect's migrations.
+func migrationsOf(t testing.TB, dialect string) string {
 	t.Helper()
-	files, err := fs.Glob(migrations.FS, "mysql/*.sql")
+	files, err := fs.Glob(migrations.FS, dialect+"/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,11 +71,11 @@ type Index struct {
 }
 
 var (
-	createTable = regexp.MustCompile(`(?ms)^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+) \(\n(.*?)^\)`)
+	createTable = regexp.MustCompile(`(?ms)\nCREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+) \(\n(.*?)^\)`)
 	column      = regexp.MustCompile(`(?m)^    ([a-z]\w*) `)
 	primaryKey  = regexp.MustCompile(`(?m)^    CONSTRAINT (\w+) PRIMARY KEY (\(.*?\))`)
 	index       = regexp.MustCompile(`(?m)^    INDEX (\w+) (\(.*?\))`)
-	createIndex = regexp.MustCompile(`(?m)^CREATE INDEX (\w+) ON (\w+) (\(.*?\))`)
+	createIndex = regexp.MustCompile(`(?m)\nCREATE INDEX (\w+) ON (\w+) (\(.*?\))`)
 )
 
 // installation returns what the applied migrations should have created.

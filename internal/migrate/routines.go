@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,9 +36,8 @@ var (
 	aboutRoutine = regexp.MustCompile(`(?m)^(COMMENT|REVOKE|CALL) (?:ON (?:SPECIFIC )?|ALL ON )?(?:(?:FUNCTION|PROCEDURE|VIEW|TABLE) )?(\w+)`)
 
 	signatureEnd = regexp.MustCompile(`\n(?:SPECIFIC|DYNAMIC RESULT SETS|LANGUAGE) `)
-	// migrated matches what a migration runs: a block, or a single statement that drops something or creates a view.
-	migrated = regexp.MustCompile(
-		`(?ms)^-- \+goose StatementBegin\n(.*?)^-- \+goose StatementEnd\n|^(DROP [^\n]*\n|CREATE VIEW \w+ AS\n.*?;\n)`)
+	// outsideBlocks matches a statement outside of goose's blocks that drops something or creates a view.
+	outsideBlocks = regexp.MustCompile(`(?ms)^(?:DROP [^\n]*\n|CREATE VIEW \w+ AS\n.*?;\n)`)
 )
 
 // Definition returns the routine's CREATE.
@@ -85,14 +83,14 @@ func InstalledBy(migrations []string, split func(block string) []string) []*Rout
 	var installed []*RoutineText
 	for _, migration := range migrations {
 		up, _, _ := strings.Cut(migration, downAnnotation)
-		for _, match := range migrated.FindAllStringSubmatch(up, -1) {
-			texts := []string{cmp.Or(match[1], match[2])}
+		for _, run := range runBy(up) {
+			texts := []string{run}
 			if split != nil {
-				texts = split(texts[0])
+				texts = split(run)
 			}
 			for _, text := range texts {
-				if dropped := DropRoutine.FindStringSubmatch(text); dropped != nil && !CreateRoutine.MatchString(text) {
-					installed = slices.DeleteFunc(installed, func(r *RoutineText) bool { return r.Name == dropped[1] })
+				if name := droppedBy(text); name != "" {
+					installed = slices.DeleteFunc(installed, func(r *RoutineText) bool { return r.Name == name })
 					continue
 				}
 				installed, _ = AddStatement(installed, text) // other statements prepare the session
@@ -100,6 +98,31 @@ func InstalledBy(migrations []string, split func(block string) []string) []*Rout
 		}
 	}
 	return installed
+}
+
+// runBy returns what a migration runs: goose's blocks, and the statements between them that drop something or create a view.
+func runBy(up string) (texts []string) {
+	for up != "" {
+		between, rest, hasBlock := strings.Cut(up, "-- +goose StatementBegin\n")
+		texts = append(texts, outsideBlocks.FindAllString(between, -1)...)
+		block, after, _ := strings.Cut(rest, "-- +goose StatementEnd\n")
+		if hasBlock {
+			texts = append(texts, block)
+		}
+		up = after
+	}
+	return texts
+}
+
+// droppedBy returns the routine that a statement drops, if any. It looks for a CREATE first, which comes before a long body.
+func droppedBy(text string) string {
+	if CreateRoutine.MatchString(text) {
+		return ""
+	}
+	if dropped := DropRoutine.FindStringSubmatch(text); dropped != nil {
+		return dropped[1]
+	}
+	return ""
 }
 
 // AddStatement adds a statement to its routine, and reports whether it was about one.

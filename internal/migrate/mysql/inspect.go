@@ -25,10 +25,8 @@ type installed struct {
 var (
 	// pinnedMode matches the sql_mode for creating the procedures.
 	pinnedMode = regexp.MustCompile(`(?m)^SET SESSION sql_mode = '(.*)';$`)
-	// created matches the parameters and the body in a CREATE of ours.
-	created = regexp.MustCompile(`(?s)^CREATE PROCEDURE \w+(\(.*?\))\n(?:COMMENT|LANGUAGE|NOT|READS|MODIFIES|CONTAINS|SQL).*?\nSQL SECURITY DEFINER\n(.*);\n$`)
-	// comments matches lines that some clients do not send.
-	comments = regexp.MustCompile(`(?m)^[ \t]*(?:--.*)?\n`)
+	// created matches the parameters in a CREATE of ours.
+	created = regexp.MustCompile(`(?s)^CREATE PROCEDURE \w+(\(.*?\))\n(?:COMMENT|LANGUAGE|NOT|READS|MODIFIES|CONTAINS|SQL)`)
 )
 
 // inspect compares each procedure: its text without comments, which the client mariadb does not send; its sql_mode; its definer; and
@@ -208,15 +206,24 @@ func (is installed) problem(source, mode string, alive bool) (migrate.Part, stri
 
 // same compares parameters and body. Servers differ in the order of the clauses between them.
 func same(text, source string) bool {
-	want := created.FindStringSubmatch(source)
+	head, wantBody, isOurs := strings.Cut(source, "\nSQL SECURITY DEFINER\n")
+	want := created.FindStringSubmatch(head)
 	_, rest, found := strings.Cut(text, "`(")
 	parameters, body := plain("("+rest), plain(rest)
-	return found && want != nil &&
-		strings.HasPrefix(parameters, plain(want[1])) && strings.HasSuffix(body, plain("\n"+want[2]))
+	return found && isOurs && want != nil &&
+		strings.HasPrefix(parameters, plain(want[1])) && strings.HasSuffix(body, plain("\n"+strings.TrimSuffix(wantBody, ";\n")))
 }
 
-// plain is a text without comments and empty lines.
-func plain(text string) string { return comments.ReplaceAllString(text, "") }
+// plain is a text without comments and empty lines, which some clients do not send.
+func plain(text string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		if words := strings.TrimLeft(line, " \t"); words != "\n" && !strings.HasPrefix(words, "--") {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}
 
 // replacing returns the statements that make a procedure anew, for another owner than who runs them unless that is empty. The unlock
 // gives the session its sql_mode back.

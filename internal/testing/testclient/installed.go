@@ -5,16 +5,12 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/migrations"
 )
@@ -38,39 +34,17 @@ func InstalledMySQL(t testing.TB, product string) string {
 	return dsn
 }
 
-// InstalledSQLite returns the path of a new file in which applock is installed, a copy of one in which that was done.
+// InstalledSQLite returns the path of a new file in which applock is installed.
 func InstalledSQLite(t testing.TB) string {
 	t.Helper()
-	content, err := installedFile()
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "applock.db")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	client := Open(t, "sqlite:"+path, "", nil)
+	install(t, client)
+	if err := client.Close(); err != nil { // the last connection leaves everything in the file
 		t.Fatal(err)
 	}
 	return path
 }
-
-// installedFile returns the content of a file in which applock is installed.
-var installedFile = sync.OnceValues(func() (content []byte, err error) {
-	folder, err := os.MkdirTemp("", "applock")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	path := filepath.Join(folder, "applock.db")
-	client, err := open.ByDSN(context.Background(), "sqlite:"+path, open.Config{})
-	if err != nil {
-		return nil, err
-	}
-	_, err = migrate.Up(context.Background(), client, migrate.UpRequest{})
-	// The last connection leaves everything in the file.
-	if err := errors.Join(err, client.Close()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
 
 func install(t testing.TB, client *applock.Client) {
 	t.Helper()

@@ -72,7 +72,7 @@ type Holder struct {
 	// Left is how long the lock lasted from the answer on, in whole seconds by the database's clock, rounded up; zero
 	// where the call does not tell it.
 	Left time.Duration
-	// Note is what the holder has noted, as in Lock; empty where the call does not tell it, and on backends that have no
+	// Note is the holder's note, as in Lock; empty where the call does not tell it, and on backends that have no
 	// notes.
 	Note string
 }

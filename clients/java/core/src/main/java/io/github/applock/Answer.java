@@ -13,7 +13,7 @@ import java.util.Optional;
  * @param fence the number of the caller's grant, or 0
  * @param expires when the lock ends, whoever holds it; null when there is none, and of a release
  * @param secondsLeft whole seconds until then by the database's clock, rounded up: count them from before the call
- * @param note what the holder has noted, when a get is refused; the caller's own note when it renews; else empty
+ * @param note the holder's note when a get is refused; the caller's own note when it renews; else empty
  */
 public record Answer(
         boolean granted, Outcome outcome, Optional<Owner> holder, long fence, Instant expires, long secondsLeft, String note) {

@@ -14,7 +14,7 @@ import java.time.Instant;
  * @param expires when it ends
  * @param secondsLeft whole seconds until then by the database's clock, rounded up: count them from before the call
  * @param ttl what the last get, renewal or transfer asked for; null from inquire, which does not tell
- * @param note what the holder has noted; may be empty
+ * @param note the holder's note; may be empty
  */
 public record HeldLock(
         ApplObject object, Owner owner, long fence, Instant acquired, Instant locked, Instant expires, long secondsLeft,

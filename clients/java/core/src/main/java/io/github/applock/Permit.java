@@ -13,7 +13,7 @@ import java.util.List;
  * @param fence the number of the grant, or 0
  * @param expires when the lock ends unless it is renewed; null when FULL
  * @param secondsLeft whole seconds until then by the database's clock, rounded up
- * @param note what the caller has noted; may be empty
+ * @param note the caller's note; may be empty
  * @param holders the holders of all slots for FULL, the earliest to expire first; else empty
  */
 public record Permit(
@@ -27,7 +27,7 @@ public record Permit(
      * @param fence the number of the grant
      * @param expires when the lock ends unless it is renewed; null if it has become free
      * @param secondsLeft whole seconds until then by the database's clock, rounded up
-     * @param note what the holder has noted; may be empty
+     * @param note the holder's note; may be empty
      */
     public record Holder(ApplObject slot, Owner owner, long fence, Instant expires, long secondsLeft, String note) {}
 

@@ -2,7 +2,7 @@
 // is published, so that the next holder in any program begins at once. A lease is lost if its key has expired or was deleted. Its holder
 // learns of that at the next renewal, after a third of its TTL, and within 30 s in any case.
 //
-// A program with waiters has one more connection, which listens on the channel NAMESPACE:released.
+// A program with waiters has two more connections: one listens on the channel NAMESPACE:released, and polls have go-redis' one for pipelines.
 //
 // What it does not promise:
 //   - It is for a single master. Replication is asynchronous: after a failover a second holder can get an object while the first still has

@@ -232,7 +232,7 @@ func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {
 	request := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "ASMITH"}}
 	inTx(t, pool, func(tx pgx.Tx) {
 		execute(t, tx, getCall, "1", "JDOE")
-		err := error(applock.ErrBusy)
+		err := applock.ErrBusy
 		for errors.Is(err, applock.ErrBusy) { // a busy machine has looked for the waiter too late
 			answered := make(chan error, 1)
 			go func() {

@@ -152,19 +152,24 @@ func TestAPassWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// Goal: where a backend refuses to pass on, as for want of a right, it is asked once, and objects are released and taken. Method: three
-// turns.
-func TestNoRightToPass(t *testing.T) {
+// Goal: where a backend refuses to pass on, it is asked once, and objects are released and taken. Method: three turns without the right, with an
+// older schema, and on a backend that cannot.
+func TestRefusedPassIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	playPass(t, fakebackend.Fault{Refuse: applock.ErrPrivilege}, func(t *testing.T, p program) {
-		holder := p.acquire(t, anHour(nightly))
-		var group sync.WaitGroup
-		for range 2 {
-			group.Go(func() { release(t, p.acquire(t, anHour(nightly))) })
-		}
-		time.Sleep(passWay)
-		release(t, holder)
-		group.Wait()
-		requireCalls(t, p.backend, map[string]int{fakebackend.Get: 3, fakebackend.Pass: 1, fakebackend.Release: 3})
-	})
+	for _, refusal := range []error{applock.ErrPrivilege, applock.ErrSchema, errors.ErrUnsupported} {
+		t.Run(refusal.Error(), func(t *testing.T) {
+			t.Parallel()
+			playPass(t, fakebackend.Fault{Refuse: refusal}, func(t *testing.T, p program) {
+				holder := p.acquire(t, anHour(nightly))
+				var group sync.WaitGroup
+				for range 2 {
+					group.Go(func() { release(t, p.acquire(t, anHour(nightly))) })
+				}
+				time.Sleep(passWay)
+				release(t, holder)
+				group.Wait()
+				requireCalls(t, p.backend, map[string]int{fakebackend.Get: 3, fakebackend.Pass: 1, fakebackend.Release: 3})
+			})
+		})
+	}
 }

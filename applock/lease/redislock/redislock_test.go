@@ -321,9 +321,11 @@ func TestAReleaseIsPublished(t *testing.T) {
 	}
 }
 
-// granted returns renewals of grants of an hour.
-func granted(t *testing.T, backend lease.Backend, grants int, ttl time.Duration) []lease.Renewal {
+// granted returns a backend with grants of an hour, and their renewals.
+func granted(t *testing.T, place string, client *redis.Client, grants int, ttl time.Duration) (lease.Backend, []lease.Renewal) {
 	t.Helper()
+	namespace, _ := split(place)
+	backend := redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace})
 	renewals := make([]lease.Renewal, grants)
 	for i := range renewals {
 		grant, err := backend.Get(t.Context(), customer(fmt.Sprint(i)), applock.Owner{Operator: "JDOE"}, time.Hour)
@@ -332,7 +334,7 @@ func granted(t *testing.T, backend lease.Backend, grants int, ttl time.Duration)
 		}
 		renewals[i] = lease.Renewal{Grant: grant, TTL: ttl}
 	}
-	return renewals
+	return backend, renewals
 }
 
 // Goal: renewing or checking a hundred grants takes one call, from the first on, on a connection that there is already; a check changes no
@@ -340,10 +342,8 @@ func granted(t *testing.T, backend lease.Backend, grants int, ttl time.Duration)
 func TestRenewalIsOneCall(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
-	namespace, _ := split(place)
 	client := connect(t, place)
-	backend := redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace})
-	renewals := granted(t, backend, 100, time.Minute)
+	backend, renewals := granted(t, place, client, 100, time.Minute)
 	counter := &counting{commands: map[string]int{}}
 	client.AddHook(counter)
 	mustRenew := func(want time.Duration) {
@@ -373,10 +373,8 @@ func TestRenewalIsOneCall(t *testing.T) {
 func TestKeysOfOthersAreNotRenewed(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
-	namespace, _ := split(place)
 	client := connect(t, place)
-	backend := redislock.NewBackend(redislock.Config{Client: client, Namespace: namespace})
-	renewals := granted(t, backend, 3, 2*time.Hour)
+	backend, renewals := granted(t, place, client, 3, 2*time.Hour)
 	list, empty := keyOf(place, customer("0")), keyOf(place, customer("1"))
 	client.Del(t.Context(), list)
 	client.LPush(t.Context(), list, "entry")

@@ -33,7 +33,7 @@ STARTING = $(or $(shell find $(MEETING:/...=) -name '*_test.go' ! -name '*_ibm_t
 	/^func Test/{match($$2, /^[A-Za-z0-9_]+/); test = substr($$2, 5, RLENGTH - 4)} test && /^\t+go [a-z]|[.]Go[^a-z]/{print test; test = ""}' {} + | \
 	paste -sd '|'),$(error no test starts goroutines))
 # Those tests, the tests of code that starts goroutines, and such parts of the contract.
-MEETINGS = $(STARTING)|Kept|LiveConn|NoLiveConn|Sending|Listen|InTx.*|ContextEnds.*|UnknownOutcome|AnswersAreKept|ChangesAreTold|$(strip \
+MEETINGS = $(STARTING)|Kept|KilledPass.*|PassKeeps.*|LiveConn|NoLiveConn|Sending|Listen|InTx.*|ContextEnds.*|UnknownOutcome|AnswersAreKept|ChangesAreTold|$(strip \
 	)DatabaseIsAway|FailuresAreBounded|FormsHaveADeadline|PageShowsTheExample|PagesOutlastTheFormsDeadline|RequestsLiveWithThePage|$(strip \
 	)SharedPageIsNobodys|TabsSignInAtOnce|ViewersShareReads
 PARTS := Contention|DesksAtOnce|Permits|InTx|InTxAtOnce|WaitingAtOnce|RenewalsActOnce|RenewalsNeverShorten|RenewedThenTaken

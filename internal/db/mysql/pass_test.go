@@ -167,35 +167,48 @@ func TestPassKeepsTheRowThatItHasRead(t *testing.T) {
 		place := newPlace(t, product)
 		layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll})
 		fence := take(t, place, "1")
-		gate, err := place.SQL.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = gate.Close() }() // gives it back to the pool
-		mustQuery(t, gate, "DO GET_LOCK(DATABASE(), 60)")
-		defer interrupt(t, place.SQL, "release_appl_lock_pass_core", "-- S1:", "DO GET_LOCK(DATABASE(), 60); DO RELEASE_LOCK(DATABASE());")()
-		passed := make(chan db.PassApplLockResult, 1)
-		go func() {
-			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
-			result, err := contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
-			if err != nil {
-				t.Error(err)
-			}
-			passed <- result
-		}()
-		untilInState(t, place.SQL, "User lock")
-		_, err = contract.RowsByColumn(t.Context(), place.SQL, "CALL take_appl_lock_row('customer', '1', 'BOSS', '', 'why', ?, NULL)", fence)
+		open, answer := stoppedPass(t, place, "-- S1:", fence)
+		_, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL take_appl_lock_row('customer', '1', 'BOSS', '', 'why', ?, NULL)", fence)
 		if kind := db.KindOf(mysql.InterpretError(err)); kind != db.KindBusy {
 			t.Errorf("the take: %v, want that it has waited in vain", err)
 		}
-		mustQuery(t, gate, "DO RELEASE_LOCK(DATABASE())")
-		if result := <-passed; result.Released != db.Released {
-			t.Errorf("the pass answers %+v", result)
+		open()
+		if result, err := answer(); err != nil || result.Released != db.Released {
+			t.Errorf("the pass answers %+v, %v", result, err)
 		}
 		if holder := value(t, place.SQL, "SELECT operator_id FROM appl_lock_live"); holder != "ASMITH" {
 			t.Errorf("%s holds it", holder)
 		}
 	})
+}
+
+// stoppedPass passes JDOE's grant on to ASMITH. It returns when the pass has stopped at a gate before a text of the core. open opens the gate.
+// answer waits for the result of the pass, and takes the gate away.
+func stoppedPass(t *testing.T, place contract.Place, text string, fence int64) (open func(), answer func() (db.PassApplLockResult, error)) {
+	t.Helper()
+	gate, err := place.SQL.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustQuery(t, gate, "DO GET_LOCK(DATABASE(), 60)")
+	undo := interrupt(t, place.SQL, "release_appl_lock_pass_core", text, "DO GET_LOCK(DATABASE(), 60); DO RELEASE_LOCK(DATABASE());")
+	var result db.PassApplLockResult
+	answered := make(chan error, 1)
+	go func() {
+		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
+		var err error
+		result, err = contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
+		answered <- err
+	}()
+	untilInState(t, place.SQL, "User lock")
+	open = func() { mustQuery(t, gate, "DO RELEASE_LOCK(DATABASE())") }
+	return open, func() (db.PassApplLockResult, error) {
+		err := <-answered
+		open() // a killed pass has not waited for it
+		undo()
+		_ = gate.Close() // gives it back to the pool
+		return result, err
+	}
 }
 
 // Goal: a pass that the history records is one transaction, even in a caller's: if an event cannot be written, nothing is released and
@@ -244,7 +257,7 @@ func TestKilledPassIsWholeOrNothing(t *testing.T) {
 			for _, kill := range []string{"KILL QUERY ", "KILL CONNECTION "} {
 				fence := take(t, place, "1")
 				former := turned{row: value(t, place.SQL, rowQuery, "1"), events: contract.EventsOf(t, place.Driver, "1", fence)}
-				err := killedPass(t, place, kill, fence, next)
+				err := killedPass(t, place, kill, fence)
 				now := fenceOf(t, place)
 				is := turned{row: value(t, place.SQL, rowQuery, "1"), events: contract.EventsOf(t, place.Driver, "1", slices.Compact([]int64{fence, now})...)}
 				hasPassed := is.row == passed.row && reflect.DeepEqual(is.events, passed.events)
@@ -270,25 +283,12 @@ func fenceOf(t *testing.T, place contract.Place) int64 {
 }
 
 // killedPass kills a pass once it has changed the row, and returns the pass's error.
-func killedPass(t *testing.T, place contract.Place, kill string, fence int64, next db.GetApplLockParams) error {
+func killedPass(t *testing.T, place contract.Place, kill string, fence int64) error {
 	t.Helper()
-	gate, err := place.SQL.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = gate.Close() }() // gives it back to the pool
-	mustQuery(t, gate, "DO GET_LOCK(DATABASE(), 60)")
-	defer mustQuery(t, gate, "DO RELEASE_LOCK(DATABASE())")
-	defer interrupt(t, place.SQL, "release_appl_lock_pass_core", "SET v_released = 'RELEASED';",
-		"DO GET_LOCK(DATABASE(), 60); DO RELEASE_LOCK(DATABASE());")()
-	answered := make(chan error, 1)
-	go func() {
-		_, err := contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
-		answered <- err
-	}()
-	untilInState(t, place.SQL, "User lock")
+	_, answer := stoppedPass(t, place, "SET v_released = 'RELEASED';", fence)
 	mustQuery(t, place.SQL, kill+value(t, place.SQL, "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User lock'"))
-	return <-answered
+	_, err := answer()
+	return err
 }
 
 // Goal: a pass is part of the caller's transaction, and it reads nothing that would fix what that one sees. Method: a transaction at REPEATABLE

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -143,22 +144,26 @@ func (l *lateTakes) releaseSome(some []lateTake) bool {
 	return failures.Load() == 0
 }
 
-// releaseOne releases a take, and keeps it in the list unless this was the last time. It returns why there was no answer. It wakes the
-// first waiter if this release, or one without an answer before it, may have freed the object.
+// releaseOne releases a take, and keeps it in the list unless this was the last time. It returns why there was no answer. A refusal that no
+// repetition changes is an answer. It wakes the first waiter if this release, or one without an answer before it, may have freed the object.
 func (l *lateTakes) releaseOne(take lateTake) error {
 	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
-	isAnswered := err == nil || isGone(err)
-	if err == nil || isAnswered && take.isUncertain {
+	isEnded := err == nil || isGone(err)
+	if err == nil || isEnded && take.isUncertain {
 		l.leases.nudge(take.grant.Object, time.Now())
 	}
-	pauses := latePauses()
-	if take.isUncertain = !isAnswered; isAnswered {
+	take.isUncertain = !isEnded
+	isAnswered := isEnded || isRefused(err) || errors.Is(err, applock.ErrInvalid)
+	if isAnswered {
 		take.answered++
 	}
-	isLast := take.answered == len(pauses) || isAnswered && l.leases.stopped.Err() != nil
-	if !isLast {
+	pauses := latePauses()
+	switch isLast := take.answered == len(pauses) || isAnswered && l.leases.stopped.Err() != nil; {
+	case !isLast:
 		take.due = time.Now().Add(pauses[take.answered])
 		l.putBack(take)
+	case !isEnded:
+		l.leases.warnNotReleased(take.grant, err)
 	}
 	if isAnswered || isBusy(err) {
 		return nil

@@ -203,6 +203,31 @@ func TestGivingBackGoesOn(t *testing.T) {
 	})
 }
 
+// Goal: a release that the backend refuses until somebody changes a right or the schema is not repeated for ever. Method: a take without an
+// answer, and a backend that refuses each release.
+func TestRefusedLateReleaseEnds(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{applock.ErrPrivilege, applock.ErrSchema, applock.ErrInvalid, errors.ErrUnsupported} {
+		t.Run(refusal.Error(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				backend := fakebackend.New()
+				backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault { return fakebackend.Fault{Refuse: refusal} }
+				leases := lease.New(backend, lease.Config{})
+				defer mustClose(t, leases)
+				leases.AddLateTake(nightly)
+				time.Sleep(time.Hour)
+				if made := backend.Calls(fakebackend.Release); made != 3 {
+					t.Errorf("%d releases in an hour, want 3", made)
+				}
+				if left := leases.LateTakes(); left > 0 {
+					t.Errorf("%d are to be released again, want none", left)
+				}
+			})
+		})
+	}
+}
+
 // Goal: Close releases each take without an answer until that has an answer, also where the release of another one fails, and no longer than it waits.
 // Method: more than are released at a time; a server that refuses the first releases, and one that refuses all.
 func TestCloseTriesAllLateTakes(t *testing.T) {

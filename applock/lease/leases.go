@@ -302,11 +302,15 @@ func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit t
 		}
 		before = err
 		if ctx.Err() != nil || time.Since(began) > releaseLimit && !isOutage(err) {
-			l.logger.LogAttrs(ctx, slog.LevelWarn, "a lease was not released and may stay locked until it expires",
-				slog.String("object", grant.Object.String()), slog.Any("error", err))
+			l.warnNotReleased(grant, err)
 			return err
 		}
 	}
+}
+
+func (l *Leases) warnNotReleased(grant applock.Grant, err error) {
+	l.logger.Warn("a lease was not released and may stay locked until it expires",
+		slog.String("object", grant.Object.String()), slog.Any("error", err))
 }
 
 func (l *Leases) releaseOnce(ctx context.Context, grant applock.Grant) error {

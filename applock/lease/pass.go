@@ -34,7 +34,7 @@ func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error
 	case errors.Is(err, applock.ErrOutcomeUnknown):
 		return l.undoPass(ctx, h, next, claim, err)
 	}
-	if isRefused := errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrSchema) || errors.Is(err, errors.ErrUnsupported); isRefused {
+	if isRefused(err) {
 		l.cannotPass.Store(true)
 	}
 	l.tellPassed(next, nil)

@@ -260,6 +260,11 @@ func isOutage(err error) bool {
 	return errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrOutcomeUnknown)
 }
 
+// isRefused reports whether the backend refuses a call until somebody changes a right or the schema.
+func isRefused(err error) bool {
+	return errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrSchema) || errors.Is(err, errors.ErrUnsupported)
+}
+
 // endedBy reports whether an attempt was abandoned because its context has ended.
 func endedBy(limited context.Context, err error) bool {
 	return limited.Err() != nil && errors.Is(err, context.Cause(limited)) && !errors.Is(err, applock.ErrOutcomeUnknown)

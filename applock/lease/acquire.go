@@ -291,7 +291,7 @@ func silenceOf(sending *db.Sending) error {
 
 var errTooLate = errors.New("the answer took longer than the lease would have lasted")
 
-// accept makes leases of grants, unless their trust has ended already.
+// accept makes leases of grants, unless their trust has ended already or Close has begun.
 func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Grant, started time.Time) ([]*handle, error) {
 	for _, claim := range claims {
 		if trust := trusted(claim.term()); l.now().Sub(started) >= trust {
@@ -307,7 +307,7 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Gr
 		return leases, nil
 	}
 	for _, lease := range leases {
-		_ = lease.Release(ctx) // Close has released it, or the error below says enough
+		l.abandon(lease)
 	}
 	return nil, applock.ErrClosed
 }

@@ -80,7 +80,7 @@ func (l *Leases) give(next *waiter, claim claim, grant applock.Grant, sent time.
 	}
 }
 
-// abandon releases in the background a lease whose caller has left.
+// abandon releases in the background a lease that its caller does not get.
 func (l *Leases) abandon(lease *handle) {
 	l.background.Go(func() { _ = lease.Release(l.shutdownCtx) }) // it expires by itself if this fails
 }

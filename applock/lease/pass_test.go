@@ -122,6 +122,42 @@ func TestWhoHasGoneIsPassedOver(t *testing.T) {
 	})
 }
 
+// Goal: who releases does not wait until a lease is released that a waiter could not get any more. Method: Close begins while a pass is under
+// way, and releases take three seconds.
+func TestPassToAClosedProgram(t *testing.T) {
+	t.Parallel()
+	playPass(t, fakebackend.Fault{}, func(t *testing.T, p program) {
+		p.backend.ChangeFault(func(former fakebackend.Faults) fakebackend.Faults {
+			return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+				if call.Operation == fakebackend.Release {
+					return fakebackend.Fault{Before: 3 * time.Second}
+				}
+				return former(ctx, call)
+			}
+		})
+		holder := p.acquire(t, anHour(nightly))
+		told := make(chan error, 1)
+		go func() {
+			_, err := p.Acquire(t.Context(), anHour(nightly))
+			told <- err
+		}()
+		time.Sleep(passWay)
+		closed := make(chan error, 1)
+		time.AfterFunc(passWay, func() { closed <- p.Close() })
+		began := time.Now()
+		release(t, holder)
+		if took := time.Since(began); took != 2*passWay {
+			t.Errorf("the release took %s, want those %s of the pass", took, 2*passWay)
+		}
+		if err := <-told; !errors.Is(err, applock.ErrClosed) {
+			t.Errorf("acquire: %v, want ErrClosed", err)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Goal: after a pass without an answer both grants are released, also where it arrives late, and the waiter has the object by another name.
 // Method: the answer is lost, or the connection breaks while the call is on its way.
 func TestAPassWithoutAnAnswer(t *testing.T) {

@@ -24,7 +24,7 @@ TESTED = $(filter-out %/clients %/internal/testing/clusters,$(shell go list $(PA
 # Where most of the code runs in goroutines of its own: all tests run with the race detector.
 CONCURRENT := ./applock ./applock/applocktest ./applock/lease/...
 # What has a tenth of its size with -short, which goes with the race detector.
-LONG := ^Test(Schedules|Many.*|AShortTTLHarmsNobody)$$
+LONG := ^Test(Schedules|Many.*|AShortTTLHarmsNobody|ProgramsShareEvenly)$$
 # Where the code runs in the goroutine of its caller: only tests in which goroutines meet run with the race detector. Under it a client of
 # MySQL takes three times as long.
 MEETING := ./applock/console/... ./internal/db/...

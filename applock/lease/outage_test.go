@@ -10,6 +10,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/fakebackend"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -50,4 +51,25 @@ func TestGetWaitsThroughAnOutage(t *testing.T) {
 	if calls := away.calls.Load(); calls < 2 {
 		t.Errorf("%d calls, want another one after the outage", calls)
 	}
+}
+
+// Goal: a wait that ends in an outage of the polls tells the holder that an attempt has found since, and not the outage. Method: another
+// program's lock, and a backend that answers no poll; the attempt comes after half a minute.
+func TestHolderSeenInAnOutageIsTold(t *testing.T) {
+	t.Parallel()
+	backend := fakebackend.New()
+	backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		if call.Operation == fakebackend.Poll {
+			return fakebackend.Fault{Refuse: applock.ErrUnreachable}
+		}
+		return fakebackend.Fault{}
+	}
+	play(t, fakebackend.Polled{Backend: backend}, func(t *testing.T, leases *lease.Leases) {
+		backend.Hold(nightly, applock.Owner{Operator: "JDOE"}, time.Hour)
+		_, err := leases.Acquire(t.Context(), within(time.Minute))
+		var held *applock.HeldError
+		if !errors.As(err, &held) || held.Holder.Owner.Operator != "JDOE" {
+			t.Errorf("acquire: %v, want that JDOE holds it", err)
+		}
+	})
 }

@@ -19,9 +19,10 @@ type fake struct {
 	locks      map[string]*fakeLock
 	sessions   []*fakeSession // all that were ever opened
 	statements int
-	// opening and answering, if set, are called by the waiting goroutine before a session is opened and after a statement has been executed.
-	// The server executes no statement that refusing refuses.
+	// opening, closing and answering, if set, are called by the waiting goroutine before a session is opened, before it is closed, and after a
+	// statement has been executed. The server executes no statement that refusing refuses.
 	opening   func(ctx context.Context) error
+	closing   func(ctx context.Context)
 	refusing  func(statement string) error
 	answering func(ctx context.Context, statement string) error
 	// sameName makes all objects one.
@@ -158,7 +159,13 @@ func (s *fakeSession) Free(ctx context.Context, names []string) (free []string, 
 
 func (s *fakeSession) Broken(err error) bool { return !errors.Is(err, errAnswer) }
 
-func (s *fakeSession) Close(context.Context) {
+func (s *fakeSession) Close(ctx context.Context) {
+	s.server.mutex.Lock()
+	closing := s.server.closing
+	s.server.mutex.Unlock()
+	if closing != nil {
+		closing(ctx)
+	}
 	s.server.mutex.Lock()
 	defer s.server.mutex.Unlock()
 	s.closed = true

@@ -33,6 +33,8 @@ type line[Name comparable] struct {
 	// overdue are the locks whose release has not finished.
 	overdue map[Name]*holding
 	lost    error // why the last session ended
+	// dropped is closed when the session is given up. The next session has another one.
+	dropped chan struct{}
 	beat    *time.Timer
 	closed  bool // changed without the turn
 }
@@ -66,6 +68,7 @@ func newLine[Name comparable](server Server[Name], config Config) *line[Name] {
 		held:     map[Name]*holding{},
 		overdue:  map[Name]*holding{},
 		lost:     errGone,
+		dropped:  make(chan struct{}),
 	}
 	l.beat = time.AfterFunc(maxGrace, l.pulse)
 	l.beat.Stop()
@@ -173,18 +176,20 @@ func (l *line[Name]) ask(ctx context.Context, statement func() error) error {
 	return err
 }
 
-// drop gives up the session, and with it all of its locks.
+// drop gives up the session, and with it all of its locks. It tells the holders before the server frees them.
 func (l *line[Name]) drop(ctx context.Context, cause error) {
-	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	l.session.Close(farewell)
-	l.session = nil
 	l.mutex.Lock()
 	lost := len(l.held)
 	clear(l.held)
 	clear(l.overdue)
 	l.lost = fmt.Errorf("its session was lost: %w", cause)
+	close(l.dropped)
+	l.dropped = make(chan struct{})
 	l.mutex.Unlock()
+	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	l.session.Close(farewell)
+	l.session = nil
 	l.logger.LogAttrs(ctx, slog.LevelWarn, "a session for locks was lost", slog.Int("leases", lost), slog.Any("error", cause))
 }
 
@@ -347,8 +352,11 @@ func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) erro
 	return nil
 }
 
-// check returns the results for the grants that the session has or has lost. The error is about the others.
+// check returns the results for the grants that the session has or has lost. The error is about the others. It returns when the session is
+// given up, and does not wait for the next one to be opened.
 func (l *line[Name]) check(ctx context.Context, grants map[Name]*holding) ([]lease.Renewed, error) {
+	ctx, cancel := l.untilDropped(ctx)
+	defer cancel()
 	answers := l.lostOf(grants)
 	if len(grants) == 0 {
 		return answers, nil
@@ -364,6 +372,22 @@ func (l *line[Name]) check(ctx context.Context, grants map[Name]*holding) ([]lea
 		answers = append(answers, lease.Renewed{Object: grant.object})
 	}
 	return answers, nil
+}
+
+// untilDropped returns a context that ends with ctx or when the session is given up.
+func (l *line[Name]) untilDropped(ctx context.Context) (context.Context, context.CancelFunc) {
+	l.mutex.Lock()
+	dropped := l.dropped
+	l.mutex.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-dropped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // lostOf removes the grants that are known to be lost and returns them. It needs no turn.

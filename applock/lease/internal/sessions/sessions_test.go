@@ -433,6 +433,24 @@ func TestALostSessionIsReplaced(t *testing.T) {
 	}
 }
 
+// Goal: holders hear at once that their session is lost, also while it is closed and the next one is opened. Method: a check waits for its turn
+// behind a get, which finds the session dead; the server does not answer to a farewell, and lets nobody in.
+func TestLossIsToldBeforeTheNextSession(t *testing.T) {
+	t.Parallel()
+	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+		grant := mustTake(t, b, wallet("1"), jdoe)
+		server.kill()
+		server.do(func() {
+			server.closing = func(ctx context.Context) { _ = after(never)(ctx, "") }
+			server.opening = func(ctx context.Context) error { return after(never)(ctx, "") }
+		})
+		b.occupied(0,
+			func() { _, _ = b.Get(t.Context(), wallet("2"), asmith, time.Minute) }, // fails after ten seconds
+			func() { requireLost(t, b, grant) })
+		server.do(func() { server.closing = nil })
+	})
+}
+
 // Goal: an error that a new session cannot repair is returned. Method: a server that ends each session at the first statement, and one that
 // opens none.
 func TestAServerThatIsNotThere(t *testing.T) {

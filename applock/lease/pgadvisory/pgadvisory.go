@@ -5,8 +5,8 @@
 //
 // What it does not promise:
 //   - Nothing is durable. The locks end with their session: after a restart, a failover or a killed session, all its leases are lost at
-//     once. Their holders learn of it within a second, and until then other operators may already have the objects. There is no fence (it
-//     is 0) to keep a former holder's writes out.
+//     once. Their holders learn of it within a second. Until then other operators may already have the objects, and the program may pass
+//     them on to its own waiters. There is no fence (it is 0) to keep a former holder's writes out.
 //   - The locks are those of one database on one server. All programs must reach the same one. A standby has locks of its own, and is
 //     refused (ErrReadOnly).
 //   - It does not work through a pooler that lends sessions for one transaction at a time, such as PgBouncer with pool_mode = transaction.

@@ -39,7 +39,7 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 type verdict struct {
 	holds    int
 	overlaps []overlap
-	// unheard are overlaps with a holder whose session had just been cut, who had not heard of it yet.
+	// unheard are overlaps of two programs one of which had not heard yet that its session had just been cut.
 	unheard   int
 	losses    int
 	unfounded []string // losses without a cause
@@ -57,8 +57,8 @@ func (o overlap) String() string {
 		o.before.Object, o.before.Worker, o.before.Fence, o.before.To, o.after.Worker, o.after.Fence, o.after.From)
 }
 
-// judge reads the journals. Where locks are those of sessions, a holder may go on for as long as hearing after something was
-// done to it: its server has freed everything at once. A loss has a cause if something was done to the worker, or it had no processor, while the lease
+// judge reads the journals. Where locks are those of sessions, the server frees everything at once when a session ends. For as long as hearing
+// after something was done to it, a program may go on holding, and pass objects on to its next waiters. A loss has a cause if something was done to the worker, or it had no processor, while the lease
 // should have been renewed: within two TTLs before.
 func judge(records []record, ttl time.Duration, waiters int, hearing time.Duration) verdict {
 	var v verdict
@@ -83,8 +83,10 @@ func judge(records []record, ttl time.Duration, waiters int, hearing time.Durati
 	}
 	for _, of := range holds {
 		for _, o := range overlapsOf(of) {
-			moment := record{Worker: o.before.Worker, From: o.after.From, To: o.after.From}
-			if hearing > 0 && during(moment, hearing) {
+			isUnheard := func(worker int) bool {
+				return during(record{Worker: worker, From: o.after.From, To: o.after.From}, hearing)
+			}
+			if hearing > 0 && (isUnheard(o.before.Worker) || isUnheard(o.after.Worker)) {
 				v.unheard++
 				continue
 			}
@@ -182,9 +184,11 @@ func TestJudge(t *testing.T) {
 			t.Errorf("a cut session of which the holder hears within %s: %+v", hearing, v)
 		}
 	}
-	cut.Worker = 2
-	if v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, 2*time.Second); len(v.overlaps) != 1 {
-		t.Errorf("the session of the other one is cut: %+v", v)
+	for worker, want := range map[int]int{2: 0, 3: 1} {
+		cut.Worker = worker
+		if v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, 2*time.Second); len(v.overlaps) != want {
+			t.Errorf("the session of worker %d is cut: %+v", worker, v)
+		}
 	}
 	if v := judged(lost); v.losses != 1 || len(v.unfounded) != 1 {
 		t.Errorf("a loss without a cause: %+v", v)

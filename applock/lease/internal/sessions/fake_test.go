@@ -212,16 +212,21 @@ func (f *fake) count() (locks, sessions int) {
 	return locks, sessions
 }
 
+func checked(t *testing.T, config Config) Config {
+	t.Helper()
+	config, err := config.Checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
 // play runs a test in which time passes only while everybody waits.
 func play(t *testing.T, sessions int, test func(t *testing.T, server *fake, b *backend[string])) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := &fake{locks: map[string]*fakeLock{}}
-		config, err := Config{Sessions: sessions}.Checked()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := newBackend(server, config)
+		b := newBackend(server, checked(t, Config{Sessions: sessions}))
 		test(t, server, b)
 		for _, line := range b.lines {
 			line.mutex.Lock()

@@ -137,6 +137,40 @@ func TestAPassNeedsNoCall(t *testing.T) {
 	})
 }
 
+// Goal: a program whose session has ended passes on an object that another program has taken meanwhile, and who gets it hears of the end within
+// a second. Method: the session ends at several times between two checks, another one takes the object, and then the holder releases it.
+func TestAPassAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	const times = 10
+	for i := range times {
+		play(t, 1, func(t *testing.T, server *fake, others *backend[string]) {
+			leases := New(server, checked(t, Config{}))
+			defer func() { _ = leases.Close() }()
+			acquire := func() applock.Lease {
+				got, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: wallet("1"), MaxHold: time.Hour})
+				if err != nil {
+					t.Error(err)
+				}
+				return got
+			}
+			holder, served := acquire(), make(chan applock.Lease, 1)
+			go func() { served <- acquire() }()
+			time.Sleep(time.Second + checkInterval*time.Duration(i)/times)
+			server.kill()
+			ended := time.Now()
+			other := mustTake(t, others, wallet("1"), asmith)
+			_ = holder.Release(t.Context())
+			<-(<-served).Context().Done() // it is served while the other program has the object
+			if took := time.Since(ended); took > time.Second {
+				t.Errorf("who got an object of another program heard after %s", took)
+			}
+			if err := others.Release(t.Context(), other); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // Goal: a lock that the session has lost is not renewed, nor released as if it were there. Method: a lock disappears.
 func TestAMissingLockIsLost(t *testing.T) {
 	t.Parallel()
@@ -753,11 +787,7 @@ func TestSessionsTell(t *testing.T) {
 				server := &telling{
 					fake: &fake{locks: map[string]*fakeLock{}}, told: make(chan applock.Object), asked: make(chan []string, 1),
 				}
-				config, err := Config{}.Checked()
-				if err != nil {
-					t.Fatal(err)
-				}
-				leases := New(server, config)
+				leases := New(server, checked(t, Config{}))
 				lock := wallet("1").String()
 				server.do(func() { server.locks[lock] = &fakeLock{count: 1} })
 				const holds = time.Hour + 33*time.Millisecond

@@ -33,8 +33,6 @@ type line[Name comparable] struct {
 	// overdue are the locks whose release has not finished.
 	overdue map[Name]*holding
 	lost    error // why the last session ended
-	// dropped is closed when the session is given up. The next session has another one.
-	dropped chan struct{}
 	beat    *time.Timer
 	closed  bool // changed without the turn
 }
@@ -68,7 +66,6 @@ func newLine[Name comparable](server Server[Name], config Config) *line[Name] {
 		held:     map[Name]*holding{},
 		overdue:  map[Name]*holding{},
 		lost:     errGone,
-		dropped:  make(chan struct{}),
 	}
 	l.beat = time.AfterFunc(maxGrace, l.pulse)
 	l.beat.Stop()
@@ -183,8 +180,6 @@ func (l *line[Name]) drop(ctx context.Context, cause error) {
 	clear(l.held)
 	clear(l.overdue)
 	l.lost = fmt.Errorf("its session was lost: %w", cause)
-	close(l.dropped)
-	l.dropped = make(chan struct{})
 	l.mutex.Unlock()
 	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -352,11 +347,8 @@ func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) erro
 	return nil
 }
 
-// check returns the results for the grants that the session has or has lost. The error is about the others. It returns when the session is
-// given up, and does not wait for the next one to be opened.
+// check returns the results for the grants that the session has or has lost. The error is about the others.
 func (l *line[Name]) check(ctx context.Context, grants map[Name]*holding) ([]lease.Renewed, error) {
-	ctx, cancel := l.untilDropped(ctx)
-	defer cancel()
 	answers := l.lostOf(grants)
 	if len(grants) == 0 {
 		return answers, nil
@@ -372,22 +364,6 @@ func (l *line[Name]) check(ctx context.Context, grants map[Name]*holding) ([]lea
 		answers = append(answers, lease.Renewed{Object: grant.object})
 	}
 	return answers, nil
-}
-
-// untilDropped returns a context that ends with ctx or when the session is given up.
-func (l *line[Name]) untilDropped(ctx context.Context) (context.Context, context.CancelFunc) {
-	l.mutex.Lock()
-	dropped := l.dropped
-	l.mutex.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-dropped:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }
 
 // lostOf removes the grants that are known to be lost and returns them. It needs no turn.

@@ -147,7 +147,7 @@ func TestAPassAfterTheEnd(t *testing.T) {
 			leases := New(server, checked(t, Config{}))
 			defer func() { _ = leases.Close() }()
 			acquire := func() applock.Lease {
-				got, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: wallet("1"), MaxHold: time.Hour})
+				got, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: wallet("1"), MaxHold: time.Hour, MaxWait: time.Minute})
 				if err != nil {
 					t.Error(err)
 				}
@@ -155,12 +155,16 @@ func TestAPassAfterTheEnd(t *testing.T) {
 			}
 			holder, served := acquire(), make(chan applock.Lease, 1)
 			go func() { served <- acquire() }()
-			time.Sleep(time.Second + checkInterval*time.Duration(i)/times)
+			time.Sleep(time.Second + checkInterval*time.Duration(2*i+1)/(2*times)) // never at the time of a check
 			server.kill()
 			ended := time.Now()
 			other := mustTake(t, others, wallet("1"), asmith)
 			_ = holder.Release(t.Context())
-			<-(<-served).Context().Done() // it is served while the other program has the object
+			next := <-served // while the other program has the object
+			if next == nil {
+				t.FailNow()
+			}
+			<-next.Context().Done()
 			if took := time.Since(ended); took > time.Second {
 				t.Errorf("who got an object of another program heard after %s", took)
 			}
@@ -467,8 +471,8 @@ func TestALostSessionIsReplaced(t *testing.T) {
 	}
 }
 
-// Goal: holders hear at once that their session is lost, also while it is closed and the next one is opened. Method: a check waits for its turn
-// behind a get, which finds the session dead; the server does not answer to a farewell, and lets nobody in.
+// Goal: a check tells holders that their session is lost while the next one is being opened, and before the server is told to free their locks.
+// Method: the check waits for its turn behind a get, which finds the session dead; the server does not answer to a farewell, and lets nobody in.
 func TestLossIsToldBeforeTheNextSession(t *testing.T) {
 	t.Parallel()
 	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
@@ -478,9 +482,15 @@ func TestLossIsToldBeforeTheNextSession(t *testing.T) {
 			server.closing = func(ctx context.Context) { _ = after(never)(ctx, "") }
 			server.opening = func(ctx context.Context) error { return after(never)(ctx, "") }
 		})
-		b.occupied(0,
-			func() { _, _ = b.Get(t.Context(), wallet("2"), asmith, time.Minute) }, // fails after ten seconds
-			func() { requireLost(t, b, grant) })
+		check := func() {
+			ctx, cancel := context.WithTimeout(t.Context(), checkInterval)
+			defer cancel()
+			answers, err := b.Renew(ctx, []lease.Renewal{{Grant: grant, TTL: time.Minute}})
+			if err != nil || len(answers) != 1 || answers[0].Lost == nil {
+				t.Errorf("renew: %v, %v, want it to be lost", answers, err)
+			}
+		}
+		b.occupied(0, func() { _, _ = b.Get(t.Context(), wallet("2"), asmith, time.Minute) }, check)
 		server.do(func() { server.closing = nil })
 	})
 }

@@ -69,7 +69,7 @@ func TestLiveLocksAreNotLostByAccident(t *testing.T) {
 		u.must(t, "migrate", "up")
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
 		const (
-			kept  = "1 lock is live: it would stay, but programs may be unable to renew or release it until the steps are applied again"
+			kept  = "1 lock is live, and programs may be unable to renew or release live locks until the steps are applied again"
 			lost  = "1 lock is live and would be lost"
 			wayOn = "; list them with: applockctl list; --force continues"
 		)

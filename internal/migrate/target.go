@@ -369,16 +369,14 @@ type LiveLocksError struct {
 
 // Error states their number, and what would become of them.
 func (e *LiveLocksError) Error() string {
-	switch {
-	case e.Locks == 1 && e.Kept:
-		return "1 lock is live: it would stay, but programs may be unable to renew or release it until the steps are applied again"
-	case e.Kept:
-		return fmt.Sprintf("%d locks are live: they would stay, but programs may be unable to renew or release them until the steps are "+
-			"applied again", e.Locks)
-	case e.Locks == 1:
-		return "1 lock is live and would be lost"
+	live := fmt.Sprintf("%d locks are live", e.Locks)
+	if e.Locks == 1 {
+		live = "1 lock is live"
 	}
-	return fmt.Sprintf("%d locks are live and would be lost", e.Locks)
+	if e.Kept {
+		return live + ", and programs may be unable to renew or release live locks until the steps are applied again"
+	}
+	return live + " and would be lost"
 }
 
 // refuseLive refuses to undo the steps above a version while locks are live. Only the first step has the tables.

@@ -58,9 +58,10 @@ func (o overlap) String() string {
 }
 
 // judge reads the journals. Where locks are those of sessions, the server frees everything at once when a session ends. For as long as hearing
-// after something was done to it, a program may go on holding, and pass objects on to its next waiters. A loss has a cause if something was done to the worker, or it had no processor, while the lease
-// should have been renewed: within two TTLs before.
-func judge(records []record, ttl time.Duration, waiters int, hearing time.Duration) verdict {
+// after something was done to it, a program may go on holding, and pass objects on to its next waiters. A loss has a cause if something was done
+// to the worker, or it had no processor, while the lease should have been renewed: within two TTLs before. Where locks are in a file, it also
+// has one if any worker was stopped for a third of the last TTL: who is stopped in a write keeps all others from writing.
+func judge(records []record, ttl time.Duration, waiters int, hearing time.Duration, isFile bool) verdict {
 	var v verdict
 	holds := map[string][]record{}
 	var disturbed []record
@@ -97,7 +98,7 @@ func judge(records []record, ttl time.Duration, waiters int, hearing time.Durati
 		switch {
 		case r.Kind == kindLost:
 			v.losses++
-			if !during(r, 2*ttl) {
+			if !during(r, 2*ttl) && !(isFile && stoppedBefore(disturbed, r.To, ttl) >= ttl/3) {
 				v.unfounded = append(v.unfounded, fmt.Sprintf("worker %d lost %s: %s", r.Worker, r.Object, r.Note))
 			}
 		case r.Kind == kindOverdue && !during(r, 0):
@@ -106,6 +107,17 @@ func judge(records []record, ttl time.Duration, waiters int, hearing time.Durati
 	}
 	v.worstWait = fairTurns(waits, waiters)
 	return v
+}
+
+// stoppedBefore returns for how long workers were stopped in the time before a moment.
+func stoppedBefore(disturbed []record, moment int64, before time.Duration) time.Duration {
+	var sum int64
+	for _, d := range disturbed {
+		if d.Kind == kindChaos && d.Note == "stop" {
+			sum += max(0, min(d.To, moment)-max(d.From, moment-before.Microseconds()))
+		}
+	}
+	return time.Duration(sum) * time.Microsecond
 }
 
 // overlapsOf returns pairs of holds of one object that were live at the same time.
@@ -167,7 +179,7 @@ func TestJudge(t *testing.T) {
 	lost := record{Kind: kindLost, Worker: 1, Object: "own:1", From: 100 * second, To: 100 * second}
 	late := record{Kind: kindOverdue, Worker: 1, From: 100 * second, To: 104 * second}
 	stop := record{Kind: kindChaos, Worker: 1, From: 90 * second, To: 101 * second}
-	judged := func(records ...record) verdict { return judge(records, 9*time.Second, 1, 0) }
+	judged := func(records ...record) verdict { return judge(records, 9*time.Second, 1, 0, false) }
 	if v := judged(live(1, 0, 10), live(2, 10, 20), live(1, 20, 21)); v.holds != 3 || len(v.overlaps) != 0 {
 		t.Errorf("one after the other: %+v", v)
 	}
@@ -179,14 +191,14 @@ func TestJudge(t *testing.T) {
 	}
 	cut := record{Kind: kindChaos, Worker: 1, From: 8 * second, To: 8 * second}
 	for hearing, want := range map[time.Duration]int{0: 0, 500 * time.Millisecond: 0, 2 * time.Second: 1} {
-		v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, hearing)
+		v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, hearing, false)
 		if v.unheard != want || len(v.overlaps) != 1-want {
 			t.Errorf("a cut session of which the holder hears within %s: %+v", hearing, v)
 		}
 	}
 	for worker, want := range map[int]int{2: 0, 3: 1} {
 		cut.Worker = worker
-		if v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, 2*time.Second); len(v.overlaps) != want {
+		if v := judge([]record{live(1, 0, 10), live(2, 9, 11), cut}, 9*time.Second, 1, 2*time.Second, false); len(v.overlaps) != want {
 			t.Errorf("the session of worker %d is cut: %+v", worker, v)
 		}
 	}
@@ -195,6 +207,19 @@ func TestJudge(t *testing.T) {
 	}
 	if v := judged(lost, stop); v.losses != 1 || len(v.unfounded) != 0 {
 		t.Errorf("a loss with a cause: %+v", v)
+	}
+	for other, want := range map[record]int{
+		{Kind: kindChaos, Worker: 2, Note: "stop", From: 90 * second, To: 94 * second}:   0,
+		{Kind: kindChaos, Worker: 2, Note: "stop", From: 90 * second, To: 93 * second}:   1, // only two seconds of its TTL
+		{Kind: kindChaos, Worker: 2, Note: "stop", From: 101 * second, To: 105 * second}: 1,
+		{Kind: kindChaos, Worker: 2, Note: "kill", From: 90 * second, To: 94 * second}:   1,
+	} {
+		if v := judge([]record{lost, other}, 9*time.Second, 1, 0, true); len(v.unfounded) != want {
+			t.Errorf("a loss in a file beside %+v: %+v", other, v)
+		}
+		if v := judged(lost, other); len(v.unfounded) != 1 {
+			t.Errorf("a loss beside %+v of another worker: %+v", other, v)
+		}
 	}
 	if v := judged(late); v.overdue != 4*time.Second {
 		t.Errorf("a late return: %+v", v)

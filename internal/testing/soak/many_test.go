@@ -59,7 +59,7 @@ func TestManyLeases(t *testing.T) {
 			done := cycles()
 			cancel()
 			watch.Wait()
-			v := judge(readJournals(t, journal), ttl, 1, 0)
+			v := judge(readJournals(t, journal), ttl, 1, 0, false)
 			t.Logf("%-16s leases %d, taken in %s, lost %d (without a cause %d), renewals %.0f/s, at least %s left, "+
 				"%d callers %.0f cycles/s", b.name, many, rounded(taking), v.losses, len(v.unfounded), float64(kept.renewals)/lasted,
 				rounded(kept.least), callers, float64(done)/lasted)

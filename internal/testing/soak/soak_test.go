@@ -343,7 +343,7 @@ func soak(t *testing.T, b backend, dsn string, leases int, long time.Duration, s
 
 	peace := newCrew(t, b, dsn, orders{Hot: 1, LongestUse: longUse, Seed: seed})
 	pause(t.Context(), long)
-	worst := judge(peace.end(), ttl, processes*contenders, 0).worstWait
+	worst := judge(peace.end(), ttl, processes*contenders, 0, false).worstWait
 
 	war := newCrew(t, b, dsn, orders{Leases: leases / processes, TTL: ttl, Hot: hotObjects, LongestUse: shortUse, Seed: seed})
 	random := mathrand.New(mathrand.NewPCG(seed, 0))
@@ -351,7 +351,7 @@ func soak(t *testing.T, b backend, dsn string, leases int, long time.Duration, s
 		war.disturb(random)
 		pause(t.Context(), time.Duration(random.IntN(1000))*time.Millisecond)
 	}
-	v := judge(war.end(), ttl, processes*contenders, b.hearing)
+	v := judge(war.end(), ttl, processes*contenders, b.hearing, b.name == "sqlite")
 	v.worstWait, v.idle = worst, perSecond
 	return v
 }

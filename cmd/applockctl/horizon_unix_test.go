@@ -102,6 +102,9 @@ func TestHorizonOnPostgres(t *testing.T) {
 	b.checkHolder(t, end, "session "+session, "user applock", "from report", "idle in transaction", "dead rows in appl_lock")
 	b.checkSessionsAreHidden(t)
 	exec(end)
+	for postgresServer.query(t, b.dsn, "SELECT COUNT(*)::text FROM pg_stat_activity WHERE pid = "+session) != "0" {
+		time.Sleep(10 * time.Millisecond) // a session does not end in the very moment that it is terminated
+	}
 	b.checkNoHolder(t)
 
 	exec("BEGIN; SELECT pg_current_xact_id(); PREPARE TRANSACTION 'left behind'", "SELECT pg_sleep(2.1)")
@@ -180,6 +183,10 @@ func TestHorizonOnMySQL(t *testing.T) { //nolint:paralleltest // see above
 		end := "KILL " + session
 		b.checkHolder(t, end, "session "+session, "idle in transaction", "history list length")
 		s.exec(t, b.dsn, end)
+		for s.query(t, b.dsn, "SELECT COUNT(*) FROM information_schema.processlist WHERE id = "+session) != "0" {
+			time.Sleep(10 * time.Millisecond) // a session does not end in the very moment that it is killed
+		}
+		s.exec(t, b.dsn, "DO SLEEP(0.2)") // innodb_trx is not refreshed earlier
 		for _, answer := range b.horizonOfVerify(t) {
 			if answer.Statement == end {
 				t.Errorf("after %s it is named all the same: %v", end, answer)

@@ -40,7 +40,7 @@ func testProcessQuiet(t *testing.T, b binary) {
 		{"get customer:42 --operator asmith --new", exitYes, "", ""},
 		{"release customer:42 --operator asmith --fence 7", exitNo, "HELD", "(you) under another grant"},
 		{"assert customer:42 --operator asmith --fence 7", exitNo, "HELD", "(you) under another grant"},
-		{"migrate down", exitNo, "", "1 lock is live: it would stay"},
+		{"migrate down", exitNo, "", "1 lock is live, and programs may be unable"},
 		{"migrate down --force", exitYes, "", ""},
 		{"migrate goto 2", exitYes, "", ""},
 		{"migrate repair", exitYes, "", ""},

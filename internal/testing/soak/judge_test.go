@@ -98,7 +98,8 @@ func judge(records []record, ttl time.Duration, waiters int, hearing time.Durati
 		switch {
 		case r.Kind == kindLost:
 			v.losses++
-			if !during(r, 2*ttl) && !(isFile && stoppedBefore(disturbed, r.To, ttl) >= ttl/3) {
+			isFounded := during(r, 2*ttl) || isFile && stoppedBefore(disturbed, r.To, ttl) >= ttl/3
+			if !isFounded {
 				v.unfounded = append(v.unfounded, fmt.Sprintf("worker %d lost %s: %s", r.Worker, r.Object, r.Note))
 			}
 		case r.Kind == kindOverdue && !during(r, 0):

@@ -80,7 +80,9 @@ func mysqlProgramOf(t *testing.T, product string) mysqlProgram {
 	if os.Getuid() == 0 {
 		p.account.Credential = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
 	}
-	words := procWords(t, filepath.Join(process, "cmdline"))
+	words := slices.DeleteFunc(procWords(t, filepath.Join(process, "cmdline")), func(word string) bool {
+		return word == "OFF" || strings.HasPrefix(word, "--performance-schema-instrument=") // MySQL cuts it in two in its own arguments
+	})
 	first := slices.Index(words, "--no-defaults")
 	p.words, p.all = words[:first+1], words[first+1:]
 	p.base = p.option("--basedir=")

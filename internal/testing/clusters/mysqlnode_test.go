@@ -80,13 +80,11 @@ func mysqlProgramOf(t *testing.T, product string) mysqlProgram {
 	if os.Getuid() == 0 {
 		p.account.Credential = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
 	}
-	words := slices.DeleteFunc(procWords(t, filepath.Join(process, "cmdline")), func(word string) bool {
-		return word == "OFF" || strings.HasPrefix(word, "--performance-schema-instrument=") // MySQL cuts it in two in its own arguments
-	})
+	words, env := testfile.Started(t, process)
 	first := slices.Index(words, "--no-defaults")
 	p.words, p.all = words[:first+1], words[first+1:]
 	p.base = p.option("--basedir=")
-	p.env = procWords(t, filepath.Join(process, "environ"))
+	p.env = env
 	if p.fresh, err = os.MkdirTemp(p.beside, "applock-cluster-"); err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +106,6 @@ func (p mysqlProgram) option(name string) string {
 		}
 	}
 	return ""
-}
-
-func procWords(t *testing.T, path string) []string {
-	t.Helper()
-	return strings.Split(strings.TrimRight(testfile.Read(t, path), "\x00"), "\x00")
 }
 
 // mysqlNode is a server of the test's own.

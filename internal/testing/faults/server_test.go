@@ -91,7 +91,7 @@ func (s *server) copyOf(t *testing.T, pid string) {
 	if os.Getuid() == 0 {
 		s.account.Credential = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
 	}
-	options, env := withoutInstruments(words(t, filepath.Join(process, "cmdline"))), words(t, filepath.Join(process, "environ"))
+	options, env := testfile.Started(t, process)
 	for _, list := range [][]string{options, env} {
 		for i := range list {
 			list[i] = strings.ReplaceAll(list[i], folder, s.folder)
@@ -115,18 +115,6 @@ func (s *server) own(t *testing.T, name string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// withoutInstruments removes the options that MySQL cuts in two in its own arguments, and what is left of them. They only save time.
-func withoutInstruments(options []string) []string {
-	return slices.DeleteFunc(options, func(option string) bool {
-		return option == "OFF" || strings.HasPrefix(option, "--performance-schema-instrument=")
-	})
-}
-
-func words(t *testing.T, path string) []string {
-	t.Helper()
-	return strings.Split(strings.TrimRight(testfile.Read(t, path), "\x00"), "\x00")
 }
 
 // few is how many connections the server has.

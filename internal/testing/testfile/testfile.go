@@ -3,6 +3,9 @@ package testfile
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -14,4 +17,17 @@ func Read(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Started returns the options and the environment with which a process was started, by its folder in /proc. It leaves out the options of
+// MySQL's instruments, which only save time: MySQL cuts them in two in its own arguments.
+func Started(t testing.TB, process string) (options, env []string) {
+	t.Helper()
+	words := func(name string) []string {
+		return strings.Split(strings.TrimRight(Read(t, filepath.Join(process, name)), "\x00"), "\x00")
+	}
+	options = slices.DeleteFunc(words("cmdline"), func(option string) bool {
+		return option == "OFF" || strings.HasPrefix(option, "--performance-schema-instrument=")
+	})
+	return options, words("environ")
 }

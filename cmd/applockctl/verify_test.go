@@ -235,6 +235,36 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 			check: "rights", text: "schema applock lets everybody (PUBLIC) add objects", statement: "REVOKE CREATE ON SCHEMA applock FROM PUBLIC",
 		},
 		{
+			name: "a role may add to the schema", do: []string{"GRANT CREATE ON SCHEMA applock TO " + operator},
+			check: "rights", text: "schema applock lets " + operator + " add objects", statement: "REVOKE CREATE ON SCHEMA applock FROM " + operator,
+		},
+		{
+			name: "the schema belongs to a role", do: []string{"ALTER SCHEMA applock OWNER TO " + operator},
+			check: "rights", text: "schema applock lets " + operator + " add objects", statement: "ALTER SCHEMA applock OWNER TO ",
+		},
+		{
+			name: "a function of another role",
+			do: []string{
+				"CREATE FUNCTION applock.format(text, text) RETURNS text LANGUAGE sql AS 'SELECT NULL'",
+				"ALTER FUNCTION applock.format OWNER TO " + operator,
+			},
+			check: "routines", text: "function applock.format(pg_catalog.text,pg_catalog.text) is not of applock, and belongs to " + operator,
+			statement: "DROP FUNCTION applock.format(",
+		},
+		{
+			name: "an operator of another role",
+			do: []string{
+				"CREATE OPERATOR applock.= (FUNCTION = texteq, LEFTARG = text, RIGHTARG = text)",
+				"ALTER OPERATOR applock.= (text, text) OWNER TO " + operator,
+			},
+			check: "routines", text: "operator applock.=", statement: "DROP OPERATOR applock.=",
+		},
+		{
+			name:  "a signature of its own for one of our names",
+			do:    []string{"CREATE FUNCTION applock.appl_lock_yes(text) RETURNS boolean LANGUAGE sql AS 'SELECT true'"},
+			check: "routines", text: "routine applock.appl_lock_yes(text) is not of applock", statement: "DROP ROUTINE applock.appl_lock_yes(text)",
+		},
+		{
 			name: "the primary key is lost", do: []string{"ALTER TABLE applock.appl_lock DROP CONSTRAINT appl_lock_pk"},
 			check: "tables", text: "index appl_lock_pk is missing", repair: "migrate repair",
 		},

@@ -65,10 +65,10 @@ CREATE TABLE appl_lock_waiter (
     expires_ts timestamptz NOT NULL,
     holder_id varchar(64) COLLATE "C" NOT NULL DEFAULT '',
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
-    CONSTRAINT appl_lock_waiter_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
-    CONSTRAINT appl_lock_waiter_id_ck CHECK (object_id <> ''),
-    CONSTRAINT appl_lock_waiter_operator_ck CHECK (operator_id <> ''),
-    CONSTRAINT appl_lock_waiter_client_ck CHECK (client_id <> '')
+    CONSTRAINT appl_lock_waiter_type_ck CHECK (object_type::text <> '' AND position(':' IN object_type::text) = 0),
+    CONSTRAINT appl_lock_waiter_id_ck CHECK (object_id::text <> ''),
+    CONSTRAINT appl_lock_waiter_operator_ck CHECK (operator_id::text <> ''),
+    CONSTRAINT appl_lock_waiter_client_ck CHECK (client_id::text <> '')
 ) WITH (fillfactor = 70);
 
 CREATE INDEX appl_lock_waiter_client_ix ON appl_lock_waiter (client_id);
@@ -142,10 +142,10 @@ CREATE UNLOGGED TABLE appl_lock_viewer (
     seen_ts timestamptz NOT NULL,
     expires_ts timestamptz NOT NULL,
     CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
-    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type <> '' AND position(':' IN object_type) = 0),
-    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id <> ''),
-    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id <> ''),
-    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
+    CONSTRAINT appl_lock_viewer_type_ck CHECK (object_type::text <> '' AND position(':' IN object_type::text) = 0),
+    CONSTRAINT appl_lock_viewer_id_ck CHECK (object_id::text <> ''),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (operator_id::text <> ''),
+    CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id::text <> '')
 ) WITH (fillfactor = 70);
 
 COMMENT ON TABLE appl_lock_viewer IS

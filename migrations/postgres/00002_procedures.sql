@@ -18,10 +18,12 @@ $$;
 -- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
 --
 -- Contract   The first returns the value without trailing blanks, and an empty string where NULL is allowed. The second returns
---            the value, or p_default for NULL. The third returns whether the value is Y; N, NULL and blanks are no.
+--            the value, or p_default for NULL; without p_max any positive number will do. The third returns whether the value is
+--            Y; N, NULL and blanks are no.
 -- Raises     LK001; the message names routine and argument, the error's COLUMN field has the argument alone.
 -- Locks      Nothing.
--- Differs    Nothing. They have no search_path of their own: the caller's is pinned.
+-- Differs    Nothing. They have no search_path of their own: the caller's is pinned. The bounds are integers, as literals are: any other
+--            type would let a function of somebody else match better.
 
 CREATE OR REPLACE FUNCTION appl_lock_text(
     p_routine text,
@@ -39,7 +41,7 @@ BEGIN
     IF p_required AND v_value = '' THEN
         v_reason := 'must not be empty';
     ELSIF char_length(v_value) > p_max_length THEN
-        v_reason := format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
+        v_reason := pg_catalog.format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
     ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
         v_reason := 'must not contain ":", which ends the type in type:id';
     ELSIF v_value ~ '[\x01-\x1f\x7f-\u009f]' AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
@@ -49,7 +51,7 @@ BEGIN
     END IF;
     RAISE EXCEPTION USING
         ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s %s', p_routine, p_argument, v_reason),
+        MESSAGE = pg_catalog.format('%s: %s %s', p_routine, p_argument, v_reason),
         COLUMN = p_argument;
 END
 $$;
@@ -65,28 +67,29 @@ CREATE OR REPLACE FUNCTION appl_lock_number(
     p_routine text,
     p_argument text,
     p_value bigint,
-    p_default bigint,
-    p_max bigint
+    p_default integer,
+    p_max integer
 ) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     v_value bigint := coalesce(p_value, p_default);
+    v_max bigint := coalesce(p_max, 9223372036854775807);
 BEGIN
-    IF v_value BETWEEN 1 AND p_max THEN
+    IF v_value BETWEEN 1 AND v_max THEN
         RETURN v_value;
     END IF;
     RAISE EXCEPTION USING
         ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s must lie between 1 and %s', p_routine, p_argument, p_max),
+        MESSAGE = pg_catalog.format('%s: %s must lie between 1 and %s', p_routine, p_argument, v_max),
         COLUMN = p_argument;
 END
 $$;
 
-COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION appl_lock_number(text, text, bigint, integer, integer) IS
     'Internal to applock: checks one number argument and applies its default.';
 
-REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION appl_lock_number(text, text, bigint, integer, integer) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -105,7 +108,7 @@ BEGIN
     END IF;
     RAISE EXCEPTION USING
         ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s must be Y or N', p_routine, p_argument),
+        MESSAGE = pg_catalog.format('%s: %s must be Y or N', p_routine, p_argument),
         COLUMN = p_argument;
 END
 $$;
@@ -150,7 +153,7 @@ DECLARE
         pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
     );
     -- S2: a number for the event.
-    v_event_id bigint := nextval('appl_lock_event_event_id_seq');
+    v_event_id bigint := pg_catalog.nextval('appl_lock_event_event_id_seq');
     v_next bigint := v_first;
     v_status text;
 BEGIN
@@ -271,9 +274,9 @@ BEGIN
         INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
         FROM appl_lock AS l
         LEFT JOIN appl_lock_policy AS p
-            ON p.object_type = l.object_type
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+            ON p.object_type::text = l.object_type::text
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         p_ok_fl := 'N';
@@ -302,11 +305,11 @@ BEGIN
                     appl_lock_next_fence(l.fence, t.now_ts),
                     t.now_ts,
                     greatest(t.now_ts, l.lock_ts + interval '1 microsecond'),
-                    t.now_ts + make_interval(secs => v_first_seconds)
+                    t.now_ts + pg_catalog.make_interval(secs => v_first_seconds)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
             AND l.fence = v_fence
             AND l.lock_ts = v_lock_ts
             AND l.expires_ts = p_expires_ts
@@ -327,7 +330,7 @@ BEGIN
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('%s: %s:%s changed hands during the call; call again', p_routine, p_object_type, p_object_id);
+        MESSAGE = pg_catalog.format('%s: %s:%s changed hands during the call; call again', p_routine, p_object_type, p_object_id);
 END
 $$;
 
@@ -387,8 +390,8 @@ SELECT
     coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
 FROM appl_lock_waiter AS w
 LEFT JOIN appl_lock AS l
-    ON l.object_type = w.object_type
-    AND l.object_id = w.object_id
+    ON l.object_type::text = w.object_type::text
+    AND l.object_id::text = w.object_id::text
     AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
 WHERE w.expires_ts > statement_timestamp();
 
@@ -417,8 +420,8 @@ SELECT
     coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
 FROM appl_lock_ask AS a
 LEFT JOIN appl_lock AS l
-    ON l.object_type = a.object_type
-    AND l.object_id = a.object_id
+    ON l.object_type::text = a.object_type::text
+    AND l.object_id::text = a.object_id::text
     AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
 WHERE a.expires_ts > statement_timestamp();
 
@@ -593,15 +596,15 @@ DECLARE
     v_holder_id text;
 BEGIN
     IF p_wait_seconds IS NOT NULL THEN
-        v_until := v_now + make_interval(
-            secs => appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', p_wait_seconds, NULL, 315360000)
+        v_until := v_now + pg_catalog.make_interval(
+            secs => appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', p_wait_seconds, NULL::integer, 315360000)
         );
     END IF;
     SELECT l.operator_id
     INTO v_holder_id
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
 
@@ -723,7 +726,7 @@ DECLARE
     v_object_type text := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('answer_appl_lock', 'p_object_id', p_object_id, 255, true);
     v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
+    v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
     v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
     v_client_id text := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
     v_answer text := rtrim(p_answer, ' ');
@@ -741,11 +744,11 @@ BEGIN
 
     -- S1: does the operator hold it by that grant?
     SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
-        CASE WHEN l.operator_id = v_operator_id AND l.fence = v_fence THEN 'GONE' ELSE 'HELD' END
+        CASE WHEN l.operator_id::text = v_operator_id AND l.fence = v_fence THEN 'GONE' ELSE 'HELD' END
     INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left, p_outcome
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp();
     p_ok_fl := 'N';
@@ -764,10 +767,10 @@ BEGIN
     SELECT a.department_id
     INTO v_department_id
     FROM appl_lock_ask AS a
-    WHERE a.object_type = v_object_type
-        AND a.object_id = v_object_id
-        AND a.operator_id || '' = v_asker_id
-        AND a.client_id = coalesce(v_client_id, a.client_id)
+    WHERE a.object_type::text = v_object_type
+        AND a.object_id::text = v_object_id
+        AND a.operator_id::text || '' = v_asker_id
+        AND a.client_id::text = coalesce(v_client_id, a.client_id)
         AND a.expires_ts > clock_timestamp()
     ORDER BY a.client_id
     LIMIT 1
@@ -782,7 +785,7 @@ BEGIN
         -- S3: grant it to the asker, and remove the asker's requests.
         v_moved := appl_lock_move(
             'answer_appl_lock', 'GIVEN', v_object_type, v_object_id, v_operator_id, v_fence,
-            v_asker_id, v_department_id, NULL, v_operator_id, v_reason, NULL, 60
+            v_asker_id, v_department_id, NULL::bigint, v_operator_id, v_reason, NULL::timestamptz, 60::bigint
         );
         p_ok_fl := v_moved.p_ok_fl;
         p_outcome := v_moved.p_outcome;
@@ -797,9 +800,9 @@ BEGIN
         WHERE a.ctid = ANY (ARRAY(
                 SELECT s.ctid
                 FROM appl_lock_ask AS s
-                WHERE s.object_type = v_object_type
-                    AND s.object_id = v_object_id
-                    AND s.operator_id || '' = v_asker_id
+                WHERE s.object_type::text = v_object_type
+                    AND s.object_id::text = v_object_id
+                    AND s.operator_id::text || '' = v_asker_id
                 FOR UPDATE SKIP LOCKED
             ));
         RETURN;
@@ -812,10 +815,10 @@ BEGIN
         answer = v_answer,
         answer_reason = v_reason,
         answered_ts = clock_timestamp()
-    WHERE a.object_type = v_object_type
-        AND a.object_id = v_object_id
-        AND a.operator_id || '' = v_asker_id
-        AND a.client_id = coalesce(v_client_id, a.client_id);
+    WHERE a.object_type::text = v_object_type
+        AND a.object_id::text = v_object_id
+        AND a.operator_id::text || '' = v_asker_id
+        AND a.client_id::text = coalesce(v_client_id, a.client_id);
     p_ok_fl := 'Y';
     p_outcome := 'TOLD';
 END
@@ -914,8 +917,8 @@ BEGIN
             SELECT l.object_type, l.object_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
             FROM appl_lock AS l
             WHERE p_object_type IS NULL
-                AND (l.object_type, l.object_id) > (p_after_type, p_after_id)
-                AND l.operator_id = p_operator_id
+                AND (l.object_type::text, l.object_id::text) > (p_after_type, p_after_id)
+                AND l.operator_id::text = p_operator_id
                 AND l.released_ts IS NULL
                 AND l.expires_ts > clock_timestamp()
             ORDER BY l.object_type, l.object_id
@@ -925,9 +928,9 @@ BEGIN
         (
             SELECT l.object_type, l.object_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
             FROM appl_lock AS l
-            WHERE l.object_type = p_object_type
-                AND (l.object_type, l.object_id) > (p_after_type, p_after_id)
-                AND l.operator_id = p_operator_id
+            WHERE l.object_type::text = p_object_type
+                AND (l.object_type::text, l.object_id::text) > (p_after_type, p_after_id)
+                AND l.operator_id::text = p_operator_id
                 AND l.released_ts IS NULL
                 AND l.expires_ts > clock_timestamp()
             ORDER BY l.object_type, l.object_id
@@ -946,8 +949,8 @@ BEGIN
         SELECT l.fence, l.expires_ts
         INTO v_row
         FROM appl_lock AS l
-        WHERE l.object_type = appl_lock_move_page.object_type
-            AND l.object_id = appl_lock_move_page.object_id
+        WHERE l.object_type::text = appl_lock_move_page.object_type
+            AND l.object_id::text = appl_lock_move_page.object_id
         FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
             outcome := 'BUSY';
@@ -957,7 +960,7 @@ BEGIN
 
         -- S3: end it, or hand it over.
         IF p_to_operator_id IS NULL THEN
-            v_done := release_appl_lock_row(object_type, object_id, p_operator_id, NULL, p_actor_id, p_reason);
+            v_done := release_appl_lock_row(object_type, object_id, p_operator_id, NULL::bigint, p_actor_id, p_reason);
             fence := CASE WHEN v_done.p_outcome = 'RELEASED' THEN v_row.fence ELSE 0 END;
             expires_ts := CASE WHEN v_done.p_outcome = 'HELD' THEN v_row.expires_ts END;
             seconds_left := CASE WHEN v_done.p_outcome = 'HELD' THEN appl_lock_seconds_left(v_row.expires_ts) ELSE 0 END;
@@ -1009,7 +1012,7 @@ REVOKE ALL ON FUNCTION appl_lock_seconds_left(timestamptz) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION appl_lock_next_fence(p_old bigint, p_now timestamptz) RETURNS bigint
 LANGUAGE sql STABLE
 AS $$
-    SELECT greatest(p_old + 1, (extract(epoch FROM p_now) * 1000000)::bigint);
+    SELECT greatest(p_old + 1, (extract(epoch FROM p_now) * 1000000::numeric)::bigint);
 $$;
 
 COMMENT ON FUNCTION appl_lock_next_fence(bigint, timestamptz) IS
@@ -1098,11 +1101,11 @@ DECLARE
     v_client_id text := appl_lock_text('ask_appl_lock', 'p_client_id', p_client_id, 64, true);
     v_message text := appl_lock_text('ask_appl_lock', 'p_message', p_message, 255, false);
     v_wait_seconds bigint := CASE
-        WHEN p_wait_seconds <> 0 THEN appl_lock_number('ask_appl_lock', 'p_wait_seconds', p_wait_seconds, NULL, 315360000)
+        WHEN p_wait_seconds <> 0 THEN appl_lock_number('ask_appl_lock', 'p_wait_seconds', p_wait_seconds, NULL::integer, 315360000)
         ELSE p_wait_seconds
     END;
     v_now timestamptz := clock_timestamp();
-    v_until timestamptz := v_now + make_interval(secs => v_wait_seconds);
+    v_until timestamptz := v_now + pg_catalog.make_interval(secs => v_wait_seconds);
     v_lock record;
     v_asked record;
     v_moved record;
@@ -1121,17 +1124,17 @@ BEGIN
         l.lock_ts,
         l.expires_ts,
         -- A lock of less than an hour is a program's lease, with nobody there to answer.
-        CASE WHEN l.ttl_seconds >= 3600 THEN make_interval(secs => p.yield_after_seconds) END AS patience
+        CASE WHEN l.ttl_seconds >= 3600 THEN pg_catalog.make_interval(secs => p.yield_after_seconds) END AS patience
     INTO v_lock
     FROM appl_lock AS l
     LEFT JOIN appl_lock_policy AS p
-        ON p.object_type = l.object_type
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+        ON p.object_type::text = l.object_type::text
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
 
-    IF coalesce(v_wait_seconds, 1) > 0 AND v_lock.operator_id <> v_operator_id THEN
+    IF coalesce(v_wait_seconds, 1) > 0 AND v_lock.operator_id::text <> v_operator_id THEN
         -- S2: a new request, or the one that goes on. It begins anew with another holder, grant or message.
         INSERT INTO appl_lock_ask AS a (
             object_type,
@@ -1179,7 +1182,7 @@ BEGIN
                     CASE WHEN s.same THEN a.answered_ts END,
                     CASE WHEN s.same THEN a.edited_ts END
                 FROM (
-                    SELECT a.expires_ts > clock_timestamp() AND a.fence = excluded.fence AND a.message = excluded.message AS same
+                    SELECT a.expires_ts > clock_timestamp() AND a.fence = excluded.fence AND a.message::text = excluded.message::text AS same
                 ) AS s
             )
         RETURNING a.shown_ts, a.answered_ts, a.edited_ts
@@ -1195,9 +1198,9 @@ BEGIN
         THEN
             -- S3: the holder's time to answer is over.
             v_moved := appl_lock_move(
-                'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
-                v_operator_id, v_department_id, NULL, v_operator_id,
-                format('no answer for %s s', extract(epoch FROM v_lock.patience)::bigint), v_lock.lock_ts, 60
+                'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id::text, v_lock.fence,
+                v_operator_id, v_department_id, NULL::bigint, v_operator_id,
+                pg_catalog.format('no answer for %s s', extract(epoch FROM v_lock.patience)::bigint), v_lock.lock_ts, 60::bigint
             );
             IF v_moved.p_ok_fl = 'Y' THEN
                 p_outcome := 'GIVEN';
@@ -1208,9 +1211,9 @@ BEGIN
                 WHERE a.ctid = ANY (ARRAY(
                         SELECT s.ctid
                         FROM appl_lock_ask AS s
-                        WHERE s.object_type = v_object_type
-                            AND s.object_id = v_object_id
-                            AND s.operator_id || '' = v_operator_id
+                        WHERE s.object_type::text = v_object_type
+                            AND s.object_id::text = v_object_id
+                            AND s.operator_id::text || '' = v_operator_id
                         FOR UPDATE SKIP LOCKED
                     ));
             END IF;
@@ -1220,14 +1223,14 @@ BEGIN
 
     -- S4: there is nothing to ask for.
     DELETE FROM appl_lock_ask AS a
-    WHERE a.object_type = v_object_type
-        AND a.object_id = v_object_id
-        AND a.operator_id || '' = v_operator_id
-        AND a.client_id = v_client_id;
+    WHERE a.object_type::text = v_object_type
+        AND a.object_id::text = v_object_id
+        AND a.operator_id::text || '' = v_operator_id
+        AND a.client_id::text = v_client_id;
     IF v_wait_seconds = 0 THEN
         p_ok_fl := 'Y';
         p_outcome := 'WITHDRAWN';
-    ELSIF v_lock.operator_id = v_operator_id THEN
+    ELSIF v_lock.operator_id::text = v_operator_id THEN
         p_outcome := 'OWN';
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
@@ -1321,16 +1324,16 @@ BEGIN
     SELECT 'Y'
     INTO p_ok_fl
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
-        AND l.operator_id = v_operator_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
+        AND l.operator_id::text = v_operator_id
         AND l.fence = p_fence
         AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
         -- Newest first, one line each. A line that is cut off loses its end, so no guard matches it.
-        v_grant := E'\n' || p_fence || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
+        v_grant := E'\n' || p_fence::text || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
         v_asserted := coalesce(nullif(current_setting('applock.asserted', true), ''), E'\n');
         IF strpos(v_asserted, v_grant || E'\n') = 0 THEN
             v_asserted := set_config('applock.asserted', left(v_grant || v_asserted, 16000), true);
@@ -1342,17 +1345,17 @@ BEGIN
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
-    SELECT format('%s holds it with fence %s', l.operator_id, l.fence)
+    PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
+    SELECT pg_catalog.format('%s holds it with fence %s', l.operator_id, l.fence)
     INTO v_holder
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp();
     RAISE EXCEPTION USING
         ERRCODE = 'LK002',
-        MESSAGE = format(
+        MESSAGE = pg_catalog.format(
             'assert_appl_lock: %s does not hold %s:%s with fence %s: %s',
             v_operator_id, v_object_type, v_object_id, p_fence, coalesce(v_holder, 'nobody holds it')
         );
@@ -1421,14 +1424,14 @@ DECLARE
 BEGIN
     -- S1: remove it.
     DELETE FROM appl_lock_policy AS p
-    WHERE p.object_type = v_object_type;
+    WHERE p.object_type::text = v_object_type;
     IF NOT FOUND THEN
         p_ok_fl := 'N';
         p_outcome := 'NONE';
         RETURN;
     END IF;
     PERFORM appl_lock_record(
-        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
+        'POLICY', v_object_type, '', v_actor_id, '', '', 0::bigint, '', '', 0::bigint,
         'dropped' || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_ok_fl := 'Y';
@@ -1542,9 +1545,9 @@ BEGIN
         INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
             v_history_fl, v_version, v_renews, v_now
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id >= p_object_id
-            AND l.object_id <= p_object_id
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text >= p_object_id
+            AND l.object_id::text <= p_object_id
         ORDER BY l.object_id DESC
         LIMIT 1;
         -- A row of this operator proves its name valid. Rare arguments have a branch of their own: even an unevaluated
@@ -1595,7 +1598,7 @@ BEGIN
         SELECT p.default_ttl_seconds, p.longest_ttl_seconds, p.history_level
         INTO v_default_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
-        WHERE p.object_type = p_object_type;
+        WHERE p.object_type::text = p_object_type;
         v_ttl_seconds := least(
             coalesce(p_ttl_seconds, CASE WHEN v_renews THEN v_old_ttl_seconds ELSE v_default_ttl_seconds END, 604800),
             v_longest_ttl_seconds
@@ -1610,13 +1613,13 @@ BEGIN
                 acquired_ts = CASE WHEN v_renews THEN l.acquired_ts ELSE v_now END,
                 lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
                 ttl_seconds = v_ttl_seconds,
-                expires_ts = v_now + make_interval(secs => v_ttl_seconds),
+                expires_ts = v_now + pg_catalog.make_interval(secs => v_ttl_seconds),
                 note = CASE WHEN v_renews THEN l.note ELSE '' END,
                 history_fl = v_history_level IS NOT NULL AND v_history_level = 'ALL',
                 released_ts = NULL
             WHERE l.ctid = v_version
-                AND l.object_type = p_object_type
-                AND l.object_id = p_object_id
+                AND l.object_type::text = p_object_type
+                AND l.object_id::text = p_object_id
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_lock_ts
                 AND l.released_ts IS NOT DISTINCT FROM v_released_ts
@@ -1652,11 +1655,11 @@ BEGIN
                 p_object_id,
                 p_operator_id,
                 coalesce(p_department_id, ''),
-                appl_lock_next_fence(0, v_now),
+                appl_lock_next_fence(0::bigint, v_now),
                 v_now,
                 v_now,
                 v_ttl_seconds,
-                v_now + make_interval(secs => v_ttl_seconds),
+                v_now + pg_catalog.make_interval(secs => v_ttl_seconds),
                 v_history_level IS NOT NULL AND v_history_level = 'ALL'
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
@@ -1676,7 +1679,7 @@ BEGIN
         IF v_round = 30 THEN
             RAISE EXCEPTION USING
                 ERRCODE = 'LK003',
-                MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
+                MESSAGE = pg_catalog.format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
         END IF;
     END LOOP;
 
@@ -1687,9 +1690,9 @@ BEGIN
         SET fence = CASE WHEN v_renews THEN l.fence ELSE greatest(l.fence, appl_lock_next_fence(v_purged_fence, v_now)) END,
             acquired_ts = CASE WHEN v_renews THEN l.acquired_ts ELSE v_now END,
             lock_ts = greatest(v_now, l.lock_ts),
-            expires_ts = v_now + make_interval(secs => v_ttl_seconds)
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+            expires_ts = v_now + pg_catalog.make_interval(secs => v_ttl_seconds)
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
         RETURNING l.fence, l.expires_ts
         INTO v_fence, v_expires_ts;
     END IF;
@@ -1698,8 +1701,8 @@ BEGIN
         SELECT l.department_id
         INTO v_department_id
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id;
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id;
         IF v_renews THEN
             PERFORM appl_lock_record(
                 'RENEWED', p_object_type, p_object_id, p_operator_id,
@@ -1713,7 +1716,7 @@ BEGIN
         ELSE
             PERFORM appl_lock_record(
                 'ACQUIRED', p_object_type, p_object_id, p_operator_id,
-                '', '', 0, p_operator_id, v_department_id, v_fence, ''
+                '', '', 0::bigint, p_operator_id, v_department_id, v_fence, ''
             );
         END IF;
     END IF;
@@ -1834,27 +1837,27 @@ BEGIN
         v_now := clock_timestamp();
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id
-        FROM generate_series(1, v_permits) AS s (slot)
+        FROM generate_series(1::bigint, v_permits) AS s (slot)
         LEFT JOIN LATERAL (
             SELECT h.operator_id, h.department_id
             FROM appl_lock AS h
-            WHERE h.object_type = v_object_type
-                AND h.object_id = v_prefix || s.slot
+            WHERE h.object_type::text = v_object_type
+                AND h.object_id::text = v_prefix || s.slot::text
                 AND h.released_ts IS NULL
                 AND h.expires_ts > v_now
             LIMIT 1
         ) AS l ON true
-        WHERE (l.operator_id IS NULL OR l.operator_id = v_operator_id)
+        WHERE (l.operator_id IS NULL OR l.operator_id::text = v_operator_id)
             AND s.slot <> ALL (v_tried)
         ORDER BY l.operator_id IS NULL, mod(s.slot - v_first + v_permits, v_permits)
         LIMIT 1;
         EXIT WHEN NOT FOUND;
 
         -- S2: get it.
-        v_got := get_appl_lock_row(v_object_type, v_prefix || v_slot, v_operator_id, p_department_id, p_ttl_seconds);
+        v_got := get_appl_lock_row(v_object_type, v_prefix || v_slot::text, v_operator_id, p_department_id, p_ttl_seconds, 'N'::text);
         IF v_got.p_ok_fl = 'Y' THEN
             outcome := v_got.p_outcome;
-            slot_id := v_prefix || v_slot;
+            slot_id := v_prefix || v_slot::text;
             operator_id := v_operator_id;
             department_id := v_department_id;
             IF p_department_id IS NULL AND outcome = 'RENEWED' THEN
@@ -1867,7 +1870,7 @@ BEGIN
             RETURN NEXT;
             RETURN;
         END IF;
-        v_tried := v_tried || v_slot;
+        v_tried := pg_catalog.array_append(v_tried, v_slot);
     END LOOP;
 
     -- S3: who holds them?
@@ -1875,19 +1878,19 @@ BEGIN
     RETURN QUERY
     SELECT
         'FULL',
-        v_prefix || s.slot,
+        v_prefix || s.slot::text,
         coalesce(l.operator_id, '')::text,
         coalesce(l.department_id, '')::text,
         coalesce(l.fence, 0),
         l.expires_ts,
         CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END,
         coalesce(l.note, '')::text
-    FROM generate_series(1, v_permits) AS s (slot)
+    FROM generate_series(1::bigint, v_permits) AS s (slot)
     LEFT JOIN LATERAL (
         SELECT h.operator_id, h.department_id, h.fence, h.expires_ts, h.note
         FROM appl_lock AS h
-        WHERE h.object_type = v_object_type
-            AND h.object_id = v_prefix || s.slot
+        WHERE h.object_type::text = v_object_type
+            AND h.object_id::text = v_prefix || s.slot::text
             AND h.released_ts IS NULL
             AND h.expires_ts > v_now
         LIMIT 1
@@ -1963,7 +1966,7 @@ DECLARE
     v_operator_id text := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 64, true);
     v_after_event_id bigint := CASE
         WHEN coalesce(p_after_event_id, 0) = 0 THEN 0
-        ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL, 9223372036854775807)
+        ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL::integer, NULL::integer)
     END;
     v_max_rows bigint := appl_lock_number('inbox_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
     v_now timestamptz := clock_timestamp();
@@ -2020,11 +2023,11 @@ BEGIN
             (
                 SELECT
                     1 AS part,
-                    CASE e.event WHEN 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS kind,
+                    CASE e.event::text WHEN 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS kind,
                     e.event_id,
                     e.object_type,
                     e.object_id,
-                    CASE e.event WHEN 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
+                    CASE e.event::text WHEN 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
                     e.to_department_id AS other_department_id,
                     e.event_ts,
                     0::bigint AS seconds_left,
@@ -2034,11 +2037,11 @@ BEGIN
                     0::bigint AS fence,
                     NULL::tid AS unshown
                 FROM appl_lock_event AS e
-                WHERE (e.from_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
-                    AND e.from_operator_id <= v_operator_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
-                    AND e.to_operator_id <> v_operator_id
+                WHERE (e.from_operator_id::text, e.event_id) > (v_operator_id, v_after_event_id)
+                    AND e.from_operator_id::text <= v_operator_id
+                    AND e.event::text IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id::text <> v_operator_id OR e.event::text IN ('GIVEN', 'YIELDED'))
+                    AND e.to_operator_id::text <> v_operator_id
                 ORDER BY e.from_operator_id, e.event_id
                 LIMIT v_max_rows
             )
@@ -2057,10 +2060,10 @@ BEGIN
                     e.reason,
                     '', '', 0, NULL
                 FROM appl_lock_event AS e
-                WHERE (e.to_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
-                    AND e.to_operator_id <= v_operator_id
-                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
+                WHERE (e.to_operator_id::text, e.event_id) > (v_operator_id, v_after_event_id)
+                    AND e.to_operator_id::text <= v_operator_id
+                    AND e.event::text IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id::text <> v_operator_id OR e.event::text = 'YIELDED')
                 ORDER BY e.to_operator_id, e.event_id
                 LIMIT v_max_rows
             )
@@ -2080,15 +2083,15 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts
                 FROM appl_lock AS h
-                WHERE h.object_type = w.object_type
-                    AND h.object_id = w.object_id
-                    AND h.operator_id = v_operator_id
+                WHERE h.object_type::text = w.object_type::text
+                    AND h.object_id::text = w.object_id::text
+                    AND h.operator_id::text = v_operator_id
                     AND h.released_ts IS NULL
                     AND h.expires_ts > v_now
                 LIMIT 1
             ) AS l
-            WHERE w.holder_id = v_operator_id
-                AND w.operator_id <> v_operator_id
+            WHERE w.holder_id::text = v_operator_id
+                AND w.operator_id::text <> v_operator_id
                 AND w.expires_ts > v_now
             UNION ALL
             SELECT
@@ -2109,7 +2112,7 @@ BEGIN
                     WHEN a.shown_ts IS NULL AND a.fence = l.fence AND EXISTS (
                         SELECT
                         FROM appl_lock_policy AS y
-                        WHERE y.object_type = a.object_type
+                        WHERE y.object_type::text = a.object_type::text
                             AND y.yield_after_seconds IS NOT NULL
                     ) THEN a.ctid
                 END
@@ -2117,20 +2120,20 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts, h.fence
                 FROM appl_lock AS h
-                WHERE h.object_type = a.object_type
-                    AND h.object_id = a.object_id
-                    AND h.operator_id = v_operator_id
+                WHERE h.object_type::text = a.object_type::text
+                    AND h.object_id::text = a.object_id::text
+                    AND h.operator_id::text = v_operator_id
                     AND h.released_ts IS NULL
                     AND h.expires_ts > v_now
                 LIMIT 1
             ) AS l
-            WHERE a.holder_id = v_operator_id
+            WHERE a.holder_id::text = v_operator_id
                 AND a.expires_ts > v_now
-                AND a.answer <> 'NO'
+                AND a.answer::text <> 'NO'
             UNION ALL
             SELECT
                 2,
-                CASE a.answer WHEN 'NO' THEN 'DECLINED' ELSE 'LATER' END,
+                CASE a.answer::text WHEN 'NO' THEN 'DECLINED' ELSE 'LATER' END,
                 0,
                 a.object_type,
                 a.object_id,
@@ -2141,9 +2144,9 @@ BEGIN
                 a.answer_reason,
                 '', '', 0, NULL
             FROM appl_lock_ask AS a
-            WHERE a.operator_id = v_operator_id
+            WHERE a.operator_id::text = v_operator_id
                 AND a.expires_ts > v_now
-                AND a.answer <> ''
+                AND a.answer::text <> ''
         ) AS p
         ORDER BY p.part, p.event_id, p.event_ts, p.object_type, p.object_id, p.other_operator_id
         LIMIT v_max_rows
@@ -2152,13 +2155,13 @@ BEGIN
     LOOP
         RETURN NEXT;
         IF v_unshown IS NOT NULL THEN
-            v_shown := v_shown || v_unshown;
+            v_shown := pg_catalog.array_append(v_shown, v_unshown);
         END IF;
     END LOOP;
 
     -- S3: the page has shown these requests, so the time to answer them begins. By ctid: a row that has moved waits for the
     -- next page.
-    IF v_shown <> '{}' AND current_setting('transaction_read_only') = 'off' THEN
+    IF pg_catalog.cardinality(v_shown) > 0 AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()
         WHERE a.ctid = ANY (ARRAY(
@@ -2216,8 +2219,8 @@ BEGIN
             l.note
         INTO v_answer
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF FOUND THEN
@@ -2321,7 +2324,7 @@ DECLARE
     v_object_id text := appl_lock_text('note_appl_lock', 'p_object_id', p_object_id, 255, true);
     v_operator_id text := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 64, true);
     v_fence bigint := CASE
-        WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807)
+        WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer)
     END;
     v_note text := appl_lock_text('note_appl_lock', 'p_note', p_note, 255, false);
     v_holds boolean;
@@ -2330,9 +2333,9 @@ BEGIN
         -- S1: note it on this grant.
         UPDATE appl_lock AS l
         SET note = v_note
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
+        WHERE l.object_type::text = v_object_type
+            AND l.object_id::text = v_object_id
+            AND l.operator_id::text = v_operator_id
             AND l.fence = coalesce(v_fence, l.fence)
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
@@ -2345,11 +2348,11 @@ BEGIN
         END IF;
 
         -- S2: why not?
-        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(v_fence, l.fence)
+        SELECT l.operator_id, l.department_id, l.operator_id::text = v_operator_id AND l.fence = coalesce(v_fence, l.fence)
         INTO p_old_operator_id, p_old_department_id, v_holds
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type::text = v_object_type
+            AND l.object_id::text = v_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
@@ -2367,7 +2370,7 @@ BEGIN
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('note_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+        MESSAGE = pg_catalog.format('note_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
 END
 $$;
 
@@ -2449,7 +2452,7 @@ BEGIN
     IF EXISTS (
         SELECT
         FROM appl_lock_waiter AS w
-        WHERE w.client_id = v_client_id
+        WHERE w.client_id::text = v_client_id
             AND w.expires_ts < v_now + interval '30 seconds'
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     ) THEN
@@ -2459,7 +2462,7 @@ BEGIN
         WHERE w.ctid = ANY (ARRAY(
                 SELECT k.ctid
                 FROM appl_lock_waiter AS k
-                WHERE k.client_id = v_client_id
+                WHERE k.client_id::text = v_client_id
                     AND (k.until_ts IS NULL OR (k.until_ts > v_now AND k.until_ts > k.expires_ts))
                 FOR NO KEY UPDATE SKIP LOCKED
             ));
@@ -2471,20 +2474,20 @@ BEGIN
         SELECT
             w.object_type,
             w.object_id,
-            coalesce((extract(epoch FROM l.expires_ts - v_now) * 1000000)::bigint, 0) AS free_in_us,
-            bool_or(coalesce(l.operator_id, '') <> ANY (w.holders)) OVER ()
+            coalesce((extract(epoch FROM l.expires_ts - v_now) * 1000000::numeric)::bigint, 0) AS free_in_us,
+            bool_or(coalesce(l.operator_id::text, '') <> ANY (w.holders)) OVER ()
         FROM (
-            SELECT r.object_type, r.object_id, array_agg(r.holder_id) AS holders
+            SELECT r.object_type, r.object_id, pg_catalog.array_agg(r.holder_id::text) AS holders
             FROM appl_lock_waiter AS r
-            WHERE r.client_id = v_client_id
+            WHERE r.client_id::text = v_client_id
                 AND (r.until_ts IS NULL OR r.until_ts > v_now)
             GROUP BY r.object_type, r.object_id
         ) AS w
         LEFT JOIN LATERAL (
             SELECT h.operator_id, h.expires_ts
             FROM appl_lock AS h
-            WHERE h.object_type = w.object_type
-                AND h.object_id = w.object_id
+            WHERE h.object_type::text = w.object_type::text
+                AND h.object_id::text = w.object_id::text
                 AND h.released_ts IS NULL
                 AND h.expires_ts > v_now
             LIMIT 1
@@ -2500,19 +2503,19 @@ BEGIN
         UPDATE appl_lock_waiter AS w
         SET holder_id = k.now_id
         FROM (
-            SELECT r.ctid, coalesce(l.operator_id, '') AS now_id
+            SELECT r.ctid, coalesce(l.operator_id::text, '') AS now_id
             FROM appl_lock_waiter AS r
             LEFT JOIN LATERAL (
                 SELECT h.operator_id
                 FROM appl_lock AS h
-                WHERE h.object_type = r.object_type
-                    AND h.object_id = r.object_id
+                WHERE h.object_type::text = r.object_type::text
+                    AND h.object_id::text = r.object_id::text
                     AND h.released_ts IS NULL
                     AND h.expires_ts > v_now
                 LIMIT 1
             ) AS l ON true
-            WHERE r.client_id = v_client_id
-                AND r.holder_id <> coalesce(l.operator_id, '')
+            WHERE r.client_id::text = v_client_id
+                AND r.holder_id::text <> coalesce(l.operator_id::text, '')
             FOR NO KEY UPDATE OF r SKIP LOCKED
         ) AS k
         WHERE w.ctid = k.ctid;
@@ -2550,14 +2553,14 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    v_before timestamptz := v_now - make_interval(
+    v_before timestamptz := v_now - pg_catalog.make_interval(
         secs => appl_lock_number('purge_appl_lock_history', 'p_older_than_seconds', p_older_than_seconds, 34560000, 315360000)
     );
     v_max_rows bigint := appl_lock_number('purge_appl_lock_history', 'p_max_rows', p_max_rows, 1000, 10000);
     v_old CURSOR FOR
         SELECT
             e.event_ts < v_before AS is_old,
-            e.event IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= v_now - interval '34560000 seconds' AS stays
+            e.event::text IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= v_now - interval '34560000 seconds' AS stays
         FROM appl_lock_event AS e
         ORDER BY e.event_id
         FOR UPDATE SKIP LOCKED;
@@ -2571,7 +2574,7 @@ BEGIN
         EXIT WHEN p_purged = v_max_rows;
     END LOOP;
     IF p_purged > 0 THEN
-        PERFORM appl_lock_record('HISTORY_PURGED', '', '', '', '', '', 0, '', '', 0, p_purged::text);
+        PERFORM appl_lock_record('HISTORY_PURGED', '', '', '', '', '', 0::bigint, '', '', 0::bigint, p_purged::text);
     END IF;
 END
 $$;
@@ -2636,7 +2639,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    v_before timestamptz := v_now - make_interval(
+    v_before timestamptz := v_now - pg_catalog.make_interval(
         secs => appl_lock_number('purge_appl_locks', 'p_older_than_seconds', p_older_than_seconds, 2592000, 315360000)
     );
     v_max_rows bigint := appl_lock_number('purge_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
@@ -2645,7 +2648,7 @@ DECLARE
         SELECT l.fence
         FROM appl_lock AS l
         WHERE coalesce(l.released_ts, l.expires_ts) < v_before
-            AND l.fence < (extract(epoch FROM v_now) * 1000000)::bigint
+            AND l.fence < (extract(epoch FROM v_now) * 1000000::numeric)::bigint
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
     v_dead CURSOR FOR
@@ -2693,7 +2696,7 @@ BEGIN
         UPDATE appl_lock_fence AS f
         SET fence = v_fence
         WHERE f.fence < v_fence;
-        PERFORM appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged::text);
+        PERFORM appl_lock_record('PURGED', '', '', '', '', '', 0::bigint, '', '', 0::bigint, p_purged::text);
     END IF;
 END
 $$;
@@ -2794,23 +2797,23 @@ BEGIN
         WHERE l.ctid = (
                 SELECT k.ctid
                 FROM appl_lock AS k
-                WHERE k.object_type = p_object_type
-                    AND k.object_id >= p_object_id
-                    AND k.object_id <= p_object_id
+                WHERE k.object_type::text = p_object_type
+                    AND k.object_id::text >= p_object_id
+                    AND k.object_id::text <= p_object_id
                 ORDER BY k.object_id DESC
                 LIMIT 1
             )
-            AND l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.operator_id = p_operator_id
+            AND l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
+            AND l.operator_id::text = p_operator_id
             AND l.fence = coalesce(p_fence, l.fence)
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp()
         RETURNING l.department_id, l.fence, l.history_fl, EXISTS (
             SELECT
             FROM appl_lock_waiter AS w
-            WHERE w.object_type = p_object_type
-                AND w.object_id = p_object_id
+            WHERE w.object_type::text = p_object_type
+                AND w.object_id::text = p_object_id
                 AND w.expires_ts > clock_timestamp()
         )
         INTO v_holder_department_id, v_fence, v_history_fl, v_awaited;
@@ -2818,15 +2821,15 @@ BEGIN
             IF v_awaited THEN
                 -- The bound keeps a long line cheap; the cast cuts off what is too long for a channel.
                 PERFORM
-                    pg_notify(f.channel, ':' || f.client_id),
+                    pg_notify(f.channel, ':' || f.client_id::text),
                     pg_notify(f.channel, p_object_type || ':' || p_object_id)
                 FROM (
-                    SELECT a.client_id, (current_schema() || '_appl_lock')::name::text AS channel
+                    SELECT a.client_id, (current_schema()::text || '_appl_lock')::name::text AS channel
                     FROM (
                         SELECT w.client_id, w.since_ts
                         FROM appl_lock_waiter AS w
-                        WHERE w.object_type = p_object_type
-                            AND w.object_id = p_object_id
+                        WHERE w.object_type::text = p_object_type
+                            AND w.object_id::text = p_object_id
                             AND w.expires_ts > clock_timestamp()
                         LIMIT 100
                     ) AS a
@@ -2840,7 +2843,7 @@ BEGIN
                 IF v_history_fl OR v_actor_id <> p_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
                         'RELEASED', p_object_type, p_object_id, v_actor_id,
-                        p_operator_id, v_holder_department_id, v_fence, '', '', 0, v_reason
+                        p_operator_id, v_holder_department_id, v_fence, '', '', 0::bigint, v_reason
                     );
                 END IF;
             END IF;
@@ -2867,31 +2870,31 @@ BEGIN
             PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-            PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
+            PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, NULL::integer);
             PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
             PERFORM appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
         END IF;
 
         -- S2: why not?
-        SELECT l.operator_id, l.department_id, l.operator_id = p_operator_id AND l.fence = coalesce(p_fence, l.fence),
+        SELECT l.operator_id, l.department_id, l.operator_id::text = p_operator_id AND l.fence = coalesce(p_fence, l.fence),
             l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), l.released_ts IS NOT NULL
         INTO v_holder_id, v_holder_department_id, v_holds, v_live, v_released
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id;
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id;
         IF v_live IS NOT TRUE THEN
             IF v_holds AND NOT v_released THEN
                 -- S3: mark the expired grant as released, unless another transaction has locked the row to take it over.
                 UPDATE appl_lock AS l
                 SET released_ts = clock_timestamp()
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
+                WHERE l.object_type::text = p_object_type
+                    AND l.object_id::text = p_object_id
                     AND (
                         SELECT true
                         FROM appl_lock AS k
-                        WHERE k.object_type = p_object_type
-                            AND k.object_id = p_object_id
-                            AND k.operator_id = p_operator_id
+                        WHERE k.object_type::text = p_object_type
+                            AND k.object_id::text = p_object_id
+                            AND k.operator_id::text = p_operator_id
                             AND k.fence = coalesce(p_fence, k.fence)
                             AND k.released_ts IS NULL
                             AND k.expires_ts <= clock_timestamp()
@@ -2908,7 +2911,7 @@ BEGIN
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('release_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
+        MESSAGE = pg_catalog.format('release_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
 END
 $$;
 
@@ -3005,7 +3008,7 @@ BEGIN
     RETURN QUERY
     SELECT m.*
     FROM appl_lock_move_page(
-        v_operator_id, nullif(v_object_type, ''), NULL, NULL, NULL, p_actor_id, p_reason,
+        v_operator_id, nullif(v_object_type, ''), NULL::text, NULL::text, NULL::bigint, p_actor_id, p_reason,
         appl_lock_text('release_appl_locks', 'p_after_type', p_after_type, 64, false),
         appl_lock_text('release_appl_locks', 'p_after_id', p_after_id, 255, false),
         appl_lock_number('release_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000),
@@ -3082,24 +3085,24 @@ BEGIN
     ELSE
         BEGIN
             SELECT
-                array_agg(rtrim(g.object_type, ' ')),
-                array_agg(rtrim(g.object_id, ' ')),
-                array_agg(rtrim(g.operator_id, ' ')),
-                array_agg(g.fence),
-                array_agg(g.ttl_seconds)
+                pg_catalog.array_agg(rtrim(g.object_type, ' ')),
+                pg_catalog.array_agg(rtrim(g.object_id, ' ')),
+                pg_catalog.array_agg(rtrim(g.operator_id, ' ')),
+                pg_catalog.array_agg(g.fence),
+                pg_catalog.array_agg(g.ttl_seconds)
             INTO v_types, v_ids, v_operators, v_fences, v_ttls
             FROM jsonb_to_recordset(p_grants::jsonb)
                 AS g (object_type text, object_id text, operator_id text, fence bigint, ttl_seconds bigint);
         EXCEPTION
             WHEN data_exception OR program_limit_exceeded THEN
-                v_reason := format('is not a list of grants: %s', SQLERRM);
+                v_reason := pg_catalog.format('is not a list of grants: %s', SQLERRM);
         END;
     END IF;
-    IF cardinality(v_types) > 10000 THEN
-        v_reason := format('has %s grants, at most 10000 are allowed', cardinality(v_types));
+    IF pg_catalog.cardinality(v_types) > 10000 THEN
+        v_reason := pg_catalog.format('has %s grants, at most 10000 are allowed', pg_catalog.cardinality(v_types));
     END IF;
     IF v_reason IS NULL THEN
-        SELECT format('has %s in grant %s', b.what, g.place)
+        SELECT pg_catalog.format('has %s in grant %s', b.what, g.place)
         INTO v_reason
         FROM (
             SELECT
@@ -3110,11 +3113,11 @@ BEGIN
         ) AS g
         CROSS JOIN LATERAL (
             SELECT CASE
-                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND g.object_type !~ '[:\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND g.object_type::text !~ '[:\x01-\x1f\x7f-\u009f]') IS NOT TRUE
                     THEN 'no valid object_type'
-                WHEN (char_length(g.object_id) BETWEEN 1 AND 255 AND g.object_id !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (char_length(g.object_id) BETWEEN 1 AND 255 AND g.object_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
                     THEN 'no valid object_id'
-                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64 AND g.operator_id !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64 AND g.operator_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
                     THEN 'no valid operator_id'
                 WHEN (g.fence >= 1) IS NOT TRUE THEN 'no fence of 1 or greater'
                 WHEN (g.ttl_seconds BETWEEN 1 AND 315360000) IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
@@ -3128,7 +3131,7 @@ BEGIN
     IF v_reason IS NOT NULL THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = format('renew_appl_locks: p_grants %s', v_reason),
+            MESSAGE = pg_catalog.format('renew_appl_locks: p_grants %s', v_reason),
             COLUMN = 'p_grants';
     END IF;
 
@@ -3137,13 +3140,13 @@ BEGIN
         FROM unnest(v_types, v_ids, v_operators, v_fences, v_ttls)
             AS g (object_type, object_id, operator_id, fence, ttl_seconds)
         LEFT JOIN appl_lock_policy AS p
-            ON p.object_type = g.object_type
+            ON p.object_type::text = g.object_type::text
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
         -- S1: renew live grants that can be locked at once. The inner SELECT comes first, locks, and judges the row once it is
         -- locked. While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
         v_now := clock_timestamp();
-        v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
+        v_expires_ts := v_now + pg_catalog.make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
         SET lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
             ttl_seconds = v_ttl_seconds,
@@ -3151,10 +3154,10 @@ BEGIN
         WHERE l.ctid = (
                 SELECT k.ctid
                 FROM appl_lock AS k
-                WHERE k.object_type = renew_appl_locks.object_type
-                    AND k.object_id >= renew_appl_locks.object_id
-                    AND k.object_id <= renew_appl_locks.object_id
-                    AND k.operator_id = v_operator_id
+                WHERE k.object_type::text = renew_appl_locks.object_type
+                    AND k.object_id::text >= renew_appl_locks.object_id
+                    AND k.object_id::text <= renew_appl_locks.object_id
+                    AND k.operator_id::text = v_operator_id
                     AND k.fence = v_fence
                     AND k.released_ts IS NULL
                     AND k.expires_ts > clock_timestamp()
@@ -3186,8 +3189,8 @@ BEGIN
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
         INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
         FROM appl_lock AS l
-        WHERE l.object_type = renew_appl_locks.object_type
-            AND l.object_id = renew_appl_locks.object_id
+        WHERE l.object_type::text = renew_appl_locks.object_type
+            AND l.object_id::text = renew_appl_locks.object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
@@ -3245,10 +3248,10 @@ DECLARE
 BEGIN
     -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter AS w
-    WHERE w.object_type = v_object_type
-        AND w.object_id = v_object_id
-        AND w.operator_id = v_operator_id
-        AND w.client_id = v_client_id;
+    WHERE w.object_type::text = v_object_type
+        AND w.object_id::text = v_object_id
+        AND w.operator_id::text = v_operator_id
+        AND w.client_id::text = v_client_id;
     p_ok_fl := 'Y';
 END
 $$;
@@ -3355,24 +3358,24 @@ BEGIN
     v_presence := NOT EXISTS (
         SELECT
         FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type
+        WHERE p.object_type::text = v_object_type
             AND p.presence_fl = 'N'
     );
 
     -- S2: it leaves, or it is listed.
     IF v_state IS NULL THEN
         DELETE FROM appl_lock_viewer AS v
-        WHERE v.object_type = v_object_type
-            AND v.object_id = v_object_id
-            AND v.operator_id = v_operator_id
-            AND v.client_id = v_client_id;
+        WHERE v.object_type::text = v_object_type
+            AND v.object_id::text = v_object_id
+            AND v.operator_id::text = v_operator_id
+            AND v.client_id::text = v_client_id;
     ELSIF v_presence THEN
         INSERT INTO appl_lock_viewer AS v (
             object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
         )
         VALUES (
             v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state, v_now, v_now,
-            v_now + make_interval(secs => v_ttl_seconds)
+            v_now + pg_catalog.make_interval(secs => v_ttl_seconds)
         )
         ON CONFLICT ON CONSTRAINT appl_lock_viewer_pk DO UPDATE
         SET department_id = excluded.department_id,
@@ -3389,10 +3392,10 @@ BEGIN
         WHERE a.ctid = ANY (ARRAY(
                 SELECT s.ctid
                 FROM appl_lock_ask AS s
-                WHERE s.object_type = v_object_type
-                    AND s.object_id = v_object_id
+                WHERE s.object_type::text = v_object_type
+                    AND s.object_id::text = v_object_id
                     -- The || keeps the planner from the index of the holders.
-                    AND s.holder_id || '' = v_operator_id
+                    AND s.holder_id::text || '' = v_operator_id
                     AND s.shown_ts IS NOT NULL
                 FOR NO KEY UPDATE SKIP LOCKED
             ));
@@ -3403,8 +3406,8 @@ BEGIN
     WHERE v.ctid = ANY (ARRAY(
             SELECT d.ctid
             FROM appl_lock_viewer AS d
-            WHERE d.object_type = v_object_type
-                AND d.object_id = v_object_id
+            WHERE d.object_type::text = v_object_type
+                AND d.object_id::text = v_object_id
                 AND d.expires_ts <= v_now
             LIMIT 200
             FOR UPDATE SKIP LOCKED
@@ -3433,8 +3436,8 @@ BEGIN
             appl_lock_seconds_left(l.expires_ts) AS seconds_left,
             '' AS message
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type::text = v_object_type
+            AND l.object_id::text = v_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > v_now
         UNION ALL
@@ -3449,9 +3452,9 @@ BEGIN
             appl_lock_seconds_left(a.expires_ts),
             a.message
         FROM appl_lock_ask AS a
-        WHERE a.object_type = v_object_type
-            AND a.object_id = v_object_id
-            AND a.operator_id <> v_operator_id
+        WHERE a.object_type::text = v_object_type
+            AND a.object_id::text = v_object_id
+            AND a.operator_id::text <> v_operator_id
             AND a.expires_ts > v_now
         UNION ALL
         SELECT
@@ -3466,9 +3469,9 @@ BEGIN
             ''
         FROM appl_lock_viewer AS v
         WHERE v_presence
-            AND v.object_type = v_object_type
-            AND v.object_id = v_object_id
-            AND v.operator_id <> v_operator_id
+            AND v.object_type::text = v_object_type
+            AND v.object_id::text = v_object_id
+            AND v.operator_id::text <> v_operator_id
             AND v.expires_ts > v_now
     ) AS m
     ORDER BY m.part, m.since_ts, m.operator_id, m.client_id
@@ -3516,7 +3519,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('serialize_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('serialize_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_key bigint := hashtextextended(format('%s:%s:%s', current_schema(), v_object_type, v_object_id), 0);
+    v_key bigint := pg_catalog.hashtextextended(pg_catalog.format('%s:%s:%s', current_schema(), v_object_type, v_object_id), 0);
     v_stale boolean := false;
     v_next bigint;
 BEGIN
@@ -3548,7 +3551,7 @@ BEGIN
     IF v_stale THEN
         RAISE EXCEPTION USING
             ERRCODE = 'serialization_failure',
-            MESSAGE = format('serialize_appl_lock: the snapshot is older than the turn of %s:%s', v_object_type, v_object_id),
+            MESSAGE = pg_catalog.format('serialize_appl_lock: the snapshot is older than the turn of %s:%s', v_object_type, v_object_id),
             HINT = 'Roll back, begin again and call serialize_appl_lock first.';
     END IF;
 END
@@ -3634,7 +3637,7 @@ DECLARE
     v_reason text;
 BEGIN
     PERFORM appl_lock_number(
-        'set_appl_lock_policy', 'p_default_ttl_seconds', p_default_ttl_seconds, 1, v_longest_ttl_seconds
+        'set_appl_lock_policy', 'p_default_ttl_seconds', p_default_ttl_seconds, 1, v_longest_ttl_seconds::integer
     );
     IF v_take_reason_fl NOT IN ('Y', 'N') THEN
         RAISE EXCEPTION USING
@@ -3659,7 +3662,7 @@ BEGIN
     IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = format('set_appl_lock_policy: p_yield_after_seconds is %s, not 60 to 315360000', p_yield_after_seconds),
+            MESSAGE = pg_catalog.format('set_appl_lock_policy: p_yield_after_seconds is %s, not 60 to 315360000', p_yield_after_seconds),
             COLUMN = 'p_yield_after_seconds';
     END IF;
 
@@ -3679,8 +3682,8 @@ BEGIN
         presence_fl = excluded.presence_fl,
         yield_after_seconds = excluded.yield_after_seconds;
     PERFORM appl_lock_record(
-        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
-        format(
+        'POLICY', v_object_type, '', v_actor_id, '', '', 0::bigint, '', '', 0::bigint,
+        pg_catalog.format(
             'default %s, longest %s, take reason %s, history %s, presence %s, yield after %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
             v_take_reason_fl, v_history_level, v_presence_fl, coalesce(p_yield_after_seconds::text, 'none')
@@ -3781,7 +3784,7 @@ DECLARE
     v_department_id text := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_reason text := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, false);
     v_checked bigint[] := ARRAY[
-        appl_lock_number('take_appl_lock', 'p_expected_fence', p_expected_fence, 1, 9223372036854775807),
+        appl_lock_number('take_appl_lock', 'p_expected_fence', p_expected_fence, 1, NULL::integer),
         appl_lock_number('take_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000)
     ];
     v_moved record;
@@ -3790,14 +3793,14 @@ BEGIN
     IF v_reason = '' AND NOT EXISTS (
         SELECT
         FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type
+        WHERE p.object_type::text = v_object_type
             AND p.take_reason_fl = 'N'
     ) THEN
         PERFORM appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, true);
     END IF;
     v_moved := appl_lock_move(
-        'take_appl_lock', 'TAKEN', v_object_type, v_object_id, NULL, p_expected_fence,
-        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason, NULL, NULL
+        'take_appl_lock', 'TAKEN', v_object_type, v_object_id, NULL::text, p_expected_fence,
+        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason, NULL::timestamptz, NULL::bigint
     );
     v_own := v_moved.p_ok_fl = 'Y' AND v_moved.p_old_operator_id = v_operator_id;
     p_ok_fl := v_moved.p_ok_fl;
@@ -3907,8 +3910,8 @@ DECLARE
     v_moved record;
 BEGIN
     v_moved := appl_lock_move(
-        'transfer_appl_lock', 'TRANSFERRED', v_object_type, v_object_id, v_from_operator_id, NULL,
-        v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason, NULL, NULL
+        'transfer_appl_lock', 'TRANSFERRED', v_object_type, v_object_id, v_from_operator_id, NULL::bigint,
+        v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason, NULL::timestamptz, NULL::bigint
     );
     p_ok_fl := v_moved.p_ok_fl;
     p_outcome := v_moved.p_outcome;

@@ -36,15 +36,15 @@ DECLARE
     v_holder_id text;
 BEGIN
     IF p_wait_seconds IS NOT NULL THEN
-        v_until := v_now + make_interval(
-            secs => appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', p_wait_seconds, NULL, 315360000)
+        v_until := v_now + pg_catalog.make_interval(
+            secs => appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', p_wait_seconds, NULL::integer, 315360000)
         );
     END IF;
     SELECT l.operator_id
     INTO v_holder_id
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
 

@@ -36,7 +36,7 @@ DECLARE
     v_object_type text := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('answer_appl_lock', 'p_object_id', p_object_id, 255, true);
     v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
+    v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
     v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
     v_client_id text := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
     v_answer text := rtrim(p_answer, ' ');
@@ -54,11 +54,11 @@ BEGIN
 
     -- S1: does the operator hold it by that grant?
     SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
-        CASE WHEN l.operator_id = v_operator_id AND l.fence = v_fence THEN 'GONE' ELSE 'HELD' END
+        CASE WHEN l.operator_id::text = v_operator_id AND l.fence = v_fence THEN 'GONE' ELSE 'HELD' END
     INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left, p_outcome
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp();
     p_ok_fl := 'N';
@@ -77,10 +77,10 @@ BEGIN
     SELECT a.department_id
     INTO v_department_id
     FROM appl_lock_ask AS a
-    WHERE a.object_type = v_object_type
-        AND a.object_id = v_object_id
-        AND a.operator_id || '' = v_asker_id
-        AND a.client_id = coalesce(v_client_id, a.client_id)
+    WHERE a.object_type::text = v_object_type
+        AND a.object_id::text = v_object_id
+        AND a.operator_id::text || '' = v_asker_id
+        AND a.client_id::text = coalesce(v_client_id, a.client_id)
         AND a.expires_ts > clock_timestamp()
     ORDER BY a.client_id
     LIMIT 1
@@ -95,7 +95,7 @@ BEGIN
         -- S3: grant it to the asker, and remove the asker's requests.
         v_moved := appl_lock_move(
             'answer_appl_lock', 'GIVEN', v_object_type, v_object_id, v_operator_id, v_fence,
-            v_asker_id, v_department_id, NULL, v_operator_id, v_reason, NULL, 60
+            v_asker_id, v_department_id, NULL::bigint, v_operator_id, v_reason, NULL::timestamptz, 60::bigint
         );
         p_ok_fl := v_moved.p_ok_fl;
         p_outcome := v_moved.p_outcome;
@@ -110,9 +110,9 @@ BEGIN
         WHERE a.ctid = ANY (ARRAY(
                 SELECT s.ctid
                 FROM appl_lock_ask AS s
-                WHERE s.object_type = v_object_type
-                    AND s.object_id = v_object_id
-                    AND s.operator_id || '' = v_asker_id
+                WHERE s.object_type::text = v_object_type
+                    AND s.object_id::text = v_object_id
+                    AND s.operator_id::text || '' = v_asker_id
                 FOR UPDATE SKIP LOCKED
             ));
         RETURN;
@@ -125,10 +125,10 @@ BEGIN
         answer = v_answer,
         answer_reason = v_reason,
         answered_ts = clock_timestamp()
-    WHERE a.object_type = v_object_type
-        AND a.object_id = v_object_id
-        AND a.operator_id || '' = v_asker_id
-        AND a.client_id = coalesce(v_client_id, a.client_id);
+    WHERE a.object_type::text = v_object_type
+        AND a.object_id::text = v_object_id
+        AND a.operator_id::text || '' = v_asker_id
+        AND a.client_id::text = coalesce(v_client_id, a.client_id);
     p_ok_fl := 'Y';
     p_outcome := 'TOLD';
 END

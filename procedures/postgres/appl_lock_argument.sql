@@ -1,10 +1,12 @@
 -- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
 --
 -- Contract   The first returns the value without trailing blanks, and an empty string where NULL is allowed. The second returns
---            the value, or p_default for NULL. The third returns whether the value is Y; N, NULL and blanks are no.
+--            the value, or p_default for NULL; without p_max any positive number will do. The third returns whether the value is
+--            Y; N, NULL and blanks are no.
 -- Raises     LK001; the message names routine and argument, the error's COLUMN field has the argument alone.
 -- Locks      Nothing.
--- Differs    Nothing. They have no search_path of their own: the caller's is pinned.
+-- Differs    Nothing. They have no search_path of their own: the caller's is pinned. The bounds are integers, as literals are: any other
+--            type would let a function of somebody else match better.
 
 CREATE OR REPLACE FUNCTION appl_lock_text(
     p_routine text,
@@ -22,7 +24,7 @@ BEGIN
     IF p_required AND v_value = '' THEN
         v_reason := 'must not be empty';
     ELSIF char_length(v_value) > p_max_length THEN
-        v_reason := format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
+        v_reason := pg_catalog.format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
     ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
         v_reason := 'must not contain ":", which ends the type in type:id';
     ELSIF v_value ~ '[\x01-\x1f\x7f-\u009f]' AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
@@ -32,7 +34,7 @@ BEGIN
     END IF;
     RAISE EXCEPTION USING
         ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s %s', p_routine, p_argument, v_reason),
+        MESSAGE = pg_catalog.format('%s: %s %s', p_routine, p_argument, v_reason),
         COLUMN = p_argument;
 END
 $$;
@@ -41,20 +43,21 @@ CREATE OR REPLACE FUNCTION appl_lock_number(
     p_routine text,
     p_argument text,
     p_value bigint,
-    p_default bigint,
-    p_max bigint
+    p_default integer,
+    p_max integer
 ) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     v_value bigint := coalesce(p_value, p_default);
+    v_max bigint := coalesce(p_max, 9223372036854775807);
 BEGIN
-    IF v_value BETWEEN 1 AND p_max THEN
+    IF v_value BETWEEN 1 AND v_max THEN
         RETURN v_value;
     END IF;
     RAISE EXCEPTION USING
         ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s must lie between 1 and %s', p_routine, p_argument, p_max),
+        MESSAGE = pg_catalog.format('%s: %s must lie between 1 and %s', p_routine, p_argument, v_max),
         COLUMN = p_argument;
 END
 $$;
@@ -74,14 +77,14 @@ BEGIN
     END IF;
     RAISE EXCEPTION USING
         ERRCODE = 'LK001',
-        MESSAGE = format('%s: %s must be Y or N', p_routine, p_argument),
+        MESSAGE = pg_catalog.format('%s: %s must be Y or N', p_routine, p_argument),
         COLUMN = p_argument;
 END
 $$;
 
 COMMENT ON FUNCTION appl_lock_text(text, text, text, integer, boolean) IS
     'Internal to applock: checks one text argument and trims its trailing blanks.';
-COMMENT ON FUNCTION appl_lock_number(text, text, bigint, bigint, bigint) IS
+COMMENT ON FUNCTION appl_lock_number(text, text, bigint, integer, integer) IS
     'Internal to applock: checks one number argument and applies its default.';
 COMMENT ON FUNCTION appl_lock_yes(text, text, text) IS
     'Internal to applock: checks one flag argument, which is N unless it is Y.';

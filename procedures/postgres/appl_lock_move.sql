@@ -57,9 +57,9 @@ BEGIN
         INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
         FROM appl_lock AS l
         LEFT JOIN appl_lock_policy AS p
-            ON p.object_type = l.object_type
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+            ON p.object_type::text = l.object_type::text
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         p_ok_fl := 'N';
@@ -88,11 +88,11 @@ BEGIN
                     appl_lock_next_fence(l.fence, t.now_ts),
                     t.now_ts,
                     greatest(t.now_ts, l.lock_ts + interval '1 microsecond'),
-                    t.now_ts + make_interval(secs => v_first_seconds)
+                    t.now_ts + pg_catalog.make_interval(secs => v_first_seconds)
                 FROM (SELECT clock_timestamp() AS now_ts) AS t
             )
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
             AND l.fence = v_fence
             AND l.lock_ts = v_lock_ts
             AND l.expires_ts = p_expires_ts
@@ -113,7 +113,7 @@ BEGIN
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('%s: %s:%s changed hands during the call; call again', p_routine, p_object_type, p_object_id);
+        MESSAGE = pg_catalog.format('%s: %s:%s changed hands during the call; call again', p_routine, p_object_type, p_object_id);
 END
 $$;
 

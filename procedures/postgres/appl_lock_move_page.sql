@@ -47,8 +47,8 @@ BEGIN
             SELECT l.object_type, l.object_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
             FROM appl_lock AS l
             WHERE p_object_type IS NULL
-                AND (l.object_type, l.object_id) > (p_after_type, p_after_id)
-                AND l.operator_id = p_operator_id
+                AND (l.object_type::text, l.object_id::text) > (p_after_type, p_after_id)
+                AND l.operator_id::text = p_operator_id
                 AND l.released_ts IS NULL
                 AND l.expires_ts > clock_timestamp()
             ORDER BY l.object_type, l.object_id
@@ -58,9 +58,9 @@ BEGIN
         (
             SELECT l.object_type, l.object_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
             FROM appl_lock AS l
-            WHERE l.object_type = p_object_type
-                AND (l.object_type, l.object_id) > (p_after_type, p_after_id)
-                AND l.operator_id = p_operator_id
+            WHERE l.object_type::text = p_object_type
+                AND (l.object_type::text, l.object_id::text) > (p_after_type, p_after_id)
+                AND l.operator_id::text = p_operator_id
                 AND l.released_ts IS NULL
                 AND l.expires_ts > clock_timestamp()
             ORDER BY l.object_type, l.object_id
@@ -79,8 +79,8 @@ BEGIN
         SELECT l.fence, l.expires_ts
         INTO v_row
         FROM appl_lock AS l
-        WHERE l.object_type = appl_lock_move_page.object_type
-            AND l.object_id = appl_lock_move_page.object_id
+        WHERE l.object_type::text = appl_lock_move_page.object_type
+            AND l.object_id::text = appl_lock_move_page.object_id
         FOR NO KEY UPDATE SKIP LOCKED;
         IF NOT FOUND THEN
             outcome := 'BUSY';
@@ -90,7 +90,7 @@ BEGIN
 
         -- S3: end it, or hand it over.
         IF p_to_operator_id IS NULL THEN
-            v_done := release_appl_lock_row(object_type, object_id, p_operator_id, NULL, p_actor_id, p_reason);
+            v_done := release_appl_lock_row(object_type, object_id, p_operator_id, NULL::bigint, p_actor_id, p_reason);
             fence := CASE WHEN v_done.p_outcome = 'RELEASED' THEN v_row.fence ELSE 0 END;
             expires_ts := CASE WHEN v_done.p_outcome = 'HELD' THEN v_row.expires_ts END;
             seconds_left := CASE WHEN v_done.p_outcome = 'HELD' THEN appl_lock_seconds_left(v_row.expires_ts) ELSE 0 END;

@@ -31,7 +31,7 @@ DECLARE
         pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
     );
     -- S2: a number for the event.
-    v_event_id bigint := nextval('appl_lock_event_event_id_seq');
+    v_event_id bigint := pg_catalog.nextval('appl_lock_event_event_id_seq');
     v_next bigint := v_first;
     v_status text;
 BEGIN

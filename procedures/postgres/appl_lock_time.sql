@@ -16,7 +16,7 @@ $$;
 CREATE OR REPLACE FUNCTION appl_lock_next_fence(p_old bigint, p_now timestamptz) RETURNS bigint
 LANGUAGE sql STABLE
 AS $$
-    SELECT greatest(p_old + 1, (extract(epoch FROM p_now) * 1000000)::bigint);
+    SELECT greatest(p_old + 1, (extract(epoch FROM p_now) * 1000000::numeric)::bigint);
 $$;
 
 COMMENT ON FUNCTION appl_lock_seconds_left(timestamptz) IS

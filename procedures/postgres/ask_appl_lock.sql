@@ -38,11 +38,11 @@ DECLARE
     v_client_id text := appl_lock_text('ask_appl_lock', 'p_client_id', p_client_id, 64, true);
     v_message text := appl_lock_text('ask_appl_lock', 'p_message', p_message, 255, false);
     v_wait_seconds bigint := CASE
-        WHEN p_wait_seconds <> 0 THEN appl_lock_number('ask_appl_lock', 'p_wait_seconds', p_wait_seconds, NULL, 315360000)
+        WHEN p_wait_seconds <> 0 THEN appl_lock_number('ask_appl_lock', 'p_wait_seconds', p_wait_seconds, NULL::integer, 315360000)
         ELSE p_wait_seconds
     END;
     v_now timestamptz := clock_timestamp();
-    v_until timestamptz := v_now + make_interval(secs => v_wait_seconds);
+    v_until timestamptz := v_now + pg_catalog.make_interval(secs => v_wait_seconds);
     v_lock record;
     v_asked record;
     v_moved record;
@@ -61,17 +61,17 @@ BEGIN
         l.lock_ts,
         l.expires_ts,
         -- A lock of less than an hour is a program's lease, with nobody there to answer.
-        CASE WHEN l.ttl_seconds >= 3600 THEN make_interval(secs => p.yield_after_seconds) END AS patience
+        CASE WHEN l.ttl_seconds >= 3600 THEN pg_catalog.make_interval(secs => p.yield_after_seconds) END AS patience
     INTO v_lock
     FROM appl_lock AS l
     LEFT JOIN appl_lock_policy AS p
-        ON p.object_type = l.object_type
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+        ON p.object_type::text = l.object_type::text
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
 
-    IF coalesce(v_wait_seconds, 1) > 0 AND v_lock.operator_id <> v_operator_id THEN
+    IF coalesce(v_wait_seconds, 1) > 0 AND v_lock.operator_id::text <> v_operator_id THEN
         -- S2: a new request, or the one that goes on. It begins anew with another holder, grant or message.
         INSERT INTO appl_lock_ask AS a (
             object_type,
@@ -119,7 +119,7 @@ BEGIN
                     CASE WHEN s.same THEN a.answered_ts END,
                     CASE WHEN s.same THEN a.edited_ts END
                 FROM (
-                    SELECT a.expires_ts > clock_timestamp() AND a.fence = excluded.fence AND a.message = excluded.message AS same
+                    SELECT a.expires_ts > clock_timestamp() AND a.fence = excluded.fence AND a.message::text = excluded.message::text AS same
                 ) AS s
             )
         RETURNING a.shown_ts, a.answered_ts, a.edited_ts
@@ -135,9 +135,9 @@ BEGIN
         THEN
             -- S3: the holder's time to answer is over.
             v_moved := appl_lock_move(
-                'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id, v_lock.fence,
-                v_operator_id, v_department_id, NULL, v_operator_id,
-                format('no answer for %s s', extract(epoch FROM v_lock.patience)::bigint), v_lock.lock_ts, 60
+                'ask_appl_lock', 'YIELDED', v_object_type, v_object_id, v_lock.operator_id::text, v_lock.fence,
+                v_operator_id, v_department_id, NULL::bigint, v_operator_id,
+                pg_catalog.format('no answer for %s s', extract(epoch FROM v_lock.patience)::bigint), v_lock.lock_ts, 60::bigint
             );
             IF v_moved.p_ok_fl = 'Y' THEN
                 p_outcome := 'GIVEN';
@@ -148,9 +148,9 @@ BEGIN
                 WHERE a.ctid = ANY (ARRAY(
                         SELECT s.ctid
                         FROM appl_lock_ask AS s
-                        WHERE s.object_type = v_object_type
-                            AND s.object_id = v_object_id
-                            AND s.operator_id || '' = v_operator_id
+                        WHERE s.object_type::text = v_object_type
+                            AND s.object_id::text = v_object_id
+                            AND s.operator_id::text || '' = v_operator_id
                         FOR UPDATE SKIP LOCKED
                     ));
             END IF;
@@ -160,14 +160,14 @@ BEGIN
 
     -- S4: there is nothing to ask for.
     DELETE FROM appl_lock_ask AS a
-    WHERE a.object_type = v_object_type
-        AND a.object_id = v_object_id
-        AND a.operator_id || '' = v_operator_id
-        AND a.client_id = v_client_id;
+    WHERE a.object_type::text = v_object_type
+        AND a.object_id::text = v_object_id
+        AND a.operator_id::text || '' = v_operator_id
+        AND a.client_id::text = v_client_id;
     IF v_wait_seconds = 0 THEN
         p_ok_fl := 'Y';
         p_outcome := 'WITHDRAWN';
-    ELSIF v_lock.operator_id = v_operator_id THEN
+    ELSIF v_lock.operator_id::text = v_operator_id THEN
         p_outcome := 'OWN';
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);

@@ -34,16 +34,16 @@ BEGIN
     SELECT 'Y'
     INTO p_ok_fl
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
-        AND l.operator_id = v_operator_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
+        AND l.operator_id::text = v_operator_id
         AND l.fence = p_fence
         AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp()
     FOR SHARE;
     IF FOUND THEN
         -- Newest first, one line each. A line that is cut off loses its end, so no guard matches it.
-        v_grant := E'\n' || p_fence || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
+        v_grant := E'\n' || p_fence::text || E'\t' || v_operator_id || E'\t' || v_object_type || ':' || v_object_id;
         v_asserted := coalesce(nullif(current_setting('applock.asserted', true), ''), E'\n');
         IF strpos(v_asserted, v_grant || E'\n') = 0 THEN
             v_asserted := set_config('applock.asserted', left(v_grant || v_asserted, 16000), true);
@@ -55,17 +55,17 @@ BEGIN
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807);
-    SELECT format('%s holds it with fence %s', l.operator_id, l.fence)
+    PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
+    SELECT pg_catalog.format('%s holds it with fence %s', l.operator_id, l.fence)
     INTO v_holder
     FROM appl_lock AS l
-    WHERE l.object_type = v_object_type
-        AND l.object_id = v_object_id
+    WHERE l.object_type::text = v_object_type
+        AND l.object_id::text = v_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > clock_timestamp();
     RAISE EXCEPTION USING
         ERRCODE = 'LK002',
-        MESSAGE = format(
+        MESSAGE = pg_catalog.format(
             'assert_appl_lock: %s does not hold %s:%s with fence %s: %s',
             v_operator_id, v_object_type, v_object_id, p_fence, coalesce(v_holder, 'nobody holds it')
         );

@@ -24,14 +24,14 @@ DECLARE
 BEGIN
     -- S1: remove it.
     DELETE FROM appl_lock_policy AS p
-    WHERE p.object_type = v_object_type;
+    WHERE p.object_type::text = v_object_type;
     IF NOT FOUND THEN
         p_ok_fl := 'N';
         p_outcome := 'NONE';
         RETURN;
     END IF;
     PERFORM appl_lock_record(
-        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
+        'POLICY', v_object_type, '', v_actor_id, '', '', 0::bigint, '', '', 0::bigint,
         'dropped' || CASE WHEN v_reason = '' THEN '' ELSE ': ' || v_reason END
     );
     p_ok_fl := 'Y';

@@ -62,9 +62,9 @@ BEGIN
         INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
             v_history_fl, v_version, v_renews, v_now
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id >= p_object_id
-            AND l.object_id <= p_object_id
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text >= p_object_id
+            AND l.object_id::text <= p_object_id
         ORDER BY l.object_id DESC
         LIMIT 1;
         -- A row of this operator proves its name valid. Rare arguments have a branch of their own: even an unevaluated
@@ -115,7 +115,7 @@ BEGIN
         SELECT p.default_ttl_seconds, p.longest_ttl_seconds, p.history_level
         INTO v_default_ttl_seconds, v_longest_ttl_seconds, v_history_level
         FROM appl_lock_policy AS p
-        WHERE p.object_type = p_object_type;
+        WHERE p.object_type::text = p_object_type;
         v_ttl_seconds := least(
             coalesce(p_ttl_seconds, CASE WHEN v_renews THEN v_old_ttl_seconds ELSE v_default_ttl_seconds END, 604800),
             v_longest_ttl_seconds
@@ -130,13 +130,13 @@ BEGIN
                 acquired_ts = CASE WHEN v_renews THEN l.acquired_ts ELSE v_now END,
                 lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
                 ttl_seconds = v_ttl_seconds,
-                expires_ts = v_now + make_interval(secs => v_ttl_seconds),
+                expires_ts = v_now + pg_catalog.make_interval(secs => v_ttl_seconds),
                 note = CASE WHEN v_renews THEN l.note ELSE '' END,
                 history_fl = v_history_level IS NOT NULL AND v_history_level = 'ALL',
                 released_ts = NULL
             WHERE l.ctid = v_version
-                AND l.object_type = p_object_type
-                AND l.object_id = p_object_id
+                AND l.object_type::text = p_object_type
+                AND l.object_id::text = p_object_id
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_lock_ts
                 AND l.released_ts IS NOT DISTINCT FROM v_released_ts
@@ -172,11 +172,11 @@ BEGIN
                 p_object_id,
                 p_operator_id,
                 coalesce(p_department_id, ''),
-                appl_lock_next_fence(0, v_now),
+                appl_lock_next_fence(0::bigint, v_now),
                 v_now,
                 v_now,
                 v_ttl_seconds,
-                v_now + make_interval(secs => v_ttl_seconds),
+                v_now + pg_catalog.make_interval(secs => v_ttl_seconds),
                 v_history_level IS NOT NULL AND v_history_level = 'ALL'
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
@@ -196,7 +196,7 @@ BEGIN
         IF v_round = 30 THEN
             RAISE EXCEPTION USING
                 ERRCODE = 'LK003',
-                MESSAGE = format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
+                MESSAGE = pg_catalog.format('get_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
         END IF;
     END LOOP;
 
@@ -207,9 +207,9 @@ BEGIN
         SET fence = CASE WHEN v_renews THEN l.fence ELSE greatest(l.fence, appl_lock_next_fence(v_purged_fence, v_now)) END,
             acquired_ts = CASE WHEN v_renews THEN l.acquired_ts ELSE v_now END,
             lock_ts = greatest(v_now, l.lock_ts),
-            expires_ts = v_now + make_interval(secs => v_ttl_seconds)
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+            expires_ts = v_now + pg_catalog.make_interval(secs => v_ttl_seconds)
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
         RETURNING l.fence, l.expires_ts
         INTO v_fence, v_expires_ts;
     END IF;
@@ -218,8 +218,8 @@ BEGIN
         SELECT l.department_id
         INTO v_department_id
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id;
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id;
         IF v_renews THEN
             PERFORM appl_lock_record(
                 'RENEWED', p_object_type, p_object_id, p_operator_id,
@@ -233,7 +233,7 @@ BEGIN
         ELSE
             PERFORM appl_lock_record(
                 'ACQUIRED', p_object_type, p_object_id, p_operator_id,
-                '', '', 0, p_operator_id, v_department_id, v_fence, ''
+                '', '', 0::bigint, p_operator_id, v_department_id, v_fence, ''
             );
         END IF;
     END IF;

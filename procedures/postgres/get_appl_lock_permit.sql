@@ -49,27 +49,27 @@ BEGIN
         v_now := clock_timestamp();
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id
-        FROM generate_series(1, v_permits) AS s (slot)
+        FROM generate_series(1::bigint, v_permits) AS s (slot)
         LEFT JOIN LATERAL (
             SELECT h.operator_id, h.department_id
             FROM appl_lock AS h
-            WHERE h.object_type = v_object_type
-                AND h.object_id = v_prefix || s.slot
+            WHERE h.object_type::text = v_object_type
+                AND h.object_id::text = v_prefix || s.slot::text
                 AND h.released_ts IS NULL
                 AND h.expires_ts > v_now
             LIMIT 1
         ) AS l ON true
-        WHERE (l.operator_id IS NULL OR l.operator_id = v_operator_id)
+        WHERE (l.operator_id IS NULL OR l.operator_id::text = v_operator_id)
             AND s.slot <> ALL (v_tried)
         ORDER BY l.operator_id IS NULL, mod(s.slot - v_first + v_permits, v_permits)
         LIMIT 1;
         EXIT WHEN NOT FOUND;
 
         -- S2: get it.
-        v_got := get_appl_lock_row(v_object_type, v_prefix || v_slot, v_operator_id, p_department_id, p_ttl_seconds);
+        v_got := get_appl_lock_row(v_object_type, v_prefix || v_slot::text, v_operator_id, p_department_id, p_ttl_seconds, 'N'::text);
         IF v_got.p_ok_fl = 'Y' THEN
             outcome := v_got.p_outcome;
-            slot_id := v_prefix || v_slot;
+            slot_id := v_prefix || v_slot::text;
             operator_id := v_operator_id;
             department_id := v_department_id;
             IF p_department_id IS NULL AND outcome = 'RENEWED' THEN
@@ -82,7 +82,7 @@ BEGIN
             RETURN NEXT;
             RETURN;
         END IF;
-        v_tried := v_tried || v_slot;
+        v_tried := pg_catalog.array_append(v_tried, v_slot);
     END LOOP;
 
     -- S3: who holds them?
@@ -90,19 +90,19 @@ BEGIN
     RETURN QUERY
     SELECT
         'FULL',
-        v_prefix || s.slot,
+        v_prefix || s.slot::text,
         coalesce(l.operator_id, '')::text,
         coalesce(l.department_id, '')::text,
         coalesce(l.fence, 0),
         l.expires_ts,
         CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END,
         coalesce(l.note, '')::text
-    FROM generate_series(1, v_permits) AS s (slot)
+    FROM generate_series(1::bigint, v_permits) AS s (slot)
     LEFT JOIN LATERAL (
         SELECT h.operator_id, h.department_id, h.fence, h.expires_ts, h.note
         FROM appl_lock AS h
-        WHERE h.object_type = v_object_type
-            AND h.object_id = v_prefix || s.slot
+        WHERE h.object_type::text = v_object_type
+            AND h.object_id::text = v_prefix || s.slot::text
             AND h.released_ts IS NULL
             AND h.expires_ts > v_now
         LIMIT 1

@@ -41,7 +41,7 @@ DECLARE
     v_operator_id text := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 64, true);
     v_after_event_id bigint := CASE
         WHEN coalesce(p_after_event_id, 0) = 0 THEN 0
-        ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL, 9223372036854775807)
+        ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL::integer, NULL::integer)
     END;
     v_max_rows bigint := appl_lock_number('inbox_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
     v_now timestamptz := clock_timestamp();
@@ -98,11 +98,11 @@ BEGIN
             (
                 SELECT
                     1 AS part,
-                    CASE e.event WHEN 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS kind,
+                    CASE e.event::text WHEN 'TRANSFERRED' THEN 'TAKEN' ELSE e.event END AS kind,
                     e.event_id,
                     e.object_type,
                     e.object_id,
-                    CASE e.event WHEN 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
+                    CASE e.event::text WHEN 'RELEASED' THEN e.actor_id ELSE e.to_operator_id END AS other_operator_id,
                     e.to_department_id AS other_department_id,
                     e.event_ts,
                     0::bigint AS seconds_left,
@@ -112,11 +112,11 @@ BEGIN
                     0::bigint AS fence,
                     NULL::tid AS unshown
                 FROM appl_lock_event AS e
-                WHERE (e.from_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
-                    AND e.from_operator_id <= v_operator_id
-                    AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
-                    AND e.to_operator_id <> v_operator_id
+                WHERE (e.from_operator_id::text, e.event_id) > (v_operator_id, v_after_event_id)
+                    AND e.from_operator_id::text <= v_operator_id
+                    AND e.event::text IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id::text <> v_operator_id OR e.event::text IN ('GIVEN', 'YIELDED'))
+                    AND e.to_operator_id::text <> v_operator_id
                 ORDER BY e.from_operator_id, e.event_id
                 LIMIT v_max_rows
             )
@@ -135,10 +135,10 @@ BEGIN
                     e.reason,
                     '', '', 0, NULL
                 FROM appl_lock_event AS e
-                WHERE (e.to_operator_id, e.event_id) > (v_operator_id, v_after_event_id)
-                    AND e.to_operator_id <= v_operator_id
-                    AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
-                    AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
+                WHERE (e.to_operator_id::text, e.event_id) > (v_operator_id, v_after_event_id)
+                    AND e.to_operator_id::text <= v_operator_id
+                    AND e.event::text IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                    AND (e.actor_id::text <> v_operator_id OR e.event::text = 'YIELDED')
                 ORDER BY e.to_operator_id, e.event_id
                 LIMIT v_max_rows
             )
@@ -158,15 +158,15 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts
                 FROM appl_lock AS h
-                WHERE h.object_type = w.object_type
-                    AND h.object_id = w.object_id
-                    AND h.operator_id = v_operator_id
+                WHERE h.object_type::text = w.object_type::text
+                    AND h.object_id::text = w.object_id::text
+                    AND h.operator_id::text = v_operator_id
                     AND h.released_ts IS NULL
                     AND h.expires_ts > v_now
                 LIMIT 1
             ) AS l
-            WHERE w.holder_id = v_operator_id
-                AND w.operator_id <> v_operator_id
+            WHERE w.holder_id::text = v_operator_id
+                AND w.operator_id::text <> v_operator_id
                 AND w.expires_ts > v_now
             UNION ALL
             SELECT
@@ -187,7 +187,7 @@ BEGIN
                     WHEN a.shown_ts IS NULL AND a.fence = l.fence AND EXISTS (
                         SELECT
                         FROM appl_lock_policy AS y
-                        WHERE y.object_type = a.object_type
+                        WHERE y.object_type::text = a.object_type::text
                             AND y.yield_after_seconds IS NOT NULL
                     ) THEN a.ctid
                 END
@@ -195,20 +195,20 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT h.expires_ts, h.fence
                 FROM appl_lock AS h
-                WHERE h.object_type = a.object_type
-                    AND h.object_id = a.object_id
-                    AND h.operator_id = v_operator_id
+                WHERE h.object_type::text = a.object_type::text
+                    AND h.object_id::text = a.object_id::text
+                    AND h.operator_id::text = v_operator_id
                     AND h.released_ts IS NULL
                     AND h.expires_ts > v_now
                 LIMIT 1
             ) AS l
-            WHERE a.holder_id = v_operator_id
+            WHERE a.holder_id::text = v_operator_id
                 AND a.expires_ts > v_now
-                AND a.answer <> 'NO'
+                AND a.answer::text <> 'NO'
             UNION ALL
             SELECT
                 2,
-                CASE a.answer WHEN 'NO' THEN 'DECLINED' ELSE 'LATER' END,
+                CASE a.answer::text WHEN 'NO' THEN 'DECLINED' ELSE 'LATER' END,
                 0,
                 a.object_type,
                 a.object_id,
@@ -219,9 +219,9 @@ BEGIN
                 a.answer_reason,
                 '', '', 0, NULL
             FROM appl_lock_ask AS a
-            WHERE a.operator_id = v_operator_id
+            WHERE a.operator_id::text = v_operator_id
                 AND a.expires_ts > v_now
-                AND a.answer <> ''
+                AND a.answer::text <> ''
         ) AS p
         ORDER BY p.part, p.event_id, p.event_ts, p.object_type, p.object_id, p.other_operator_id
         LIMIT v_max_rows
@@ -230,13 +230,13 @@ BEGIN
     LOOP
         RETURN NEXT;
         IF v_unshown IS NOT NULL THEN
-            v_shown := v_shown || v_unshown;
+            v_shown := pg_catalog.array_append(v_shown, v_unshown);
         END IF;
     END LOOP;
 
     -- S3: the page has shown these requests, so the time to answer them begins. By ctid: a row that has moved waits for the
     -- next page.
-    IF v_shown <> '{}' AND current_setting('transaction_read_only') = 'off' THEN
+    IF pg_catalog.cardinality(v_shown) > 0 AND current_setting('transaction_read_only') = 'off' THEN
         UPDATE appl_lock_ask AS a
         SET shown_ts = clock_timestamp()
         WHERE a.ctid = ANY (ARRAY(

@@ -33,8 +33,8 @@ BEGIN
             l.note
         INTO v_answer
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF FOUND THEN

@@ -27,7 +27,7 @@ DECLARE
     v_object_id text := appl_lock_text('note_appl_lock', 'p_object_id', p_object_id, 255, true);
     v_operator_id text := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 64, true);
     v_fence bigint := CASE
-        WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL, 9223372036854775807)
+        WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer)
     END;
     v_note text := appl_lock_text('note_appl_lock', 'p_note', p_note, 255, false);
     v_holds boolean;
@@ -36,9 +36,9 @@ BEGIN
         -- S1: note it on this grant.
         UPDATE appl_lock AS l
         SET note = v_note
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
-            AND l.operator_id = v_operator_id
+        WHERE l.object_type::text = v_object_type
+            AND l.object_id::text = v_object_id
+            AND l.operator_id::text = v_operator_id
             AND l.fence = coalesce(v_fence, l.fence)
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
@@ -51,11 +51,11 @@ BEGIN
         END IF;
 
         -- S2: why not?
-        SELECT l.operator_id, l.department_id, l.operator_id = v_operator_id AND l.fence = coalesce(v_fence, l.fence)
+        SELECT l.operator_id, l.department_id, l.operator_id::text = v_operator_id AND l.fence = coalesce(v_fence, l.fence)
         INTO p_old_operator_id, p_old_department_id, v_holds
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type::text = v_object_type
+            AND l.object_id::text = v_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
@@ -73,6 +73,6 @@ BEGIN
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('note_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
+        MESSAGE = pg_catalog.format('note_appl_lock: %s:%s changed hands during the call; call again', v_object_type, v_object_id);
 END
 $$;

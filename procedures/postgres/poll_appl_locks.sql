@@ -31,7 +31,7 @@ BEGIN
     IF EXISTS (
         SELECT
         FROM appl_lock_waiter AS w
-        WHERE w.client_id = v_client_id
+        WHERE w.client_id::text = v_client_id
             AND w.expires_ts < v_now + interval '30 seconds'
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     ) THEN
@@ -41,7 +41,7 @@ BEGIN
         WHERE w.ctid = ANY (ARRAY(
                 SELECT k.ctid
                 FROM appl_lock_waiter AS k
-                WHERE k.client_id = v_client_id
+                WHERE k.client_id::text = v_client_id
                     AND (k.until_ts IS NULL OR (k.until_ts > v_now AND k.until_ts > k.expires_ts))
                 FOR NO KEY UPDATE SKIP LOCKED
             ));
@@ -53,20 +53,20 @@ BEGIN
         SELECT
             w.object_type,
             w.object_id,
-            coalesce((extract(epoch FROM l.expires_ts - v_now) * 1000000)::bigint, 0) AS free_in_us,
-            bool_or(coalesce(l.operator_id, '') <> ANY (w.holders)) OVER ()
+            coalesce((extract(epoch FROM l.expires_ts - v_now) * 1000000::numeric)::bigint, 0) AS free_in_us,
+            bool_or(coalesce(l.operator_id::text, '') <> ANY (w.holders)) OVER ()
         FROM (
-            SELECT r.object_type, r.object_id, array_agg(r.holder_id) AS holders
+            SELECT r.object_type, r.object_id, pg_catalog.array_agg(r.holder_id::text) AS holders
             FROM appl_lock_waiter AS r
-            WHERE r.client_id = v_client_id
+            WHERE r.client_id::text = v_client_id
                 AND (r.until_ts IS NULL OR r.until_ts > v_now)
             GROUP BY r.object_type, r.object_id
         ) AS w
         LEFT JOIN LATERAL (
             SELECT h.operator_id, h.expires_ts
             FROM appl_lock AS h
-            WHERE h.object_type = w.object_type
-                AND h.object_id = w.object_id
+            WHERE h.object_type::text = w.object_type::text
+                AND h.object_id::text = w.object_id::text
                 AND h.released_ts IS NULL
                 AND h.expires_ts > v_now
             LIMIT 1
@@ -82,19 +82,19 @@ BEGIN
         UPDATE appl_lock_waiter AS w
         SET holder_id = k.now_id
         FROM (
-            SELECT r.ctid, coalesce(l.operator_id, '') AS now_id
+            SELECT r.ctid, coalesce(l.operator_id::text, '') AS now_id
             FROM appl_lock_waiter AS r
             LEFT JOIN LATERAL (
                 SELECT h.operator_id
                 FROM appl_lock AS h
-                WHERE h.object_type = r.object_type
-                    AND h.object_id = r.object_id
+                WHERE h.object_type::text = r.object_type::text
+                    AND h.object_id::text = r.object_id::text
                     AND h.released_ts IS NULL
                     AND h.expires_ts > v_now
                 LIMIT 1
             ) AS l ON true
-            WHERE r.client_id = v_client_id
-                AND r.holder_id <> coalesce(l.operator_id, '')
+            WHERE r.client_id::text = v_client_id
+                AND r.holder_id::text <> coalesce(l.operator_id::text, '')
             FOR NO KEY UPDATE OF r SKIP LOCKED
         ) AS k
         WHERE w.ctid = k.ctid;

@@ -17,14 +17,14 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    v_before timestamptz := v_now - make_interval(
+    v_before timestamptz := v_now - pg_catalog.make_interval(
         secs => appl_lock_number('purge_appl_lock_history', 'p_older_than_seconds', p_older_than_seconds, 34560000, 315360000)
     );
     v_max_rows bigint := appl_lock_number('purge_appl_lock_history', 'p_max_rows', p_max_rows, 1000, 10000);
     v_old CURSOR FOR
         SELECT
             e.event_ts < v_before AS is_old,
-            e.event IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= v_now - interval '34560000 seconds' AS stays
+            e.event::text IN ('PURGED', 'HISTORY_PURGED') AND e.event_ts >= v_now - interval '34560000 seconds' AS stays
         FROM appl_lock_event AS e
         ORDER BY e.event_id
         FOR UPDATE SKIP LOCKED;
@@ -38,7 +38,7 @@ BEGIN
         EXIT WHEN p_purged = v_max_rows;
     END LOOP;
     IF p_purged > 0 THEN
-        PERFORM appl_lock_record('HISTORY_PURGED', '', '', '', '', '', 0, '', '', 0, p_purged::text);
+        PERFORM appl_lock_record('HISTORY_PURGED', '', '', '', '', '', 0::bigint, '', '', 0::bigint, p_purged::text);
     END IF;
 END
 $$;

@@ -21,7 +21,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    v_before timestamptz := v_now - make_interval(
+    v_before timestamptz := v_now - pg_catalog.make_interval(
         secs => appl_lock_number('purge_appl_locks', 'p_older_than_seconds', p_older_than_seconds, 2592000, 315360000)
     );
     v_max_rows bigint := appl_lock_number('purge_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
@@ -30,7 +30,7 @@ DECLARE
         SELECT l.fence
         FROM appl_lock AS l
         WHERE coalesce(l.released_ts, l.expires_ts) < v_before
-            AND l.fence < (extract(epoch FROM v_now) * 1000000)::bigint
+            AND l.fence < (extract(epoch FROM v_now) * 1000000::numeric)::bigint
         LIMIT v_max_rows
         FOR UPDATE SKIP LOCKED;
     v_dead CURSOR FOR
@@ -78,7 +78,7 @@ BEGIN
         UPDATE appl_lock_fence AS f
         SET fence = v_fence
         WHERE f.fence < v_fence;
-        PERFORM appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged::text);
+        PERFORM appl_lock_record('PURGED', '', '', '', '', '', 0::bigint, '', '', 0::bigint, p_purged::text);
     END IF;
 END
 $$;

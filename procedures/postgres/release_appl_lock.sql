@@ -54,23 +54,23 @@ BEGIN
         WHERE l.ctid = (
                 SELECT k.ctid
                 FROM appl_lock AS k
-                WHERE k.object_type = p_object_type
-                    AND k.object_id >= p_object_id
-                    AND k.object_id <= p_object_id
+                WHERE k.object_type::text = p_object_type
+                    AND k.object_id::text >= p_object_id
+                    AND k.object_id::text <= p_object_id
                 ORDER BY k.object_id DESC
                 LIMIT 1
             )
-            AND l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.operator_id = p_operator_id
+            AND l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id
+            AND l.operator_id::text = p_operator_id
             AND l.fence = coalesce(p_fence, l.fence)
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp()
         RETURNING l.department_id, l.fence, l.history_fl, EXISTS (
             SELECT
             FROM appl_lock_waiter AS w
-            WHERE w.object_type = p_object_type
-                AND w.object_id = p_object_id
+            WHERE w.object_type::text = p_object_type
+                AND w.object_id::text = p_object_id
                 AND w.expires_ts > clock_timestamp()
         )
         INTO v_holder_department_id, v_fence, v_history_fl, v_awaited;
@@ -78,15 +78,15 @@ BEGIN
             IF v_awaited THEN
                 -- The bound keeps a long line cheap; the cast cuts off what is too long for a channel.
                 PERFORM
-                    pg_notify(f.channel, ':' || f.client_id),
+                    pg_notify(f.channel, ':' || f.client_id::text),
                     pg_notify(f.channel, p_object_type || ':' || p_object_id)
                 FROM (
-                    SELECT a.client_id, (current_schema() || '_appl_lock')::name::text AS channel
+                    SELECT a.client_id, (current_schema()::text || '_appl_lock')::name::text AS channel
                     FROM (
                         SELECT w.client_id, w.since_ts
                         FROM appl_lock_waiter AS w
-                        WHERE w.object_type = p_object_type
-                            AND w.object_id = p_object_id
+                        WHERE w.object_type::text = p_object_type
+                            AND w.object_id::text = p_object_id
                             AND w.expires_ts > clock_timestamp()
                         LIMIT 100
                     ) AS a
@@ -100,7 +100,7 @@ BEGIN
                 IF v_history_fl OR v_actor_id <> p_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
                         'RELEASED', p_object_type, p_object_id, v_actor_id,
-                        p_operator_id, v_holder_department_id, v_fence, '', '', 0, v_reason
+                        p_operator_id, v_holder_department_id, v_fence, '', '', 0::bigint, v_reason
                     );
                 END IF;
             END IF;
@@ -127,31 +127,31 @@ BEGIN
             PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-            PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, 9223372036854775807);
+            PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, NULL::integer);
             PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
             PERFORM appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
         END IF;
 
         -- S2: why not?
-        SELECT l.operator_id, l.department_id, l.operator_id = p_operator_id AND l.fence = coalesce(p_fence, l.fence),
+        SELECT l.operator_id, l.department_id, l.operator_id::text = p_operator_id AND l.fence = coalesce(p_fence, l.fence),
             l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), l.released_ts IS NOT NULL
         INTO v_holder_id, v_holder_department_id, v_holds, v_live, v_released
         FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id;
+        WHERE l.object_type::text = p_object_type
+            AND l.object_id::text = p_object_id;
         IF v_live IS NOT TRUE THEN
             IF v_holds AND NOT v_released THEN
                 -- S3: mark the expired grant as released, unless another transaction has locked the row to take it over.
                 UPDATE appl_lock AS l
                 SET released_ts = clock_timestamp()
-                WHERE l.object_type = p_object_type
-                    AND l.object_id = p_object_id
+                WHERE l.object_type::text = p_object_type
+                    AND l.object_id::text = p_object_id
                     AND (
                         SELECT true
                         FROM appl_lock AS k
-                        WHERE k.object_type = p_object_type
-                            AND k.object_id = p_object_id
-                            AND k.operator_id = p_operator_id
+                        WHERE k.object_type::text = p_object_type
+                            AND k.object_id::text = p_object_id
+                            AND k.operator_id::text = p_operator_id
                             AND k.fence = coalesce(p_fence, k.fence)
                             AND k.released_ts IS NULL
                             AND k.expires_ts <= clock_timestamp()
@@ -168,6 +168,6 @@ BEGIN
     END LOOP;
     RAISE EXCEPTION USING
         ERRCODE = 'LK003',
-        MESSAGE = format('release_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
+        MESSAGE = pg_catalog.format('release_appl_lock: %s:%s changed hands during the call; call again', p_object_type, p_object_id);
 END
 $$;

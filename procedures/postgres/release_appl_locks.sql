@@ -34,7 +34,7 @@ BEGIN
     RETURN QUERY
     SELECT m.*
     FROM appl_lock_move_page(
-        v_operator_id, nullif(v_object_type, ''), NULL, NULL, NULL, p_actor_id, p_reason,
+        v_operator_id, nullif(v_object_type, ''), NULL::text, NULL::text, NULL::bigint, p_actor_id, p_reason,
         appl_lock_text('release_appl_locks', 'p_after_type', p_after_type, 64, false),
         appl_lock_text('release_appl_locks', 'p_after_id', p_after_id, 255, false),
         appl_lock_number('release_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000),

@@ -50,24 +50,24 @@ BEGIN
     ELSE
         BEGIN
             SELECT
-                array_agg(rtrim(g.object_type, ' ')),
-                array_agg(rtrim(g.object_id, ' ')),
-                array_agg(rtrim(g.operator_id, ' ')),
-                array_agg(g.fence),
-                array_agg(g.ttl_seconds)
+                pg_catalog.array_agg(rtrim(g.object_type, ' ')),
+                pg_catalog.array_agg(rtrim(g.object_id, ' ')),
+                pg_catalog.array_agg(rtrim(g.operator_id, ' ')),
+                pg_catalog.array_agg(g.fence),
+                pg_catalog.array_agg(g.ttl_seconds)
             INTO v_types, v_ids, v_operators, v_fences, v_ttls
             FROM jsonb_to_recordset(p_grants::jsonb)
                 AS g (object_type text, object_id text, operator_id text, fence bigint, ttl_seconds bigint);
         EXCEPTION
             WHEN data_exception OR program_limit_exceeded THEN
-                v_reason := format('is not a list of grants: %s', SQLERRM);
+                v_reason := pg_catalog.format('is not a list of grants: %s', SQLERRM);
         END;
     END IF;
-    IF cardinality(v_types) > 10000 THEN
-        v_reason := format('has %s grants, at most 10000 are allowed', cardinality(v_types));
+    IF pg_catalog.cardinality(v_types) > 10000 THEN
+        v_reason := pg_catalog.format('has %s grants, at most 10000 are allowed', pg_catalog.cardinality(v_types));
     END IF;
     IF v_reason IS NULL THEN
-        SELECT format('has %s in grant %s', b.what, g.place)
+        SELECT pg_catalog.format('has %s in grant %s', b.what, g.place)
         INTO v_reason
         FROM (
             SELECT
@@ -78,11 +78,11 @@ BEGIN
         ) AS g
         CROSS JOIN LATERAL (
             SELECT CASE
-                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND g.object_type !~ '[:\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND g.object_type::text !~ '[:\x01-\x1f\x7f-\u009f]') IS NOT TRUE
                     THEN 'no valid object_type'
-                WHEN (char_length(g.object_id) BETWEEN 1 AND 255 AND g.object_id !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (char_length(g.object_id) BETWEEN 1 AND 255 AND g.object_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
                     THEN 'no valid object_id'
-                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64 AND g.operator_id !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64 AND g.operator_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
                     THEN 'no valid operator_id'
                 WHEN (g.fence >= 1) IS NOT TRUE THEN 'no fence of 1 or greater'
                 WHEN (g.ttl_seconds BETWEEN 1 AND 315360000) IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
@@ -96,7 +96,7 @@ BEGIN
     IF v_reason IS NOT NULL THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = format('renew_appl_locks: p_grants %s', v_reason),
+            MESSAGE = pg_catalog.format('renew_appl_locks: p_grants %s', v_reason),
             COLUMN = 'p_grants';
     END IF;
 
@@ -105,13 +105,13 @@ BEGIN
         FROM unnest(v_types, v_ids, v_operators, v_fences, v_ttls)
             AS g (object_type, object_id, operator_id, fence, ttl_seconds)
         LEFT JOIN appl_lock_policy AS p
-            ON p.object_type = g.object_type
+            ON p.object_type::text = g.object_type::text
         ORDER BY g.object_type COLLATE "C", g.object_id COLLATE "C"
     LOOP
         -- S1: renew live grants that can be locked at once. The inner SELECT comes first, locks, and judges the row once it is
         -- locked. While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
         v_now := clock_timestamp();
-        v_expires_ts := v_now + make_interval(secs => v_ttl_seconds);
+        v_expires_ts := v_now + pg_catalog.make_interval(secs => v_ttl_seconds);
         UPDATE appl_lock AS l
         SET lock_ts = greatest(v_now, l.lock_ts + interval '1 microsecond'),
             ttl_seconds = v_ttl_seconds,
@@ -119,10 +119,10 @@ BEGIN
         WHERE l.ctid = (
                 SELECT k.ctid
                 FROM appl_lock AS k
-                WHERE k.object_type = renew_appl_locks.object_type
-                    AND k.object_id >= renew_appl_locks.object_id
-                    AND k.object_id <= renew_appl_locks.object_id
-                    AND k.operator_id = v_operator_id
+                WHERE k.object_type::text = renew_appl_locks.object_type
+                    AND k.object_id::text >= renew_appl_locks.object_id
+                    AND k.object_id::text <= renew_appl_locks.object_id
+                    AND k.operator_id::text = v_operator_id
                     AND k.fence = v_fence
                     AND k.released_ts IS NULL
                     AND k.expires_ts > clock_timestamp()
@@ -154,8 +154,8 @@ BEGIN
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
         INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
         FROM appl_lock AS l
-        WHERE l.object_type = renew_appl_locks.object_type
-            AND l.object_id = renew_appl_locks.object_id
+        WHERE l.object_type::text = renew_appl_locks.object_type
+            AND l.object_id::text = renew_appl_locks.object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN

@@ -26,10 +26,10 @@ DECLARE
 BEGIN
     -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter AS w
-    WHERE w.object_type = v_object_type
-        AND w.object_id = v_object_id
-        AND w.operator_id = v_operator_id
-        AND w.client_id = v_client_id;
+    WHERE w.object_type::text = v_object_type
+        AND w.object_id::text = v_object_id
+        AND w.operator_id::text = v_operator_id
+        AND w.client_id::text = v_client_id;
     p_ok_fl := 'Y';
 END
 $$;

@@ -54,24 +54,24 @@ BEGIN
     v_presence := NOT EXISTS (
         SELECT
         FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type
+        WHERE p.object_type::text = v_object_type
             AND p.presence_fl = 'N'
     );
 
     -- S2: it leaves, or it is listed.
     IF v_state IS NULL THEN
         DELETE FROM appl_lock_viewer AS v
-        WHERE v.object_type = v_object_type
-            AND v.object_id = v_object_id
-            AND v.operator_id = v_operator_id
-            AND v.client_id = v_client_id;
+        WHERE v.object_type::text = v_object_type
+            AND v.object_id::text = v_object_id
+            AND v.operator_id::text = v_operator_id
+            AND v.client_id::text = v_client_id;
     ELSIF v_presence THEN
         INSERT INTO appl_lock_viewer AS v (
             object_type, object_id, operator_id, department_id, client_id, state, since_ts, seen_ts, expires_ts
         )
         VALUES (
             v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_state, v_now, v_now,
-            v_now + make_interval(secs => v_ttl_seconds)
+            v_now + pg_catalog.make_interval(secs => v_ttl_seconds)
         )
         ON CONFLICT ON CONSTRAINT appl_lock_viewer_pk DO UPDATE
         SET department_id = excluded.department_id,
@@ -88,10 +88,10 @@ BEGIN
         WHERE a.ctid = ANY (ARRAY(
                 SELECT s.ctid
                 FROM appl_lock_ask AS s
-                WHERE s.object_type = v_object_type
-                    AND s.object_id = v_object_id
+                WHERE s.object_type::text = v_object_type
+                    AND s.object_id::text = v_object_id
                     -- The || keeps the planner from the index of the holders.
-                    AND s.holder_id || '' = v_operator_id
+                    AND s.holder_id::text || '' = v_operator_id
                     AND s.shown_ts IS NOT NULL
                 FOR NO KEY UPDATE SKIP LOCKED
             ));
@@ -102,8 +102,8 @@ BEGIN
     WHERE v.ctid = ANY (ARRAY(
             SELECT d.ctid
             FROM appl_lock_viewer AS d
-            WHERE d.object_type = v_object_type
-                AND d.object_id = v_object_id
+            WHERE d.object_type::text = v_object_type
+                AND d.object_id::text = v_object_id
                 AND d.expires_ts <= v_now
             LIMIT 200
             FOR UPDATE SKIP LOCKED
@@ -132,8 +132,8 @@ BEGIN
             appl_lock_seconds_left(l.expires_ts) AS seconds_left,
             '' AS message
         FROM appl_lock AS l
-        WHERE l.object_type = v_object_type
-            AND l.object_id = v_object_id
+        WHERE l.object_type::text = v_object_type
+            AND l.object_id::text = v_object_id
             AND l.released_ts IS NULL
             AND l.expires_ts > v_now
         UNION ALL
@@ -148,9 +148,9 @@ BEGIN
             appl_lock_seconds_left(a.expires_ts),
             a.message
         FROM appl_lock_ask AS a
-        WHERE a.object_type = v_object_type
-            AND a.object_id = v_object_id
-            AND a.operator_id <> v_operator_id
+        WHERE a.object_type::text = v_object_type
+            AND a.object_id::text = v_object_id
+            AND a.operator_id::text <> v_operator_id
             AND a.expires_ts > v_now
         UNION ALL
         SELECT
@@ -165,9 +165,9 @@ BEGIN
             ''
         FROM appl_lock_viewer AS v
         WHERE v_presence
-            AND v.object_type = v_object_type
-            AND v.object_id = v_object_id
-            AND v.operator_id <> v_operator_id
+            AND v.object_type::text = v_object_type
+            AND v.object_id::text = v_object_id
+            AND v.operator_id::text <> v_operator_id
             AND v.expires_ts > v_now
     ) AS m
     ORDER BY m.part, m.since_ts, m.operator_id, m.client_id

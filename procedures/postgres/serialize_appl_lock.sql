@@ -27,7 +27,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('serialize_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('serialize_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_key bigint := hashtextextended(format('%s:%s:%s', current_schema(), v_object_type, v_object_id), 0);
+    v_key bigint := pg_catalog.hashtextextended(pg_catalog.format('%s:%s:%s', current_schema(), v_object_type, v_object_id), 0);
     v_stale boolean := false;
     v_next bigint;
 BEGIN
@@ -59,7 +59,7 @@ BEGIN
     IF v_stale THEN
         RAISE EXCEPTION USING
             ERRCODE = 'serialization_failure',
-            MESSAGE = format('serialize_appl_lock: the snapshot is older than the turn of %s:%s', v_object_type, v_object_id),
+            MESSAGE = pg_catalog.format('serialize_appl_lock: the snapshot is older than the turn of %s:%s', v_object_type, v_object_id),
             HINT = 'Roll back, begin again and call serialize_appl_lock first.';
     END IF;
 END

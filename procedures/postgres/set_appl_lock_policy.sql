@@ -38,7 +38,7 @@ DECLARE
     v_reason text;
 BEGIN
     PERFORM appl_lock_number(
-        'set_appl_lock_policy', 'p_default_ttl_seconds', p_default_ttl_seconds, 1, v_longest_ttl_seconds
+        'set_appl_lock_policy', 'p_default_ttl_seconds', p_default_ttl_seconds, 1, v_longest_ttl_seconds::integer
     );
     IF v_take_reason_fl NOT IN ('Y', 'N') THEN
         RAISE EXCEPTION USING
@@ -63,7 +63,7 @@ BEGIN
     IF p_yield_after_seconds NOT BETWEEN 60 AND 315360000 THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = format('set_appl_lock_policy: p_yield_after_seconds is %s, not 60 to 315360000', p_yield_after_seconds),
+            MESSAGE = pg_catalog.format('set_appl_lock_policy: p_yield_after_seconds is %s, not 60 to 315360000', p_yield_after_seconds),
             COLUMN = 'p_yield_after_seconds';
     END IF;
 
@@ -83,8 +83,8 @@ BEGIN
         presence_fl = excluded.presence_fl,
         yield_after_seconds = excluded.yield_after_seconds;
     PERFORM appl_lock_record(
-        'POLICY', v_object_type, '', v_actor_id, '', '', 0, '', '', 0,
-        format(
+        'POLICY', v_object_type, '', v_actor_id, '', '', 0::bigint, '', '', 0::bigint,
+        pg_catalog.format(
             'default %s, longest %s, take reason %s, history %s, presence %s, yield after %s',
             coalesce(p_default_ttl_seconds::text, 'none'), coalesce(p_longest_ttl_seconds::text, 'none'),
             v_take_reason_fl, v_history_level, v_presence_fl, coalesce(p_yield_after_seconds::text, 'none')

@@ -31,7 +31,7 @@ DECLARE
     v_department_id text := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_reason text := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, false);
     v_checked bigint[] := ARRAY[
-        appl_lock_number('take_appl_lock', 'p_expected_fence', p_expected_fence, 1, 9223372036854775807),
+        appl_lock_number('take_appl_lock', 'p_expected_fence', p_expected_fence, 1, NULL::integer),
         appl_lock_number('take_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000)
     ];
     v_moved record;
@@ -40,14 +40,14 @@ BEGIN
     IF v_reason = '' AND NOT EXISTS (
         SELECT
         FROM appl_lock_policy AS p
-        WHERE p.object_type = v_object_type
+        WHERE p.object_type::text = v_object_type
             AND p.take_reason_fl = 'N'
     ) THEN
         PERFORM appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, true);
     END IF;
     v_moved := appl_lock_move(
-        'take_appl_lock', 'TAKEN', v_object_type, v_object_id, NULL, p_expected_fence,
-        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason, NULL, NULL
+        'take_appl_lock', 'TAKEN', v_object_type, v_object_id, NULL::text, p_expected_fence,
+        v_operator_id, v_department_id, p_ttl_seconds, v_operator_id, v_reason, NULL::timestamptz, NULL::bigint
     );
     v_own := v_moved.p_ok_fl = 'Y' AND v_moved.p_old_operator_id = v_operator_id;
     p_ok_fl := v_moved.p_ok_fl;

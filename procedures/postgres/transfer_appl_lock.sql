@@ -35,8 +35,8 @@ DECLARE
     v_moved record;
 BEGIN
     v_moved := appl_lock_move(
-        'transfer_appl_lock', 'TRANSFERRED', v_object_type, v_object_id, v_from_operator_id, NULL,
-        v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason, NULL, NULL
+        'transfer_appl_lock', 'TRANSFERRED', v_object_type, v_object_id, v_from_operator_id, NULL::bigint,
+        v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason, NULL::timestamptz, NULL::bigint
     );
     p_ok_fl := v_moved.p_ok_fl;
     p_outcome := v_moved.p_outcome;

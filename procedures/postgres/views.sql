@@ -40,8 +40,8 @@ SELECT
     coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
 FROM appl_lock_waiter AS w
 LEFT JOIN appl_lock AS l
-    ON l.object_type = w.object_type
-    AND l.object_id = w.object_id
+    ON l.object_type::text = w.object_type::text
+    AND l.object_id::text = w.object_id::text
     AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
 WHERE w.expires_ts > statement_timestamp();
 
@@ -63,8 +63,8 @@ SELECT
     coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
 FROM appl_lock_ask AS a
 LEFT JOIN appl_lock AS l
-    ON l.object_type = a.object_type
-    AND l.object_id = a.object_id
+    ON l.object_type::text = a.object_type::text
+    AND l.object_id::text = a.object_id::text
     AND CASE WHEN l.released_ts IS NULL THEN l.expires_ts END > statement_timestamp()
 WHERE a.expires_ts > statement_timestamp();
 

@@ -15,12 +15,12 @@ SELECT
     a.holder_department_id::text AS holder_department_id,
     a.seconds_left::bigint AS seconds_left
 FROM appl_lock_asking AS a
-WHERE (a.object_type, a.object_id, a.operator_id, a.client_id)
+WHERE (a.object_type::text, a.object_id::text, a.operator_id::text, a.client_id::text)
         > (@after_type::text, @after_id::text, @after_operator_id::text,
             @after_client_id::text)
-    AND (sqlc.narg('object_type')::text IS NULL OR a.object_type = sqlc.narg('object_type')::text)
-    AND (sqlc.narg('object_id')::text IS NULL OR a.object_id = sqlc.narg('object_id')::text)
-    AND (sqlc.narg('operator_id')::text IS NULL OR a.operator_id = sqlc.narg('operator_id')::text)
-    AND (sqlc.narg('department_id')::text IS NULL OR a.department_id = sqlc.narg('department_id')::text)
+    AND (sqlc.narg('object_type')::text IS NULL OR a.object_type::text = sqlc.narg('object_type')::text)
+    AND (sqlc.narg('object_id')::text IS NULL OR a.object_id::text = sqlc.narg('object_id')::text)
+    AND (sqlc.narg('operator_id')::text IS NULL OR a.operator_id::text = sqlc.narg('operator_id')::text)
+    AND (sqlc.narg('department_id')::text IS NULL OR a.department_id::text = sqlc.narg('department_id')::text)
 ORDER BY a.object_type, a.object_id, a.operator_id, a.client_id
 LIMIT @max_rows::bigint;

@@ -21,9 +21,9 @@ FROM (
         FROM appl_lock_history AS e
         WHERE NOT @newest_first::boolean
             AND e.event_id > @after_event_id::bigint
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.event_id
         LIMIT @max_rows::bigint
     )
@@ -33,9 +33,9 @@ FROM (
         FROM appl_lock_history AS e
         WHERE @newest_first::boolean
             AND e.event_id < @before_event_id::bigint
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.event_id DESC
         LIMIT @max_rows::bigint
     )
@@ -66,10 +66,10 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE NOT @newest_first::boolean
-            AND e.object_type = @object_type::text
-            AND (e.object_id, e.event_id) > (@object_id::text, @after_event_id::bigint)
-            AND e.object_id <= @object_id::text
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND e.object_type::text = @object_type::text
+            AND (e.object_id::text, e.event_id) > (@object_id::text, @after_event_id::bigint)
+            AND e.object_id::text <= @object_id::text
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.object_type, e.object_id, e.event_id
         LIMIT @max_rows::bigint
     )
@@ -78,10 +78,10 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE @newest_first::boolean
-            AND e.object_type = @object_type::text
-            AND (e.object_id, e.event_id) < (@object_id::text, @before_event_id::bigint)
-            AND e.object_id >= @object_id::text
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND e.object_type::text = @object_type::text
+            AND (e.object_id::text, e.event_id) < (@object_id::text, @before_event_id::bigint)
+            AND e.object_id::text >= @object_id::text
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.object_type DESC, e.object_id DESC, e.event_id DESC
         LIMIT @max_rows::bigint
     )
@@ -111,11 +111,11 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE NOT @newest_first::boolean
-            AND (e.actor_id, e.event_id) > (@operator_id::text, @after_event_id::bigint)
-            AND e.actor_id <= @operator_id::text
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (e.actor_id::text, e.event_id) > (@operator_id::text, @after_event_id::bigint)
+            AND e.actor_id::text <= @operator_id::text
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.actor_id, e.event_id
         LIMIT @max_rows::bigint
     )
@@ -124,11 +124,11 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE @newest_first::boolean
-            AND (e.actor_id, e.event_id) < (@operator_id::text, @before_event_id::bigint)
-            AND e.actor_id >= @operator_id::text
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (e.actor_id::text, e.event_id) < (@operator_id::text, @before_event_id::bigint)
+            AND e.actor_id::text >= @operator_id::text
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.actor_id DESC, e.event_id DESC
         LIMIT @max_rows::bigint
     )
@@ -137,11 +137,11 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE NOT @newest_first::boolean
-            AND (e.from_operator_id, e.event_id) > (@operator_id::text, @after_event_id::bigint)
-            AND e.from_operator_id <= @operator_id::text
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (e.from_operator_id::text, e.event_id) > (@operator_id::text, @after_event_id::bigint)
+            AND e.from_operator_id::text <= @operator_id::text
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.from_operator_id, e.event_id
         LIMIT @max_rows::bigint
     )
@@ -150,11 +150,11 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE @newest_first::boolean
-            AND (e.from_operator_id, e.event_id) < (@operator_id::text, @before_event_id::bigint)
-            AND e.from_operator_id >= @operator_id::text
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (e.from_operator_id::text, e.event_id) < (@operator_id::text, @before_event_id::bigint)
+            AND e.from_operator_id::text >= @operator_id::text
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.from_operator_id DESC, e.event_id DESC
         LIMIT @max_rows::bigint
     )
@@ -163,11 +163,11 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE NOT @newest_first::boolean
-            AND (e.to_operator_id, e.event_id) > (@operator_id::text, @after_event_id::bigint)
-            AND e.to_operator_id <= @operator_id::text
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (e.to_operator_id::text, e.event_id) > (@operator_id::text, @after_event_id::bigint)
+            AND e.to_operator_id::text <= @operator_id::text
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.to_operator_id, e.event_id
         LIMIT @max_rows::bigint
     )
@@ -176,11 +176,11 @@ FROM (
         SELECT e.*
         FROM appl_lock_history AS e
         WHERE @newest_first::boolean
-            AND (e.to_operator_id, e.event_id) < (@operator_id::text, @before_event_id::bigint)
-            AND e.to_operator_id >= @operator_id::text
-            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type = sqlc.narg('object_type')::text)
-            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id = sqlc.narg('object_id')::text)
-            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => @since_seconds::bigint))
+            AND (e.to_operator_id::text, e.event_id) < (@operator_id::text, @before_event_id::bigint)
+            AND e.to_operator_id::text >= @operator_id::text
+            AND (sqlc.narg('object_type')::text IS NULL OR e.object_type::text = sqlc.narg('object_type')::text)
+            AND (sqlc.narg('object_id')::text IS NULL OR e.object_id::text = sqlc.narg('object_id')::text)
+            AND (@since_seconds::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => @since_seconds::bigint))
         ORDER BY e.to_operator_id DESC, e.event_id DESC
         LIMIT @max_rows::bigint
     )

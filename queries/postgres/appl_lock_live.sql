@@ -13,13 +13,13 @@ SELECT
     l.ttl_seconds::bigint AS ttl_seconds,
     l.note::text AS note
 FROM appl_lock_live AS l
-WHERE (l.object_type, l.object_id) > (@after_type::text, @after_id::text)
-    AND (sqlc.narg('object_type')::text IS NULL OR l.object_type <= sqlc.narg('object_type')::text)
-    AND (sqlc.narg('operator_id')::text IS NULL OR l.operator_id = sqlc.narg('operator_id')::text)
-    AND (sqlc.narg('department_id')::text IS NULL OR l.department_id = sqlc.narg('department_id')::text)
+WHERE (l.object_type::text, l.object_id::text) > (@after_type::text, @after_id::text)
+    AND (sqlc.narg('object_type')::text IS NULL OR l.object_type::text <= sqlc.narg('object_type')::text)
+    AND (sqlc.narg('operator_id')::text IS NULL OR l.operator_id::text = sqlc.narg('operator_id')::text)
+    AND (sqlc.narg('department_id')::text IS NULL OR l.department_id::text = sqlc.narg('department_id')::text)
     AND (
         @older_than_seconds::bigint = 0
-        OR l.acquired_ts <= statement_timestamp() - make_interval(secs => @older_than_seconds::bigint)
+        OR l.acquired_ts <= statement_timestamp() - pg_catalog.make_interval(secs => @older_than_seconds::bigint)
     )
     AND (@expires_within_seconds::bigint = 0 OR l.seconds_left <= @expires_within_seconds::bigint)
 ORDER BY l.object_type, l.object_id
@@ -39,12 +39,12 @@ SELECT
     l.ttl_seconds::bigint AS ttl_seconds,
     l.note::text AS note
 FROM appl_lock_live AS l
-WHERE (sqlc.narg('object_type')::text IS NULL OR l.object_type = sqlc.narg('object_type')::text)
-    AND (sqlc.narg('operator_id')::text IS NULL OR l.operator_id = sqlc.narg('operator_id')::text)
-    AND (sqlc.narg('department_id')::text IS NULL OR l.department_id = sqlc.narg('department_id')::text)
+WHERE (sqlc.narg('object_type')::text IS NULL OR l.object_type::text = sqlc.narg('object_type')::text)
+    AND (sqlc.narg('operator_id')::text IS NULL OR l.operator_id::text = sqlc.narg('operator_id')::text)
+    AND (sqlc.narg('department_id')::text IS NULL OR l.department_id::text = sqlc.narg('department_id')::text)
     AND (
         @older_than_seconds::bigint = 0
-        OR l.acquired_ts <= statement_timestamp() - make_interval(secs => @older_than_seconds::bigint)
+        OR l.acquired_ts <= statement_timestamp() - pg_catalog.make_interval(secs => @older_than_seconds::bigint)
     )
     AND (@expires_within_seconds::bigint = 0 OR l.seconds_left <= @expires_within_seconds::bigint)
 ORDER BY CASE WHEN @oldest::boolean THEN l.acquired_ts ELSE l.expires_ts END, l.object_type, l.object_id
@@ -69,14 +69,14 @@ INNER JOIN (
     FROM appl_lock_waiting AS w
     GROUP BY w.object_type, w.object_id
 ) AS w
-    ON w.object_type = l.object_type
-    AND w.object_id = l.object_id
-WHERE (sqlc.narg('object_type')::text IS NULL OR l.object_type = sqlc.narg('object_type')::text)
-    AND (sqlc.narg('operator_id')::text IS NULL OR l.operator_id = sqlc.narg('operator_id')::text)
-    AND (sqlc.narg('department_id')::text IS NULL OR l.department_id = sqlc.narg('department_id')::text)
+    ON w.object_type::text = l.object_type::text
+    AND w.object_id::text = l.object_id::text
+WHERE (sqlc.narg('object_type')::text IS NULL OR l.object_type::text = sqlc.narg('object_type')::text)
+    AND (sqlc.narg('operator_id')::text IS NULL OR l.operator_id::text = sqlc.narg('operator_id')::text)
+    AND (sqlc.narg('department_id')::text IS NULL OR l.department_id::text = sqlc.narg('department_id')::text)
     AND (
         @older_than_seconds::bigint = 0
-        OR l.acquired_ts <= statement_timestamp() - make_interval(secs => @older_than_seconds::bigint)
+        OR l.acquired_ts <= statement_timestamp() - pg_catalog.make_interval(secs => @older_than_seconds::bigint)
     )
     AND (@expires_within_seconds::bigint = 0 OR l.seconds_left <= @expires_within_seconds::bigint)
 ORDER BY w.since_ts, l.object_type, l.object_id

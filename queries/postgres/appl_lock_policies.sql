@@ -8,5 +8,5 @@ SELECT
     p.presence_fl::text AS presence_fl,
     coalesce(p.yield_after_seconds, 0)::bigint AS yield_after_seconds
 FROM appl_lock_policies AS p
-WHERE sqlc.narg('object_type')::text IS NULL OR p.object_type = sqlc.narg('object_type')::text
+WHERE sqlc.narg('object_type')::text IS NULL OR p.object_type::text = sqlc.narg('object_type')::text
 ORDER BY p.object_type;

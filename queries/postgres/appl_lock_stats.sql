@@ -9,6 +9,6 @@ SELECT
     s.waiters::bigint AS waiters,
     s.longest_wait_seconds::bigint AS longest_wait_seconds
 FROM appl_lock_stats AS s
-WHERE (sqlc.narg('object_type')::text IS NULL OR s.object_type = sqlc.narg('object_type')::text)
-    AND (sqlc.narg('department_id')::text IS NULL OR s.department_id = sqlc.narg('department_id')::text)
+WHERE (sqlc.narg('object_type')::text IS NULL OR s.object_type::text = sqlc.narg('object_type')::text)
+    AND (sqlc.narg('department_id')::text IS NULL OR s.department_id::text = sqlc.narg('department_id')::text)
 ORDER BY s.object_type, s.department_id;

@@ -9,12 +9,12 @@ SELECT
     v.since_ts::timestamptz AS since_ts,
     v.seconds_left::bigint AS seconds_left
 FROM appl_lock_viewers AS v
-WHERE (v.object_type, v.object_id, v.operator_id, v.client_id)
+WHERE (v.object_type::text, v.object_id::text, v.operator_id::text, v.client_id::text)
         > (@after_type::text, @after_id::text, @after_operator_id::text,
             @after_client_id::text)
-    AND (sqlc.narg('object_type')::text IS NULL OR v.object_type = sqlc.narg('object_type')::text)
-    AND (sqlc.narg('object_id')::text IS NULL OR v.object_id = sqlc.narg('object_id')::text)
-    AND (sqlc.narg('operator_id')::text IS NULL OR v.operator_id = sqlc.narg('operator_id')::text)
-    AND (sqlc.narg('department_id')::text IS NULL OR v.department_id = sqlc.narg('department_id')::text)
+    AND (sqlc.narg('object_type')::text IS NULL OR v.object_type::text = sqlc.narg('object_type')::text)
+    AND (sqlc.narg('object_id')::text IS NULL OR v.object_id::text = sqlc.narg('object_id')::text)
+    AND (sqlc.narg('operator_id')::text IS NULL OR v.operator_id::text = sqlc.narg('operator_id')::text)
+    AND (sqlc.narg('department_id')::text IS NULL OR v.department_id::text = sqlc.narg('department_id')::text)
 ORDER BY v.object_type, v.object_id, v.operator_id, v.client_id
 LIMIT @max_rows::bigint;

@@ -12,12 +12,12 @@ SELECT
     w.holder_department_id::text AS holder_department_id,
     w.seconds_left::bigint AS seconds_left
 FROM appl_lock_waiting AS w
-WHERE (w.object_type, w.object_id, w.operator_id, w.client_id)
+WHERE (w.object_type::text, w.object_id::text, w.operator_id::text, w.client_id::text)
         > (@after_type::text, @after_id::text, @after_operator_id::text,
             @after_client_id::text)
-    AND (sqlc.narg('object_type')::text IS NULL OR w.object_type = sqlc.narg('object_type')::text)
-    AND (sqlc.narg('object_id')::text IS NULL OR w.object_id = sqlc.narg('object_id')::text)
-    AND (sqlc.narg('operator_id')::text IS NULL OR w.operator_id = sqlc.narg('operator_id')::text)
-    AND (sqlc.narg('department_id')::text IS NULL OR w.department_id = sqlc.narg('department_id')::text)
+    AND (sqlc.narg('object_type')::text IS NULL OR w.object_type::text = sqlc.narg('object_type')::text)
+    AND (sqlc.narg('object_id')::text IS NULL OR w.object_id::text = sqlc.narg('object_id')::text)
+    AND (sqlc.narg('operator_id')::text IS NULL OR w.operator_id::text = sqlc.narg('operator_id')::text)
+    AND (sqlc.narg('department_id')::text IS NULL OR w.department_id::text = sqlc.narg('department_id')::text)
 ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
 LIMIT @max_rows::bigint;

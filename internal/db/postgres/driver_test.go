@@ -43,12 +43,22 @@ var emptied = []string{
 func newPlace(t testing.TB) contract.Place {
 	t.Helper()
 	dsn := testclient.InstalledPostgres(t)
+	return newPlaceIn(t, dsn, dsn)
+}
+
+// newPlaceIn is a place in the database of a DSN. What a test sends as SQL of its own goes by another DSN of that database.
+func newPlaceIn(t testing.TB, dsn, bySQL string) contract.Place {
+	t.Helper()
 	pool := newPool(t, dsn)
+	client := testclient.Postgres(t, pool)
+	if bySQL != dsn {
+		pool = newPool(t, bySQL)
+	}
 	handle := stdlib.OpenDBFromPool(pool)
 	t.Cleanup(func() { _ = handle.Close() })
 	return contract.Place{
-		Client: testclient.Postgres(t, pool),
-		Driver: clients.Driver(testclient.Postgres(t, pool)),
+		Client: client,
+		Driver: clients.Driver(client),
 		DSN:    dsn,
 		SQL:    handle,
 		Table:  "applock.appl_lock",

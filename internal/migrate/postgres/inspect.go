@@ -3,8 +3,10 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,9 +35,28 @@ var (
 	setting   = regexp.MustCompile(`(?m)^SET (\w+) = '(.*)'$`)
 )
 
-// inspect compares each routine: its arguments, text, settings and SECURITY. It checks that all routines and tables have one owner, who is
-// no superuser, and that PUBLIC has no rights.
+// inspect is compare in a transaction that finds PostgreSQL's own functions and operators, whatever the session's search_path leads to.
 func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+	session, ok := client.(interface {
+		BeginTx(ctx context.Context, options *sql.TxOptions) (*sql.Tx, error)
+	})
+	if !ok {
+		return nil, fmt.Errorf("inspect by a %T", client)
+	}
+	tx, err := session.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	defer func() { _ = tx.Rollback() }() // it has changed nothing
+	if _, err := tx.ExecContext(ctx, "SET LOCAL search_path = pg_catalog, pg_temp"); err != nil {
+		return nil, s.Interpret(ctx, err)
+	}
+	return s.compare(ctx, tx, want)
+}
+
+// compare compares each routine: its arguments, text, settings and SECURITY. It checks that all routines and tables have one owner, who is
+// no superuser, and that PUBLIC has no rights.
+func (s site) compare(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
 	tables, err := s.tables(ctx, client)
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
@@ -49,7 +70,7 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
-	inTables, err := s.inspectTables(ctx, client, want.Tables)
+	inTables, err := s.inspectTables(ctx, client, want.Tables, owner)
 	if err != nil {
 		return nil, s.Interpret(ctx, err)
 	}
@@ -83,7 +104,8 @@ func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrat
 			findings = append(findings, s.rightsOn(strings.ToLower(routine.Kind), name, owner, is)...)
 		}
 	}
-	return findings, nil
+	foreign, err := s.foreign(ctx, client, want, owner)
+	return append(findings, foreign...), s.Interpret(ctx, err)
 }
 
 // rightsOn checks the owner and the rights of PUBLIC.
@@ -138,6 +160,9 @@ func (s site) viewDiffers(ctx context.Context, client database.DBTxConn, view *m
 		"CREATE OR REPLACE VIEW "+view.Name+" ", "CREATE TEMPORARY VIEW "+view.Name+" ",
 		"FROM appl_lock", "FROM "+s.Schema+".appl_lock", "JOIN appl_lock", "JOIN "+s.Schema+".appl_lock",
 	).Replace(view.Definition())
+	if _, err := client.ExecContext(ctx, "SAVEPOINT compare"); err != nil {
+		return false, err
+	}
 	_, err := client.ExecContext(ctx, fmt.Sprintf(`DO $compare$
 DECLARE
     v_same boolean;
@@ -163,7 +188,8 @@ $compare$`, wanted, view.Name, s.qualify(view.Name), differs))
 	if !errors.As(err, &answer) {
 		return false, err
 	}
-	return answer.SQLState() == differs, nil
+	_, err = client.ExecContext(ctx, "ROLLBACK TO SAVEPOINT compare")
+	return answer.SQLState() == differs, err
 }
 
 // recreating returns the statements that create a view anew. A view with other columns cannot be replaced, so its grants are lost.
@@ -181,7 +207,9 @@ func names(tables []migrate.Table) []string {
 }
 
 // inspectTables compares the indexes, and the rights to change a table or to create objects in the schema.
-func (s site) inspectTables(ctx context.Context, client database.DBTxConn, tables []migrate.Table) ([]migrate.Finding, error) {
+func (s site) inspectTables(
+	ctx context.Context, client database.DBTxConn, tables []migrate.Table, owner string,
+) ([]migrate.Finding, error) {
 	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
 	if err != nil {
 		return nil, err
@@ -191,16 +219,15 @@ func (s site) inspectTables(ctx context.Context, client database.DBTxConn, table
 	if err != nil {
 		return nil, err
 	}
-	open, err := migrate.ReadNames(ctx, client, `SELECT n.nspname
-		FROM pg_namespace AS n
-		CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
-		WHERE n.oid = to_regnamespace($1) AND a.grantee = 0 AND a.privilege_type = 'CREATE'`, s.Schema)
-	if len(open) > 0 {
-		writers = append(writers, migrate.Finding{
-			Part: migrate.PartRights, Name: "schema " + s.Schema,
-			Problem:   "lets everybody (PUBLIC) add objects, and so put functions before those that the procedures call",
-			Statement: "REVOKE CREATE ON SCHEMA " + s.Schema + " FROM PUBLIC",
-		})
+	creating, err := s.owned(ctx, client, creators, owner)
+	for _, creator := range slices.Sorted(maps.Keys(creating)) {
+		for _, statement := range creating[creator] {
+			writers = append(writers, migrate.Finding{
+				Part: migrate.PartRights, Name: "schema " + s.Schema,
+				Problem:   "lets " + creator + " add objects, and so put functions before those that the procedures call",
+				Statement: statement,
+			})
+		}
 	}
 	return append(findings, writers...), err
 }

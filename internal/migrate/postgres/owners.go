@@ -30,6 +30,38 @@ const beside = `SELECT pg_get_userbyid(n.nspowner), 'schema ' || quote_ident(n.n
 	FROM pg_class AS c
 	WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'c'`
 
+// creators returns the roles, except superusers and the owner of the installation, that can add objects to the schema, and the statement that
+// ends it.
+const creators = `SELECT coalesce(r.rolname, 'everybody (PUBLIC)'),
+		CASE
+			WHEN r.oid = n.nspowner THEN format('ALTER SCHEMA %I OWNER TO %I', n.nspname, $2::text)
+			WHEN r.oid IS NULL THEN format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC', n.nspname)
+			ELSE format('REVOKE CREATE ON SCHEMA %I FROM %I', n.nspname, r.rolname)
+		END
+	FROM pg_namespace AS n
+	CROSS JOIN LATERAL aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) AS a
+	LEFT JOIN pg_roles AS r ON r.oid = a.grantee
+	WHERE n.nspname = $1 AND a.privilege_type = 'CREATE' AND r.rolsuper IS NOT TRUE AND r.rolname IS DISTINCT FROM $2::text`
+
+// strangers returns what others than the owner of the installation, superusers and extensions have in the schema, except our own objects by
+// their names in $3, and the statement that removes it.
+const strangers = `SELECT pg_get_userbyid(o.owner), i.type || ' ' || i.identity
+	FROM (
+		SELECT 'pg_proc'::regclass AS catalogue, p.oid, p.proowner AS owner, p.proname AS name FROM pg_proc AS p WHERE p.pronamespace = to_regnamespace($1)
+		UNION ALL
+		SELECT 'pg_operator'::regclass, p.oid, p.oprowner, p.oprname FROM pg_operator AS p WHERE p.oprnamespace = to_regnamespace($1)
+		UNION ALL
+		SELECT 'pg_class'::regclass, c.oid, c.relowner, c.relname FROM pg_class AS c
+		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind NOT IN ('i', 'I', 't')
+		UNION ALL
+		SELECT 'pg_type'::regclass, t.oid, t.typowner, t.typname FROM pg_type AS t
+		WHERE t.typnamespace = to_regnamespace($1) AND t.typrelid = 0 AND t.typcategory <> 'A'
+	) AS o
+	JOIN pg_roles AS r ON r.oid = o.owner AND NOT r.rolsuper
+	CROSS JOIN LATERAL pg_identify_object(o.catalogue, o.oid, 0) AS i
+	WHERE pg_get_userbyid(o.owner) <> $2 AND o.name::text <> ALL (string_to_array($3, ' '))
+		AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = o.catalogue AND d.objid = o.oid AND d.deptype = 'e')`
+
 // ofOthers returns the parts of an installation whose owner's rights the session does not have.
 const ofOthers = `SELECT pg_get_userbyid(n.nspowner), 'schema' FROM pg_namespace AS n
 	WHERE n.nspname = $1 AND NOT pg_has_role(n.nspowner, 'USAGE')
@@ -110,8 +142,10 @@ func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner
 }
 
 // owned groups the things that a query returns by their owner.
-func (s site) owned(ctx context.Context, client database.DBTxConn, query string) (owned map[string][]string, err error) {
-	rows, err := client.QueryContext(ctx, query, s.Schema)
+func (s site) owned(
+	ctx context.Context, client database.DBTxConn, query string, args ...any,
+) (owned map[string][]string, err error) {
+	rows, err := client.QueryContext(ctx, query, append([]any{s.Schema}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,4 +159,39 @@ func (s site) owned(ctx context.Context, client database.DBTxConn, query string)
 		owned[account] = append(owned[account], name)
 	}
 	return owned, rows.Err()
+}
+
+// foreign finds what is not ours in the schema: a routine of a name of ours, whoever owns it, and every object of others.
+func (s site) foreign(ctx context.Context, client database.DBTxConn, want migrate.Installation, owner string) ([]migrate.Finding, error) {
+	routines, err := s.routines(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	ours := names(want.Tables)
+	for _, text := range slices.Concat(want.Routines, want.Views) {
+		ours = append(ours, text.Name)
+	}
+	for _, routine := range want.Routines {
+		delete(routines, routine.Name+"("+argumentsOf(routine)+")")
+	}
+	others, err := s.owned(ctx, client, strangers, owner, strings.Join(ours, " "))
+	if err != nil {
+		return nil, err
+	}
+	for _, signature := range slices.Sorted(maps.Keys(routines)) {
+		if name, _, _ := strings.Cut(signature, "("); slices.Contains(ours, name) {
+			others[routines[signature].owner] = append(others[routines[signature].owner], "routine "+s.Schema+"."+signature)
+		}
+	}
+	var findings []migrate.Finding
+	for _, account := range slices.Sorted(maps.Keys(others)) {
+		for _, object := range others[account] {
+			kind, identity, _ := strings.Cut(object, " ")
+			findings = append(findings, migrate.Finding{
+				Part: migrate.PartRoutines, Name: object, Problem: "is not of applock, and belongs to " + account,
+				Statement: "DROP " + strings.ToUpper(kind) + " " + identity,
+			})
+		}
+	}
+	return findings, nil
 }

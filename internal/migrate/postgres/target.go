@@ -78,7 +78,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Clock: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 		Stale: s.stale(),
 
-		OfType: "object_type = $1",
+		OfType: "object_type::text = $1",
 		Close:  closing,
 	}, nil
 }

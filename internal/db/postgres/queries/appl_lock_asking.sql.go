@@ -28,13 +28,13 @@ SELECT
     a.holder_department_id::text AS holder_department_id,
     a.seconds_left::bigint AS seconds_left
 FROM appl_lock_asking AS a
-WHERE (a.object_type, a.object_id, a.operator_id, a.client_id)
+WHERE (a.object_type::text, a.object_id::text, a.operator_id::text, a.client_id::text)
         > ($1::text, $2::text, $3::text,
             $4::text)
-    AND ($5::text IS NULL OR a.object_type = $5::text)
-    AND ($6::text IS NULL OR a.object_id = $6::text)
-    AND ($7::text IS NULL OR a.operator_id = $7::text)
-    AND ($8::text IS NULL OR a.department_id = $8::text)
+    AND ($5::text IS NULL OR a.object_type::text = $5::text)
+    AND ($6::text IS NULL OR a.object_id::text = $6::text)
+    AND ($7::text IS NULL OR a.operator_id::text = $7::text)
+    AND ($8::text IS NULL OR a.department_id::text = $8::text)
 ORDER BY a.object_type, a.object_id, a.operator_id, a.client_id
 LIMIT $9::bigint
 `

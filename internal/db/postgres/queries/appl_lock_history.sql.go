@@ -34,9 +34,9 @@ FROM (
         FROM appl_lock_history AS e
         WHERE NOT $1::boolean
             AND e.event_id > $2::bigint
-            AND ($3::text IS NULL OR e.object_type = $3::text)
-            AND ($4::text IS NULL OR e.object_id = $4::text)
-            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $5::bigint))
+            AND ($3::text IS NULL OR e.object_type::text = $3::text)
+            AND ($4::text IS NULL OR e.object_id::text = $4::text)
+            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $5::bigint))
         ORDER BY e.event_id
         LIMIT $6::bigint
     )
@@ -46,9 +46,9 @@ FROM (
         FROM appl_lock_history AS e
         WHERE $1::boolean
             AND e.event_id < $7::bigint
-            AND ($3::text IS NULL OR e.object_type = $3::text)
-            AND ($4::text IS NULL OR e.object_id = $4::text)
-            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $5::bigint))
+            AND ($3::text IS NULL OR e.object_type::text = $3::text)
+            AND ($4::text IS NULL OR e.object_id::text = $4::text)
+            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $5::bigint))
         ORDER BY e.event_id DESC
         LIMIT $6::bigint
     )
@@ -141,10 +141,10 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE NOT $1::boolean
-            AND e.object_type = $2::text
-            AND (e.object_id, e.event_id) > ($3::text, $4::bigint)
-            AND e.object_id <= $3::text
-            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $5::bigint))
+            AND e.object_type::text = $2::text
+            AND (e.object_id::text, e.event_id) > ($3::text, $4::bigint)
+            AND e.object_id::text <= $3::text
+            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $5::bigint))
         ORDER BY e.object_type, e.object_id, e.event_id
         LIMIT $6::bigint
     )
@@ -153,10 +153,10 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE $1::boolean
-            AND e.object_type = $2::text
-            AND (e.object_id, e.event_id) < ($3::text, $7::bigint)
-            AND e.object_id >= $3::text
-            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $5::bigint))
+            AND e.object_type::text = $2::text
+            AND (e.object_id::text, e.event_id) < ($3::text, $7::bigint)
+            AND e.object_id::text >= $3::text
+            AND ($5::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $5::bigint))
         ORDER BY e.object_type DESC, e.object_id DESC, e.event_id DESC
         LIMIT $6::bigint
     )
@@ -250,11 +250,11 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE NOT $1::boolean
-            AND (e.actor_id, e.event_id) > ($2::text, $3::bigint)
-            AND e.actor_id <= $2::text
-            AND ($4::text IS NULL OR e.object_type = $4::text)
-            AND ($5::text IS NULL OR e.object_id = $5::text)
-            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $6::bigint))
+            AND (e.actor_id::text, e.event_id) > ($2::text, $3::bigint)
+            AND e.actor_id::text <= $2::text
+            AND ($4::text IS NULL OR e.object_type::text = $4::text)
+            AND ($5::text IS NULL OR e.object_id::text = $5::text)
+            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $6::bigint))
         ORDER BY e.actor_id, e.event_id
         LIMIT $7::bigint
     )
@@ -263,11 +263,11 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE $1::boolean
-            AND (e.actor_id, e.event_id) < ($2::text, $8::bigint)
-            AND e.actor_id >= $2::text
-            AND ($4::text IS NULL OR e.object_type = $4::text)
-            AND ($5::text IS NULL OR e.object_id = $5::text)
-            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $6::bigint))
+            AND (e.actor_id::text, e.event_id) < ($2::text, $8::bigint)
+            AND e.actor_id::text >= $2::text
+            AND ($4::text IS NULL OR e.object_type::text = $4::text)
+            AND ($5::text IS NULL OR e.object_id::text = $5::text)
+            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $6::bigint))
         ORDER BY e.actor_id DESC, e.event_id DESC
         LIMIT $7::bigint
     )
@@ -276,11 +276,11 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE NOT $1::boolean
-            AND (e.from_operator_id, e.event_id) > ($2::text, $3::bigint)
-            AND e.from_operator_id <= $2::text
-            AND ($4::text IS NULL OR e.object_type = $4::text)
-            AND ($5::text IS NULL OR e.object_id = $5::text)
-            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $6::bigint))
+            AND (e.from_operator_id::text, e.event_id) > ($2::text, $3::bigint)
+            AND e.from_operator_id::text <= $2::text
+            AND ($4::text IS NULL OR e.object_type::text = $4::text)
+            AND ($5::text IS NULL OR e.object_id::text = $5::text)
+            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $6::bigint))
         ORDER BY e.from_operator_id, e.event_id
         LIMIT $7::bigint
     )
@@ -289,11 +289,11 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE $1::boolean
-            AND (e.from_operator_id, e.event_id) < ($2::text, $8::bigint)
-            AND e.from_operator_id >= $2::text
-            AND ($4::text IS NULL OR e.object_type = $4::text)
-            AND ($5::text IS NULL OR e.object_id = $5::text)
-            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $6::bigint))
+            AND (e.from_operator_id::text, e.event_id) < ($2::text, $8::bigint)
+            AND e.from_operator_id::text >= $2::text
+            AND ($4::text IS NULL OR e.object_type::text = $4::text)
+            AND ($5::text IS NULL OR e.object_id::text = $5::text)
+            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $6::bigint))
         ORDER BY e.from_operator_id DESC, e.event_id DESC
         LIMIT $7::bigint
     )
@@ -302,11 +302,11 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE NOT $1::boolean
-            AND (e.to_operator_id, e.event_id) > ($2::text, $3::bigint)
-            AND e.to_operator_id <= $2::text
-            AND ($4::text IS NULL OR e.object_type = $4::text)
-            AND ($5::text IS NULL OR e.object_id = $5::text)
-            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $6::bigint))
+            AND (e.to_operator_id::text, e.event_id) > ($2::text, $3::bigint)
+            AND e.to_operator_id::text <= $2::text
+            AND ($4::text IS NULL OR e.object_type::text = $4::text)
+            AND ($5::text IS NULL OR e.object_id::text = $5::text)
+            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $6::bigint))
         ORDER BY e.to_operator_id, e.event_id
         LIMIT $7::bigint
     )
@@ -315,11 +315,11 @@ FROM (
         SELECT e.event_id, e.event_ts, e.object_type, e.object_id, e.event, e.actor_id, e.db_user, e.program, e.from_operator_id, e.from_department_id, e.to_operator_id, e.to_department_id, e.from_fence, e.to_fence, e.reason
         FROM appl_lock_history AS e
         WHERE $1::boolean
-            AND (e.to_operator_id, e.event_id) < ($2::text, $8::bigint)
-            AND e.to_operator_id >= $2::text
-            AND ($4::text IS NULL OR e.object_type = $4::text)
-            AND ($5::text IS NULL OR e.object_id = $5::text)
-            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - make_interval(secs => $6::bigint))
+            AND (e.to_operator_id::text, e.event_id) < ($2::text, $8::bigint)
+            AND e.to_operator_id::text >= $2::text
+            AND ($4::text IS NULL OR e.object_type::text = $4::text)
+            AND ($5::text IS NULL OR e.object_id::text = $5::text)
+            AND ($6::bigint = 0 OR e.event_ts >= statement_timestamp() - pg_catalog.make_interval(secs => $6::bigint))
         ORDER BY e.to_operator_id DESC, e.event_id DESC
         LIMIT $7::bigint
     )

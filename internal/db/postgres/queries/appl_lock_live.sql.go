@@ -25,13 +25,13 @@ SELECT
     l.ttl_seconds::bigint AS ttl_seconds,
     l.note::text AS note
 FROM appl_lock_live AS l
-WHERE (l.object_type, l.object_id) > ($1::text, $2::text)
-    AND ($3::text IS NULL OR l.object_type <= $3::text)
-    AND ($4::text IS NULL OR l.operator_id = $4::text)
-    AND ($5::text IS NULL OR l.department_id = $5::text)
+WHERE (l.object_type::text, l.object_id::text) > ($1::text, $2::text)
+    AND ($3::text IS NULL OR l.object_type::text <= $3::text)
+    AND ($4::text IS NULL OR l.operator_id::text = $4::text)
+    AND ($5::text IS NULL OR l.department_id::text = $5::text)
     AND (
         $6::bigint = 0
-        OR l.acquired_ts <= statement_timestamp() - make_interval(secs => $6::bigint)
+        OR l.acquired_ts <= statement_timestamp() - pg_catalog.make_interval(secs => $6::bigint)
     )
     AND ($7::bigint = 0 OR l.seconds_left <= $7::bigint)
 ORDER BY l.object_type, l.object_id
@@ -108,12 +108,12 @@ SELECT
     l.ttl_seconds::bigint AS ttl_seconds,
     l.note::text AS note
 FROM appl_lock_live AS l
-WHERE ($1::text IS NULL OR l.object_type = $1::text)
-    AND ($2::text IS NULL OR l.operator_id = $2::text)
-    AND ($3::text IS NULL OR l.department_id = $3::text)
+WHERE ($1::text IS NULL OR l.object_type::text = $1::text)
+    AND ($2::text IS NULL OR l.operator_id::text = $2::text)
+    AND ($3::text IS NULL OR l.department_id::text = $3::text)
     AND (
         $4::bigint = 0
-        OR l.acquired_ts <= statement_timestamp() - make_interval(secs => $4::bigint)
+        OR l.acquired_ts <= statement_timestamp() - pg_catalog.make_interval(secs => $4::bigint)
     )
     AND ($5::bigint = 0 OR l.seconds_left <= $5::bigint)
 ORDER BY CASE WHEN $6::boolean THEN l.acquired_ts ELSE l.expires_ts END, l.object_type, l.object_id
@@ -193,14 +193,14 @@ INNER JOIN (
     FROM appl_lock_waiting AS w
     GROUP BY w.object_type, w.object_id
 ) AS w
-    ON w.object_type = l.object_type
-    AND w.object_id = l.object_id
-WHERE ($1::text IS NULL OR l.object_type = $1::text)
-    AND ($2::text IS NULL OR l.operator_id = $2::text)
-    AND ($3::text IS NULL OR l.department_id = $3::text)
+    ON w.object_type::text = l.object_type::text
+    AND w.object_id::text = l.object_id::text
+WHERE ($1::text IS NULL OR l.object_type::text = $1::text)
+    AND ($2::text IS NULL OR l.operator_id::text = $2::text)
+    AND ($3::text IS NULL OR l.department_id::text = $3::text)
     AND (
         $4::bigint = 0
-        OR l.acquired_ts <= statement_timestamp() - make_interval(secs => $4::bigint)
+        OR l.acquired_ts <= statement_timestamp() - pg_catalog.make_interval(secs => $4::bigint)
     )
     AND ($5::bigint = 0 OR l.seconds_left <= $5::bigint)
 ORDER BY w.since_ts, l.object_type, l.object_id

@@ -21,7 +21,7 @@ SELECT
     p.presence_fl::text AS presence_fl,
     coalesce(p.yield_after_seconds, 0)::bigint AS yield_after_seconds
 FROM appl_lock_policies AS p
-WHERE $1::text IS NULL OR p.object_type = $1::text
+WHERE $1::text IS NULL OR p.object_type::text = $1::text
 ORDER BY p.object_type
 `
 

@@ -22,8 +22,8 @@ SELECT
     s.waiters::bigint AS waiters,
     s.longest_wait_seconds::bigint AS longest_wait_seconds
 FROM appl_lock_stats AS s
-WHERE ($1::text IS NULL OR s.object_type = $1::text)
-    AND ($2::text IS NULL OR s.department_id = $2::text)
+WHERE ($1::text IS NULL OR s.object_type::text = $1::text)
+    AND ($2::text IS NULL OR s.department_id::text = $2::text)
 ORDER BY s.object_type, s.department_id
 `
 

@@ -22,13 +22,13 @@ SELECT
     v.since_ts::timestamptz AS since_ts,
     v.seconds_left::bigint AS seconds_left
 FROM appl_lock_viewers AS v
-WHERE (v.object_type, v.object_id, v.operator_id, v.client_id)
+WHERE (v.object_type::text, v.object_id::text, v.operator_id::text, v.client_id::text)
         > ($1::text, $2::text, $3::text,
             $4::text)
-    AND ($5::text IS NULL OR v.object_type = $5::text)
-    AND ($6::text IS NULL OR v.object_id = $6::text)
-    AND ($7::text IS NULL OR v.operator_id = $7::text)
-    AND ($8::text IS NULL OR v.department_id = $8::text)
+    AND ($5::text IS NULL OR v.object_type::text = $5::text)
+    AND ($6::text IS NULL OR v.object_id::text = $6::text)
+    AND ($7::text IS NULL OR v.operator_id::text = $7::text)
+    AND ($8::text IS NULL OR v.department_id::text = $8::text)
 ORDER BY v.object_type, v.object_id, v.operator_id, v.client_id
 LIMIT $9::bigint
 `

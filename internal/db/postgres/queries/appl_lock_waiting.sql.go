@@ -25,13 +25,13 @@ SELECT
     w.holder_department_id::text AS holder_department_id,
     w.seconds_left::bigint AS seconds_left
 FROM appl_lock_waiting AS w
-WHERE (w.object_type, w.object_id, w.operator_id, w.client_id)
+WHERE (w.object_type::text, w.object_id::text, w.operator_id::text, w.client_id::text)
         > ($1::text, $2::text, $3::text,
             $4::text)
-    AND ($5::text IS NULL OR w.object_type = $5::text)
-    AND ($6::text IS NULL OR w.object_id = $6::text)
-    AND ($7::text IS NULL OR w.operator_id = $7::text)
-    AND ($8::text IS NULL OR w.department_id = $8::text)
+    AND ($5::text IS NULL OR w.object_type::text = $5::text)
+    AND ($6::text IS NULL OR w.object_id::text = $6::text)
+    AND ($7::text IS NULL OR w.operator_id::text = $7::text)
+    AND ($8::text IS NULL OR w.department_id::text = $8::text)
 ORDER BY w.object_type, w.object_id, w.operator_id, w.client_id
 LIMIT $9::bigint
 `

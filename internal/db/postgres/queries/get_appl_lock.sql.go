@@ -81,7 +81,8 @@ CROSS JOIN LATERAL get_appl_lock_row(
     g.get ->> 'object_id',
     g.get ->> 'operator_id',
     g.get ->> 'department_id',
-    (g.get ->> 'ttl_seconds')::bigint
+    (g.get ->> 'ttl_seconds')::bigint,
+    NULL::text
 ) AS r
 ORDER BY g.place
 `

@@ -1304,6 +1304,7 @@ BEGIN
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_at_end BOOLEAN DEFAULT FALSE;
+    DECLARE v_free BOOLEAN;
     DECLARE v_now DATETIME(6);
     DECLARE v_row_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_row_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -1378,17 +1379,16 @@ BEGIN
         SET v_old_department_id = '';
         IF COALESCE(p_dry_run_fl, '') <> 'Y' THEN
             -- S2: can the row be locked at once, and which grant does it have?
-            SET v_outcome = '';
-            SELECT l.fence, l.expires_ts
-            INTO v_fence, v_expires_ts
+            SET v_free = FALSE;
+            SELECT TRUE, l.fence, l.expires_ts
+            INTO v_free, v_fence, v_expires_ts
             FROM appl_lock AS l
             WHERE l.object_type = v_row_type
                 AND l.object_id = v_row_id
             FOR UPDATE SKIP LOCKED;
-            IF v_at_end THEN
-                SET v_outcome = 'BUSY';
-                SET v_at_end = FALSE;
-            END IF;
+            -- A locked row has set it, too.
+            SET v_at_end = FALSE;
+            SET v_outcome = IF(v_free, '', 'BUSY');
         END IF;
         SET v_now = UTC_TIMESTAMP(6);
         SET v_seconds_left = GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1);
@@ -2978,7 +2978,7 @@ main: BEGIN
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_slot = NULL;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
@@ -2994,6 +2994,7 @@ main: BEGIN
     SET v_first = CRC32(p_operator_id) MOD p_permits;
     slots: LOOP
         -- S1: the operator's own slot, or else the next free one.
+        SET v_slot = NULL;
         SET v_now = UTC_TIMESTAMP(6);
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id
@@ -3376,15 +3377,7 @@ COMMENT 'Internal to applock: the operation inquire_appl_lock.'
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE CONTINUE HANDLER FOR NOT FOUND
-    BEGIN
-        SET p_ok_fl = 'N';
-        SET p_operator_id = '';
-        SET p_department_id = '';
-        SET p_fence = 0;
-        SET p_seconds_left = 0;
-        SET p_note = '';
-    END;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     CALL appl_lock_key('inquire_appl_lock', p_object_type, p_object_id);
     SET SESSION timestamp = DEFAULT;
@@ -3404,6 +3397,14 @@ BEGIN
         AND l.object_id = p_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > UTC_TIMESTAMP(6);
+    IF p_ok_fl IS NULL THEN
+        SET p_ok_fl = 'N';
+        SET p_operator_id = '';
+        SET p_department_id = '';
+        SET p_fence = 0;
+        SET p_seconds_left = 0;
+        SET p_note = '';
+    END IF;
 END;
 -- +goose StatementEnd
 
@@ -3816,7 +3817,7 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_stays BOOLEAN;
     DECLARE v_event_id BIGINT DEFAULT 0;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -3834,6 +3835,7 @@ BEGIN
     SET p_purged = 0;
     CALL appl_lock_begin(v_began);
     WHILE v_more AND p_purged < v_max_rows DO
+        SET v_more = FALSE;
         -- S1: the next event, and does it stay for longer?
         SELECT
             e.event_id,
@@ -3947,7 +3949,7 @@ BEGIN
     DECLARE v_waiters BIGINT DEFAULT 0;
     DECLARE v_requests BIGINT DEFAULT 0;
     DECLARE v_viewers BIGINT DEFAULT 0;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -3979,9 +3981,10 @@ BEGIN
     WHERE slot = 1
         AND v_fence IS NOT NULL;
     WHILE v_more AND v_fence IS NOT NULL AND p_purged < v_max_rows DO
+        SET v_more = FALSE;
         -- S3: the next row that could go; is another transaction changing it?
-        SELECT l.object_type, l.object_id
-        INTO v_object_type, v_object_id
+        SELECT TRUE, FALSE, l.object_type, l.object_id
+        INTO v_more, v_free, v_object_type, v_object_id
         FROM appl_lock AS l
         WHERE (l.object_type > v_object_type OR (l.object_type = v_object_type AND l.object_id > v_object_id))
             AND COALESCE(l.released_ts, l.expires_ts) < v_before
@@ -3995,7 +3998,7 @@ BEGIN
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S4: remove it.
                 DELETE FROM appl_lock
                 WHERE object_type = v_object_type
@@ -4004,7 +4007,6 @@ BEGIN
                     AND fence <= v_fence;
                 SET p_purged = p_purged + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
 
@@ -4012,9 +4014,10 @@ BEGIN
     SET v_object_id = '';
     SET v_more = TRUE;
     WHILE v_more AND p_purged < v_max_rows AND v_waiters < v_max_rows DO
+        SET v_more = FALSE;
         -- S5: the next waiter that could go.
-        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
-        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        SELECT TRUE, FALSE, w.object_type, w.object_id, w.operator_id, w.client_id
+        INTO v_more, v_free, v_object_type, v_object_id, v_operator_id, v_client_id
         FROM appl_lock_waiter AS w
         WHERE (w.object_type > v_object_type OR (w.object_type = v_object_type
                 AND (w.object_id > v_object_id OR (w.object_id = v_object_id
@@ -4033,7 +4036,7 @@ BEGIN
                 AND w.operator_id = v_operator_id
                 AND w.client_id = v_client_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S7: remove it.
                 DELETE FROM appl_lock_waiter
                 WHERE object_type = v_object_type
@@ -4043,7 +4046,6 @@ BEGIN
                     AND expires_ts < v_before;
                 SET v_waiters = v_waiters + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
 
@@ -4053,9 +4055,10 @@ BEGIN
     SET v_client_id = '';
     SET v_more = TRUE;
     WHILE v_more AND p_purged < v_max_rows AND v_requests < v_max_rows DO
+        SET v_more = FALSE;
         -- S8: the next request that could go.
-        SELECT a.object_type, a.object_id, a.operator_id, a.client_id
-        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        SELECT TRUE, FALSE, a.object_type, a.object_id, a.operator_id, a.client_id
+        INTO v_more, v_free, v_object_type, v_object_id, v_operator_id, v_client_id
         FROM appl_lock_ask AS a
         WHERE (a.object_type > v_object_type OR (a.object_type = v_object_type
                 AND (a.object_id > v_object_id OR (a.object_id = v_object_id
@@ -4074,7 +4077,7 @@ BEGIN
                 AND a.operator_id = v_operator_id
                 AND a.client_id = v_client_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S10: remove it.
                 DELETE FROM appl_lock_ask
                 WHERE object_type = v_object_type
@@ -4084,7 +4087,6 @@ BEGIN
                     AND expires_ts < v_before;
                 SET v_requests = v_requests + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
 
@@ -4094,9 +4096,10 @@ BEGIN
     SET v_client_id = '';
     SET v_more = TRUE;
     WHILE v_more AND p_purged < v_max_rows AND v_viewers < v_max_rows DO
+        SET v_more = FALSE;
         -- S11: the next viewer that could go.
-        SELECT v.object_type, v.object_id, v.operator_id, v.client_id
-        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        SELECT TRUE, FALSE, v.object_type, v.object_id, v.operator_id, v.client_id
+        INTO v_more, v_free, v_object_type, v_object_id, v_operator_id, v_client_id
         FROM appl_lock_viewer AS v
         WHERE (v.object_type > v_object_type OR (v.object_type = v_object_type
                 AND (v.object_id > v_object_id OR (v.object_id = v_object_id
@@ -4115,7 +4118,7 @@ BEGIN
                 AND v.operator_id = v_operator_id
                 AND v.client_id = v_client_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S13: remove it.
                 DELETE FROM appl_lock_viewer
                 WHERE object_type = v_object_type
@@ -4125,7 +4128,6 @@ BEGIN
                     AND expires_ts < v_before;
                 SET v_viewers = v_viewers + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
     IF p_purged > 0 THEN

@@ -35,6 +35,7 @@ BEGIN
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_at_end BOOLEAN DEFAULT FALSE;
+    DECLARE v_free BOOLEAN;
     DECLARE v_now DATETIME(6);
     DECLARE v_row_type VARCHAR(64);
     DECLARE v_row_id VARCHAR(255);
@@ -109,17 +110,16 @@ BEGIN
         SET v_old_department_id = '';
         IF COALESCE(p_dry_run_fl, '') <> 'Y' THEN
             -- S2: can the row be locked at once, and which grant does it have?
-            SET v_outcome = '';
-            SELECT l.fence, l.expires_ts
-            INTO v_fence, v_expires_ts
+            SET v_free = FALSE;
+            SELECT TRUE, l.fence, l.expires_ts
+            INTO v_free, v_fence, v_expires_ts
             FROM appl_lock AS l
             WHERE l.object_type = v_row_type
                 AND l.object_id = v_row_id
             FOR UPDATE SKIP LOCKED;
-            IF v_at_end THEN
-                SET v_outcome = 'BUSY';
-                SET v_at_end = FALSE;
-            END IF;
+            -- A locked row has set it, too.
+            SET v_at_end = FALSE;
+            SET v_outcome = IF(v_free, '', 'BUSY');
         END IF;
         SET v_now = UTC_TIMESTAMP(6);
         SET v_seconds_left = GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1);

@@ -49,7 +49,7 @@ main: BEGIN
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255);
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_slot = NULL;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
@@ -65,6 +65,7 @@ main: BEGIN
     SET v_first = CRC32(p_operator_id) MOD p_permits;
     slots: LOOP
         -- S1: the operator's own slot, or else the next free one.
+        SET v_slot = NULL;
         SET v_now = UTC_TIMESTAMP(6);
         SELECT s.slot, l.department_id
         INTO v_slot, v_own_department_id

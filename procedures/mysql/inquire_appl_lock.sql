@@ -15,15 +15,7 @@ CREATE PROCEDURE inquire_appl_lock_core(...)
 READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE CONTINUE HANDLER FOR NOT FOUND
-    BEGIN
-        SET p_ok_fl = 'N';
-        SET p_operator_id = '';
-        SET p_department_id = '';
-        SET p_fence = 0;
-        SET p_seconds_left = 0;
-        SET p_note = '';
-    END;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
 
     CALL appl_lock_key('inquire_appl_lock', p_object_type, p_object_id);
     SET SESSION timestamp = DEFAULT;
@@ -43,6 +35,14 @@ BEGIN
         AND l.object_id = p_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > UTC_TIMESTAMP(6);
+    IF p_ok_fl IS NULL THEN
+        SET p_ok_fl = 'N';
+        SET p_operator_id = '';
+        SET p_department_id = '';
+        SET p_fence = 0;
+        SET p_seconds_left = 0;
+        SET p_note = '';
+    END IF;
 END$$
 
 DELIMITER ;

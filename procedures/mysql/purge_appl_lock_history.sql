@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_stays BOOLEAN;
     DECLARE v_event_id BIGINT DEFAULT 0;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -41,6 +41,7 @@ BEGIN
     SET p_purged = 0;
     CALL appl_lock_begin(v_began);
     WHILE v_more AND p_purged < v_max_rows DO
+        SET v_more = FALSE;
         -- S1: the next event, and does it stay for longer?
         SELECT
             e.event_id,

@@ -36,7 +36,7 @@ BEGIN
     DECLARE v_waiters BIGINT DEFAULT 0;
     DECLARE v_requests BIGINT DEFAULT 0;
     DECLARE v_viewers BIGINT DEFAULT 0;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -68,9 +68,10 @@ BEGIN
     WHERE slot = 1
         AND v_fence IS NOT NULL;
     WHILE v_more AND v_fence IS NOT NULL AND p_purged < v_max_rows DO
+        SET v_more = FALSE;
         -- S3: the next row that could go; is another transaction changing it?
-        SELECT l.object_type, l.object_id
-        INTO v_object_type, v_object_id
+        SELECT TRUE, FALSE, l.object_type, l.object_id
+        INTO v_more, v_free, v_object_type, v_object_id
         FROM appl_lock AS l
         WHERE (l.object_type > v_object_type OR (l.object_type = v_object_type AND l.object_id > v_object_id))
             AND COALESCE(l.released_ts, l.expires_ts) < v_before
@@ -84,7 +85,7 @@ BEGIN
             WHERE l.object_type = v_object_type
                 AND l.object_id = v_object_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S4: remove it.
                 DELETE FROM appl_lock
                 WHERE object_type = v_object_type
@@ -93,7 +94,6 @@ BEGIN
                     AND fence <= v_fence;
                 SET p_purged = p_purged + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
 
@@ -101,9 +101,10 @@ BEGIN
     SET v_object_id = '';
     SET v_more = TRUE;
     WHILE v_more AND p_purged < v_max_rows AND v_waiters < v_max_rows DO
+        SET v_more = FALSE;
         -- S5: the next waiter that could go.
-        SELECT w.object_type, w.object_id, w.operator_id, w.client_id
-        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        SELECT TRUE, FALSE, w.object_type, w.object_id, w.operator_id, w.client_id
+        INTO v_more, v_free, v_object_type, v_object_id, v_operator_id, v_client_id
         FROM appl_lock_waiter AS w
         WHERE (w.object_type > v_object_type OR (w.object_type = v_object_type
                 AND (w.object_id > v_object_id OR (w.object_id = v_object_id
@@ -122,7 +123,7 @@ BEGIN
                 AND w.operator_id = v_operator_id
                 AND w.client_id = v_client_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S7: remove it.
                 DELETE FROM appl_lock_waiter
                 WHERE object_type = v_object_type
@@ -132,7 +133,6 @@ BEGIN
                     AND expires_ts < v_before;
                 SET v_waiters = v_waiters + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
 
@@ -142,9 +142,10 @@ BEGIN
     SET v_client_id = '';
     SET v_more = TRUE;
     WHILE v_more AND p_purged < v_max_rows AND v_requests < v_max_rows DO
+        SET v_more = FALSE;
         -- S8: the next request that could go.
-        SELECT a.object_type, a.object_id, a.operator_id, a.client_id
-        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        SELECT TRUE, FALSE, a.object_type, a.object_id, a.operator_id, a.client_id
+        INTO v_more, v_free, v_object_type, v_object_id, v_operator_id, v_client_id
         FROM appl_lock_ask AS a
         WHERE (a.object_type > v_object_type OR (a.object_type = v_object_type
                 AND (a.object_id > v_object_id OR (a.object_id = v_object_id
@@ -163,7 +164,7 @@ BEGIN
                 AND a.operator_id = v_operator_id
                 AND a.client_id = v_client_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S10: remove it.
                 DELETE FROM appl_lock_ask
                 WHERE object_type = v_object_type
@@ -173,7 +174,6 @@ BEGIN
                     AND expires_ts < v_before;
                 SET v_requests = v_requests + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
 
@@ -183,9 +183,10 @@ BEGIN
     SET v_client_id = '';
     SET v_more = TRUE;
     WHILE v_more AND p_purged < v_max_rows AND v_viewers < v_max_rows DO
+        SET v_more = FALSE;
         -- S11: the next viewer that could go.
-        SELECT v.object_type, v.object_id, v.operator_id, v.client_id
-        INTO v_object_type, v_object_id, v_operator_id, v_client_id
+        SELECT TRUE, FALSE, v.object_type, v.object_id, v.operator_id, v.client_id
+        INTO v_more, v_free, v_object_type, v_object_id, v_operator_id, v_client_id
         FROM appl_lock_viewer AS v
         WHERE (v.object_type > v_object_type OR (v.object_type = v_object_type
                 AND (v.object_id > v_object_id OR (v.object_id = v_object_id
@@ -204,7 +205,7 @@ BEGIN
                 AND v.operator_id = v_operator_id
                 AND v.client_id = v_client_id
             FOR UPDATE SKIP LOCKED;
-            IF v_more THEN
+            IF v_free THEN
                 -- S13: remove it.
                 DELETE FROM appl_lock_viewer
                 WHERE object_type = v_object_type
@@ -214,7 +215,6 @@ BEGIN
                     AND expires_ts < v_before;
                 SET v_viewers = v_viewers + ROW_COUNT();
             END IF;
-            SET v_more = TRUE;
         END IF;
     END WHILE;
     IF p_purged > 0 THEN

@@ -41,14 +41,18 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// Goal: no decision depends on whether the client has ROW_COUNT() count the rows that were found, or those that were changed. Method: the
-// interleavings with CLIENT_FOUND_ROWS; the contract has them without.
+// Goal: no decision depends on whether the client has ROW_COUNT() count the rows that were found, or those that were changed, nor on a
+// handler that the session can switch off. Method: the interleavings with CLIENT_FOUND_ROWS and without a list of warnings; the contract
+// has them the other way.
 func TestInterleavingsWithFoundRows(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		contract.Interleavings(t, contract.Backend{
-			New:    lentPlaces(t, product, func(config *driver.Config) { config.ClientFoundRows = true }),
+			New: lentPlaces(t, product, func(config *driver.Config) {
+				config.ClientFoundRows = true
+				withoutWarnings(config)
+			}),
 			Ways:   []string{"row"},
 			Levels: foundRowsLevels(product),
 		})

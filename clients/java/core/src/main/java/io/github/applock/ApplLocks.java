@@ -4,7 +4,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
@@ -28,6 +27,11 @@ import javax.sql.DataSource;
  * works in the caller's transaction: the operation takes effect when that commits, and is undone when it rolls back. Many threads may
  * use an object on a pool, and one thread at a time an object on a connection.
  *
+ * <p>The library ends no transaction that it has not begun. Some DataSources hand out the connection of the caller's transaction: Spring's
+ * TransactionAwareDataSourceProxy, and the pools of JTA. A call on such a one works in that transaction, as if by {@link #in(Connection)},
+ * and so does a call on any connection without autocommit in which a transaction has begun. On another connection without autocommit, a call
+ * on a pool turns it on, and off again afterwards. A transaction that was begun by a statement under autocommit is not recognized on a pool.
+ *
  * <p>A refusal is an answer. A mistake, such as a ttl with parts of a second, is an {@link InvalidArgumentException}. Any SQLException but
  * an {@link ApplLockException} is the driver's: {@link #isTransient} reports whether to roll back and retry. A call that was cut off may
  * have taken effect: repeat it as the same operator.
@@ -47,33 +51,36 @@ public final class ApplLocks {
     private final DataSource pool;
     private final Connection connection;
     private final String schema;
+    private final Ending ending;
     private final AtomicBoolean checked = new AtomicBoolean();
 
-    private ApplLocks(DataSource pool, Connection connection, String schema) {
+    private ApplLocks(DataSource pool, Connection connection, String schema, Ending ending) {
         this.pool = pool;
         this.connection = connection;
         this.schema = schema;
+        this.ending = ending;
     }
 
     /**
-     * The operations, each on a connection of a pool. Connections without autocommit are committed. The first call also checks the version of
-     * the procedures, as {@link #check} does.
+     * The operations, each on a connection of a pool. A call is final, unless the pool hands out the connection of a transaction. The first
+     * call also checks the version of the procedures, as {@link #check} does.
      *
      * @param pool the pool, which stays the caller's
      * @return the operations
      */
     public static ApplLocks on(DataSource pool) {
-        return new ApplLocks(pool, null, null);
+        return new ApplLocks(pool, null, null, new Ending(pool, true));
     }
 
     /**
-     * The operations in the transaction that a connection has, or begins with the call. Nothing is committed or rolled back.
+     * The operations in the transaction that a connection has, or begins with the call. Nothing is committed or rolled back. Under autocommit
+     * each call is final, also if a statement has turned it off at the server without the driver's noticing.
      *
      * @param connection the connection, which stays the caller's
      * @return the operations
      */
     public static ApplLocks in(Connection connection) {
-        return new ApplLocks(null, connection, null);
+        return new ApplLocks(null, connection, null, new Ending(null, true));
     }
 
     /**
@@ -84,7 +91,12 @@ public final class ApplLocks {
      * @return the operations
      */
     public ApplLocks schema(String name) {
-        return new ApplLocks(pool, connection, name);
+        return new ApplLocks(pool, connection, name, ending);
+    }
+
+    /** The same operations, which refuse to work in a transaction of the caller's. */
+    ApplLocks unjoined() {
+        return new ApplLocks(pool, connection, schema, new Ending(pool, false));
     }
 
     /**
@@ -647,14 +659,14 @@ public final class ApplLocks {
 
     private <T> List<T> call(String routine, Reader<T> reader, Object... arguments) throws SQLException {
         String marks = String.join(", ", Collections.nCopies(arguments.length, "?"));
-        return ask(own -> prepared(own, (isPostgres(own) ? "SELECT * FROM " : "CALL ") + prefix(own) + routine + "(" + marks + ")",
+        return ask(own -> prepared(own, (Ending.isPostgres(own) ? "SELECT * FROM " : "CALL ") + prefix(own) + routine + "(" + marks + ")",
                 Arrays.asList(arguments)), reader);
     }
 
     private <T> List<T> read(String view, List<String> key, Filter filter, Reader<T> reader) throws SQLException {
         return ask(own -> {
             List<Object> values = new ArrayList<>();
-            List<String> conditions = filter.conditions(isPostgres(own), key, values);
+            List<String> conditions = filter.conditions(Ending.isPostgres(own), key, values);
             String where = conditions.isEmpty() ? "" : " WHERE " + String.join(" AND ", conditions);
             return prepared(own, "SELECT * FROM " + prefix(own) + view + where + " ORDER BY " + String.join(", ", key)
                     + " LIMIT " + filter.rows(), values);
@@ -670,54 +682,14 @@ public final class ApplLocks {
             check();
         }
         try {
-            return connection != null ? askOn(connection, statements, reader) : askFinally(statements, reader);
+            if (connection != null) {
+                return ending.of(connection, own -> askOn(own, statements, reader));
+            }
+            try (Connection own = pool.getConnection()) {
+                return ending.of(own, each -> askOn(each, statements, reader));
+            }
         } catch (SQLException error) {
             throw ApplLockException.meaningOf(error);
-        }
-    }
-
-    /** askFinally commits if the pool's connections have no autocommit: closing one would undo the call. */
-    private <T> List<T> askFinally(Statements statements, Reader<T> reader) throws SQLException {
-        try (Connection own = pool.getConnection()) {
-            if (own.getAutoCommit()) {
-                return askAtOnce(own, statements, reader);
-            }
-            try {
-                List<T> answer = askOn(own, statements, reader);
-                own.commit();
-                return answer;
-            } catch (SQLException | RuntimeException error) {
-                rollBack(own, error);
-                throw error;
-            }
-        }
-    }
-
-    /**
-     * askAtOnce asks under autocommit. On MySQL and MariaDB, a procedure that ends with an error may have left its transaction open, for the
-     * pool's next caller: docs/mysql.md, "Errors".
-     */
-    private <T> List<T> askAtOnce(Connection own, Statements statements, Reader<T> reader) throws SQLException {
-        try {
-            return askOn(own, statements, reader);
-        } catch (SQLException error) {
-            try (Statement statement = own.createStatement()) {
-                if (!isPostgres(own)) {
-                    statement.execute("ROLLBACK"); // rollback() refuses to work under autocommit
-                }
-            } catch (SQLException another) {
-                own.abort(Runnable::run);
-                error.addSuppressed(another);
-            }
-            throw error;
-        }
-    }
-
-    private static void rollBack(Connection own, Exception error) {
-        try {
-            own.rollback();
-        } catch (SQLException another) {
-            error.addSuppressed(another);
         }
     }
 
@@ -745,14 +717,10 @@ public final class ApplLocks {
 
     /** prefix is the name of the schema with a dot. */
     private String prefix(Connection own) throws SQLException {
-        if (isPostgres(own)) {
+        if (Ending.isPostgres(own)) {
             return "\"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
         }
         return schema == null ? "" : "`" + schema.replace("`", "``") + "`.";
-    }
-
-    private static boolean isPostgres(Connection own) throws SQLException {
-        return own.getMetaData().getDatabaseProductName().equals("PostgreSQL");
     }
 
     static Long seconds(String argument, Duration duration) throws InvalidArgumentException {

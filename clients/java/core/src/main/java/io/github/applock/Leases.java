@@ -22,7 +22,8 @@ import javax.sql.DataSource;
  * }</pre>
  *
  * <p>Each lease has its own operator, so that two leases never share an object. A thread that acquires an object twice waits for itself. A
- * lease takes a connection of the pool for each call, so leave it one.
+ * lease takes a connection of the pool for each call, so leave it one. In a transaction of the caller's it is refused: where the pool hands
+ * out the transaction's connection, or is one connection without autocommit, each call is an {@link InvalidArgumentException}.
  */
 public final class Leases {
     /** The default for how long an object stays locked after a crash. */
@@ -50,7 +51,7 @@ public final class Leases {
     /**
      * Leases on a pool. Their operators begin with the name of the host.
      *
-     * @param pool the pool, which stays the caller's
+     * @param pool the pool, which stays the caller's: not Spring's TransactionAwareDataSourceProxy, but the pool behind it
      * @return leases with {@link #DEFAULT_TTL}, acquired without waiting
      */
     public static Leases on(DataSource pool) {
@@ -60,14 +61,14 @@ public final class Leases {
     /**
      * Leases of another installation.
      *
-     * @param locks the operations, on a pool
+     * @param locks the operations, on a pool, or on a connection with autocommit that nobody else uses
      * @return as above
      */
     public static Leases by(ApplLocks locks) {
         ScheduledThreadPoolExecutor later = new ScheduledThreadPoolExecutor(1, task -> daemon("applock release", task));
         later.setKeepAliveTime(FORGET_AGAIN.toNanos() * 2, TimeUnit.NANOSECONDS);
         later.allowCoreThreadTimeOut(true);
-        return new Leases(locks, new Owner(Owner.hostName(), ""), DEFAULT_TTL, Duration.ZERO, RENEWALS, later);
+        return new Leases(locks.unjoined(), new Owner(Owner.hostName(), ""), DEFAULT_TTL, Duration.ZERO, RENEWALS, later);
     }
 
     static Thread daemon(String name, Runnable task) {

@@ -31,16 +31,68 @@ class ApplLocksTest {
     private final ApplObject object = new ApplObject("customer", UUID.randomUUID().toString());
     private final Owner desk = new Owner("JDOE", "CS");
 
-    /** Goal: pools without autocommit lock, and a failure leaves no transaction behind. Method: one connection, a misuse and a get. */
+    /**
+     * Goal: calls on connections without autocommit are final, whoever turned it off, and leave it off; a failure leaves no transaction behind.
+     * Method: pools of one connection, with it turned off by the pool, or by a statement, which only one of the drivers notices.
+     */
     @ParameterizedTest
     @EnumSource
     void poolWithoutAutocommit(Server server) throws SQLException {
-        try (HikariDataSource pool = server.newPool(1, false)) {
-            ApplLocks locks = ApplLocks.on(pool);
-            assertThatThrownBy(() -> locks.get(new ApplObject("", "1"), desk, HOUR)).isInstanceOf(InvalidArgumentException.class);
-            assertThat(locks.get(object, desk, HOUR).granted()).isTrue();
+        List<HikariDataSource> pools = new ArrayList<>(List.of(server.newPool(1, false)));
+        if (server != Server.POSTGRES) {
+            for (String driver : List.of("mariadb", "mysql")) {
+                pools.add(server.newPool(1, false, by(driver, server), null));
+                pools.add(server.newPool(1, true, by(driver, server), "SET autocommit = 0"));
+            }
         }
-        assertThat(server.locks().inquire(object).orElseThrow().owner()).isEqualTo(desk);
+        for (HikariDataSource pool : pools) {
+            try (pool) {
+                ApplLocks locks = ApplLocks.on(pool);
+                assertThatThrownBy(() -> locks.get(new ApplObject("", "1"), desk, HOUR)).isInstanceOf(InvalidArgumentException.class);
+                for (int i = 0; i < 2; i++) {
+                    assertThat(locks.get(object, desk, HOUR).outcome()).isEqualTo(Outcome.ACQUIRED);
+                    assertThat(server.locks().release(object, desk.operator(), null).outcome()).isEqualTo(Outcome.RELEASED);
+                }
+                try (Connection connection = pool.getConnection(); Statement statement = connection.createStatement()) {
+                    assertThat(connection.getAutoCommit()).isEqualTo(pool.isAutoCommit());
+                    boolean reset = pool.isAutoCommit() && pool.getJdbcUrl().startsWith("jdbc:mariadb:"); // by the pool, whose driver knows
+                    assertThat(server != Server.POSTGRES && isSetAtServer(statement)).isEqualTo(reset);
+                }
+            }
+        }
+    }
+
+    private static boolean isSetAtServer(Statement statement) throws SQLException {
+        try (ResultSet row = statement.executeQuery("SELECT @@autocommit")) {
+            return row.next() && row.getBoolean(1);
+        }
+    }
+
+    /**
+     * Goal: on a connection whose driver does not know that autocommit is off, a call is final, unless the caller has begun a transaction;
+     * and a lease is refused. Method: Connector/J after a SET, without a transaction and in one that rolls back.
+     */
+    @ParameterizedTest
+    @EnumSource(names = "POSTGRES", mode = EnumSource.Mode.EXCLUDE)
+    void connectionWithoutAutocommit(Server server) throws SQLException {
+        try (Connection connection = DriverManager.getConnection(by("mysql", server), server.user(), server.password());
+                Statement statement = connection.createStatement()) {
+            statement.execute("SET autocommit = 0");
+            ApplLocks locks = ApplLocks.in(connection);
+            locks.get(object, desk, HOUR);
+            assertThat(server.locks().release(object, desk.operator(), null).outcome()).isEqualTo(Outcome.RELEASED);
+            statement.execute("START TRANSACTION");
+            locks.get(object, desk, HOUR);
+            statement.execute("ROLLBACK");
+            assertThat(server.locks().inquire(object)).isEmpty();
+            assertThat(isSetAtServer(statement)).isFalse();
+            for (boolean told : List.of(false, true)) { // what the driver knows
+                connection.setAutoCommit(!told);
+                statement.execute("SET autocommit = 0");
+                assertThatThrownBy(() -> Leases.by(ApplLocks.in(connection)).tryAcquire(object)).isInstanceOf(InvalidArgumentException.class)
+                        .hasMessageContaining("a lease needs a pool, or a connection with autocommit");
+            }
+        }
     }
 
     /**

@@ -33,8 +33,14 @@ public enum Server {
 
     /** A pool of one's own, with what a test wants of it. */
     public HikariDataSource newPool(int size, boolean autocommit) {
+        return newPool(size, autocommit, url(), null);
+    }
+
+    /** As above, by the URL of any driver, and with a first statement on each connection. */
+    public HikariDataSource newPool(int size, boolean autocommit, String url, String first) {
         HikariConfig config = new HikariConfig();
-        config.setJdbcUrl(url());
+        config.setJdbcUrl(url);
+        config.setConnectionInitSql(first);
         config.setUsername(user());
         config.setPassword(password());
         config.setMaximumPoolSize(size);

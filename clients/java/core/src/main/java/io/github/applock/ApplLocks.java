@@ -4,18 +4,19 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Timestamp;
 import java.sql.Types;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.LocalDateTime;
-import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Calendar;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 
@@ -772,13 +773,12 @@ public final class ApplLocks {
                 instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"), ttl, row.getString(prefix + "note"));
     }
 
-    /** instant reads UTC, in any time zone of the program or the session: the type of MySQL and MariaDB has no zone. */
+    /**
+     * instant reads UTC, in any time zone of the program or the session. The type of MySQL and MariaDB has no zone, and MariaDB's driver makes
+     * a LocalDateTime or a text by way of the program's, which may skip the hour.
+     */
     private static Instant instant(ResultSet row, String column) throws SQLException {
-        if (row.getMetaData().getColumnTypeName(row.findColumn(column)).equals("timestamptz")) {
-            OffsetDateTime time = row.getObject(column, OffsetDateTime.class);
-            return time == null ? null : time.toInstant();
-        }
-        LocalDateTime time = row.getObject(column, LocalDateTime.class);
-        return time == null ? null : time.toInstant(ZoneOffset.UTC);
+        Timestamp time = row.getTimestamp(column, Calendar.getInstance(TimeZone.getTimeZone(ZoneOffset.UTC)));
+        return time == null ? null : time.toInstant();
     }
 }

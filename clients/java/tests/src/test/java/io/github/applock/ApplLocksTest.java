@@ -18,6 +18,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeSet;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -424,6 +425,91 @@ class ApplLocksTest {
         assertThat(near).containsExactly(false, true);
         for (Server server : Server.values()) {
             assertThat(isNear(server.locks().get(object, desk, HOUR).expires(), end)).isTrue();
+        }
+    }
+
+    private static final List<String> CLOCK_CHANGES = List.of( // as UTC, in hours that Amsterdam and New York skip or have twice
+            "2031-03-30 02:30:00.000001", "2031-10-26 02:30:00.123456", "2031-03-09 02:30:00", "2031-11-02 01:30:00.5",
+            "2031-10-26 00:30:00", "2031-10-26 01:30:00"); // and the two instants of one of these hours
+
+    /** Reads every kind of time of an object in every way that there is, and returns which there are in how many reads. */
+    private static String times(ApplLocks locks, ApplObject object) throws SQLException {
+        Filter filter = Filter.ALL.where("object_type", object.type()).where("object_id", object.id());
+        Owner other = new Owner("ASMITH", "");
+        HeldLock held = locks.inquire(object).orElseThrow();
+        List<Instant> times = new ArrayList<>(List.of(held.acquired(), held.locked(), held.expires()));
+        locks.live(filter).forEach(each -> times.addAll(List.of(each.acquired(), each.locked(), each.expires())));
+        locks.waiting(filter).forEach(each -> times.addAll(List.of(each.since(), each.until())));
+        locks.asking(filter).forEach(each -> times.addAll(List.of(each.since(), each.until())));
+        locks.viewers(filter).forEach(each -> times.add(each.since()));
+        locks.history(filter).forEach(each -> times.add(each.at()));
+        locks.inbox("FORMER-" + object.id(), null, null).forEach(each -> times.add(each.at()));
+        times.add(locks.get(object, other, null).expires());
+        times.add(locks.transfer(object, other.operator(), other, null).expires());
+        times.add(locks.take(object, other, "theirs", 1L, null).expires());
+        times.add(locks.answer(object, other.operator(), 1L, other.operator(), null, Asker.Reply.NO, null).expires());
+        locks.renew(List.of(new Renewal.Grant(object, other.operator(), 1L, HOUR))).forEach(each -> times.add(each.expires()));
+        locks.releaseAll(held.owner().operator(), null, null, new LockChange.Page(null, null, null, true))
+                .forEach(each -> times.add(each.expires()));
+        locks.permit(new ApplObject("permit", object.id()), 1, other, null).holders().forEach(each -> times.add(each.expires()));
+        locks.see(object, held.owner(), "tab-0", null, null).stream().filter(each -> each.since() != null).forEach(each -> times.add(each.since()));
+        return new TreeSet<>(times) + " in " + times.size();
+    }
+
+    /** Clock is a program that says the times of objects as a driver reads them: of a URL, a user, a password, and the objects' ids. */
+    static final class Clock {
+        public static void main(String[] arguments) throws SQLException {
+            try (Connection connection = DriverManager.getConnection(arguments[0], arguments[1], arguments[2])) {
+                for (int i = 3; i < arguments.length; i++) {
+                    System.out.println(times(ApplLocks.in(connection), new ApplObject("clock", arguments[i])));
+                }
+            }
+        }
+    }
+
+    /** An object of whose rows all times are one. */
+    private static ApplObject at(Server server, String time) throws SQLException {
+        ApplObject object = new ApplObject("clock", UUID.randomUUID().toString());
+        Owner former = new Owner("FORMER-" + object.id(), "");
+        ApplLocks locks = server.locks();
+        locks.get(object, former, HOUR);
+        locks.take(object, new Owner("HOLDER-" + object.id(), ""), "mine", null, HOUR);
+        locks.permit(new ApplObject("permit", object.id()), 1, former, HOUR);
+        locks.announce(object, former, "waiter-" + object.id(), HOUR);
+        locks.ask(object, former, "asker", null, HOUR);
+        locks.see(object, former, "tab-1", Presence.State.VIEWING, null);
+        boolean isPostgres = server == Server.POSTGRES;
+        for (String columns : List.of("appl_lock SET acquired_ts = X, lock_ts = X, expires_ts = X", "appl_lock_event SET event_ts = X",
+                "appl_lock_ask SET since_ts = X, until_ts = X, expires_ts = X", "appl_lock_waiter SET since_ts = X, until_ts = X, expires_ts = X",
+                "appl_lock_viewer SET since_ts = X, expires_ts = X")) {
+            server.execute("UPDATE " + (isPostgres ? "applock." : "") + columns.replace("X", "'" + time + (isPostgres ? "Z'" : "'"))
+                    + " WHERE object_id LIKE '" + object.id() + "%'");
+        }
+        return object;
+    }
+
+    /**
+     * Goal: a time is what the database has, also in an hour that the program's zone skips or has twice. Method: every read of a time, by
+     * every driver, in programs of two such zones.
+     */
+    @ParameterizedTest
+    @EnumSource
+    void timesAreThoseOfTheDatabase(Server server) throws Exception {
+        List<String> wanted = new ArrayList<>();
+        List<String> ids = new ArrayList<>();
+        for (String time : CLOCK_CHANGES) {
+            ApplObject each = at(server, time);
+            ids.add(each.id());
+            wanted.add("[" + Instant.parse(time.replace(' ', 'T') + "Z") + "] in 23");
+        }
+        for (String driver : server == Server.POSTGRES ? List.of("postgresql") : List.of("mariadb", "mysql")) {
+            for (String zone : List.of("Europe/Amsterdam", "America/New_York")) {
+                List<String> command = new ArrayList<>(List.of("java", "-Duser.timezone=" + zone, "-cp", System.getProperty("java.class.path"),
+                        Clock.class.getName(), by(driver, server), server.user(), server.password()));
+                command.addAll(ids);
+                Process clock = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+                assertThat(clock.inputReader().lines().toList()).as(driver + " in " + zone).isEqualTo(wanted);
+            }
         }
     }
 

@@ -197,6 +197,9 @@ public final class Lease implements AutoCloseable {
                         lost.complete(null);
                     }
                     return !lost.isDone();
+                } catch (RuntimeException | Error error) {
+                    leases.forget(object, owner);
+                    throw error;
                 } catch (SQLException error) {
                     boolean interruptedNow = Thread.interrupted();
                     interrupted |= interruptedNow;

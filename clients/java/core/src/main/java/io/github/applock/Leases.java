@@ -173,8 +173,8 @@ public final class Leases {
             return new Lease(this, object, own, answer, before).start();
         } catch (ApplLockException refused) {
             throw refused;
-        } catch (SQLException unknown) {
-            if (!ApplLocks.isTransient(unknown)) {
+        } catch (SQLException | RuntimeException | Error unknown) {
+            if (!(unknown instanceof SQLException error && ApplLocks.isTransient(error))) {
                 forget(object, own);
             }
             throw unknown;
@@ -192,7 +192,7 @@ public final class Leases {
                 try {
                     Outcome outcome = locks.release(object, own.operator(), null).outcome();
                     ended = outcome == Outcome.RELEASED || since >= FORGET_AGAIN.toNanos();
-                } catch (SQLException error) {
+                } catch (SQLException | RuntimeException error) {
                     ended = since >= ttl.toNanos();
                 }
                 if (!ended) {

@@ -80,7 +80,7 @@ final class Waiting implements AutoCloseable {
         if (announced) {
             try {
                 locks.retract(object, owner.operator(), owner.operator());
-            } catch (SQLException error) {
+            } catch (SQLException | RuntimeException error) { // of which none may cost the caller the lease that it has now
                 // The database forgets a waiter that does not poll.
             }
         }

@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -98,7 +99,7 @@ class ApplLocksTest {
 
     /**
      * Goal: a call that ends with an error leaves no transaction to the pool's next caller. Method: a procedure of the test's that begins one
-     * and ends with an error; then a get on the same connection.
+     * and ends with an error, or whose answer ends with an Error in the driver; then a get on the same connection.
      */
     @ParameterizedTest
     @EnumSource(names = "POSTGRES", mode = EnumSource.Mode.EXCLUDE)
@@ -108,11 +109,17 @@ class ApplLocksTest {
                 "CREATE PROCEDURE failing.appl_lock_version() SELECT 1",
                 "CREATE PROCEDURE failing.inquire_appl_lock_row(object_type TEXT, object_id TEXT)"
                         + " BEGIN START TRANSACTION; SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'full'; END");
-        try (HikariDataSource pool = server.newPool(1, true)) {
-            ApplLocks locks = ApplLocks.on(pool);
-            assertThatThrownBy(() -> locks.schema("failing").inquire(object)).hasMessageContaining("full");
-            assertThat(locks.get(object, desk, HOUR).granted()).isTrue();
-            assertThat(server.locks().inquire(object).orElseThrow().owner()).isEqualTo(desk);
+        for (boolean autocommit : List.of(true, false)) {
+            try (HikariDataSource pool = server.newPool(1, autocommit)) {
+                Broken broken = new Broken(pool);
+                ApplLocks locks = ApplLocks.on(broken.pool());
+                for (Throwable error : Arrays.asList(null, new StackOverflowError("full"), new IllegalStateException("full"))) {
+                    broken.breakOff(error == null ? "" : "inquire_appl_lock_row", error);
+                    assertThatThrownBy(() -> locks.schema("failing").inquire(object)).hasMessageContaining("full");
+                    assertThat(locks.get(object, desk, HOUR).outcome()).isEqualTo(Outcome.ACQUIRED);
+                    assertThat(server.locks().release(object, desk.operator(), null).outcome()).isEqualTo(Outcome.RELEASED);
+                }
+            }
         }
     }
 

@@ -12,6 +12,7 @@ import javax.sql.DataSource;
 final class Broken {
     private final DataSource pool;
     private final AtomicReference<String> next = new AtomicReference<>("");
+    private volatile Throwable error;
 
     Broken(DataSource pool) {
         this.pool = pool;
@@ -19,6 +20,12 @@ final class Broken {
 
     /** Has the next statement of a routine break off. */
     void breakOff(String routine) {
+        breakOff(routine, new SQLRecoverableException("the connection broke off", "08006"));
+    }
+
+    /** Has the next statement of a routine end with an exception. */
+    void breakOff(String routine, Throwable exception) {
+        error = exception;
         next.set(routine);
     }
 
@@ -45,14 +52,16 @@ final class Broken {
         }));
     }
 
-    private static PreparedStatement brokenOff(PreparedStatement statement) {
+    private PreparedStatement brokenOff(PreparedStatement statement) {
         return (PreparedStatement) Proxy.newProxyInstance(PreparedStatement.class.getClassLoader(), new Class<?>[] {PreparedStatement.class},
                 (proxy, method, arguments) -> {
-                    Object result = method.invoke(statement, arguments);
-                    if (method.getName().equals("executeQuery")) {
-                        throw new SQLRecoverableException("the connection broke off", "08006");
+                    try {
+                        return method.invoke(statement, arguments);
+                    } finally {
+                        if (method.getName().equals("executeQuery")) {
+                            throw error;
+                        }
                     }
-                    return result;
                 });
     }
 }

@@ -221,10 +221,12 @@ class LeaseTest {
     void getWithoutAnAnswerIsReleased(Server server) throws Exception {
         Broken broken = new Broken(server.pool());
         Leases leases = Leases.on(broken.pool()).ttl(Duration.ofDays(1));
-        broken.breakOff("get_appl_lock_row");
-        assertThatThrownBy(() -> leases.acquire(object)).isInstanceOf(SQLRecoverableException.class);
-        until(() -> server.locks().inquire(object).isEmpty());
-        assertThat(server.locks().release(object, "NOBODY", null).outcome()).isEqualTo(Outcome.FREE);
+        for (Throwable error : List.of(new SQLRecoverableException("broken", "08006"), new IllegalStateException(), new StackOverflowError())) {
+            broken.breakOff("get_appl_lock_row", error);
+            assertThatThrownBy(() -> leases.acquire(object)).isSameAs(error);
+            until(() -> server.locks().inquire(object).isEmpty());
+            assertThat(server.locks().release(object, "NOBODY", null).outcome()).isEqualTo(Outcome.FREE);
+        }
         try (Lease lease = leases.acquire(object)) {
             lease.check();
         }

@@ -320,7 +320,9 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
         private boolean taken(Duration lives) throws SQLException {
             try {
                 Optional<Lease> lease = leases.ttl(lives).tryAcquire(object);
-                lease.ifPresent(taken -> grant = Grant.of(taken, lives, renewals));
+                if (lease.isPresent()) {
+                    grant = granted(lease.get(), lives);
+                }
                 lastUsed = System.nanoTime();
                 return lease.isPresent();
             } catch (SQLException error) {
@@ -328,6 +330,15 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
                     return false;
                 }
                 throw error;
+            }
+        }
+
+        private Grant granted(Lease lease, Duration lives) throws SQLException {
+            try {
+                return Grant.of(lease, lives, renewals);
+            } catch (RuntimeException | Error refused) { // by the scheduler
+                lease.release();
+                throw refused;
             }
         }
 

@@ -443,6 +443,21 @@ class ApplLockRegistryTest {
         }
     }
 
+    /** Goal: a scheduler that takes no task leaves nothing locked, here or there. Method: one that is shut down. */
+    @ParameterizedTest
+    @EnumSource
+    void refusedRenewalsLeaveNothingLocked(Server server) throws Exception {
+        ThreadPoolTaskScheduler scheduler = new ThreadPoolTaskScheduler();
+        scheduler.initialize();
+        scheduler.shutdown();
+        ApplLockRegistry registry = registry(server);
+        registry.setRenewalTaskScheduler(scheduler);
+        FencedLock lock = registry.obtain(key);
+        assertThatThrownBy(lock::tryLock).isInstanceOf(CannotAcquireLockException.class);
+        assertThatThrownBy(lock::unlock).isInstanceOf(IllegalMonitorStateException.class);
+        assertThat(server.locks().inquire(object)).isEmpty();
+    }
+
     /** Goal: a failure leaves nothing locked, here or there. Method: a key that is too long, and a pool that is closed. */
     @Test
     void failureLeavesNothingLocked() throws Exception {

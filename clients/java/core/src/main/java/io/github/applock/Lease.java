@@ -26,6 +26,7 @@ public final class Lease implements AutoCloseable {
     private final long fence;
     private final CompletableFuture<Void> lost = new CompletableFuture<>();
     private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile boolean failed; // before it was released
     private volatile long lives; // how long it is trusted after a renewal
     private volatile long deadline; // by System.nanoTime
     private CompletableFuture<Void> watch; // guarded by this
@@ -75,15 +76,15 @@ public final class Lease implements AutoCloseable {
     }
 
     /**
-     * Reports whether the lease is lost.
+     * Reports whether a block can no longer rely on the lease.
      *
-     * @return whether it is lost
+     * @return whether it is lost, or was released
      */
     public boolean isLost() {
         if (System.nanoTime() - deadline >= 0) {
             lose();
         }
-        return lost.isDone();
+        return failed || ended.getCount() == 0;
     }
 
     /**
@@ -92,15 +93,16 @@ public final class Lease implements AutoCloseable {
      * @throws LostException if it is lost, or was released
      */
     public void check() throws LostException {
-        if (isLost() || ended.getCount() == 0) {
-            throw new LostException(this + " is lost", null);
+        if (isLost()) {
+            throw new LostException(this + (failed ? " is lost" : " was released"), null);
         }
     }
 
     /**
      * Returns a future for the loss of the lease, for a block that cannot call {@link #check}.
      *
-     * @return a future that completes when that happens, and never when the lease is released before
+     * @return a future that completes when the lease is lost. When it is released before, the future completes with a
+     *     {@link java.util.concurrent.CancellationException}: it is done, and a {@code thenRun} does not run
      */
     public CompletableFuture<Void> lost() {
         return lost.copy();
@@ -108,6 +110,7 @@ public final class Lease implements AutoCloseable {
 
     private void lose() {
         if (ended.getCount() > 0) {
+            failed = true;
             lost.complete(null);
         }
     }
@@ -157,7 +160,7 @@ public final class Lease implements AutoCloseable {
      */
     public boolean renew(Duration time) throws SQLException {
         List<Renewal.Grant> grant = List.of(new Renewal.Grant(object, owner.operator(), fence, time));
-        while (!isLost() && ended.getCount() > 0) {
+        while (!isLost()) {
             long asked = System.nanoTime();
             for (Renewal.Result result : leases.locks().renew(grant)) {
                 if (result.granted()) {
@@ -182,7 +185,7 @@ public final class Lease implements AutoCloseable {
         synchronized (this) {
             isLost();
             if (ended.getCount() == 0) {
-                return !lost.isDone();
+                return !failed;
             }
             ended.countDown();
             watch.cancel(false);
@@ -194,9 +197,10 @@ public final class Lease implements AutoCloseable {
                 try {
                     Outcome outcome = leases.locks().release(object, owner.operator(), fence).outcome();
                     if (outcome != Outcome.RELEASED && !(brokeOff && outcome == Outcome.FREE)) {
+                        failed = true;
                         lost.complete(null);
                     }
-                    return !lost.isDone();
+                    return !failed;
                 } catch (RuntimeException | Error error) {
                     leases.forget(object, owner);
                     throw error;
@@ -212,6 +216,7 @@ public final class Lease implements AutoCloseable {
                 }
             }
         } finally {
+            lost.cancel(false);
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }

@@ -7,6 +7,8 @@ import com.zaxxer.hikari.HikariDataSource;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -15,6 +17,7 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -75,8 +78,7 @@ class LeaseTest {
             assertThat(next.fence()).isGreaterThan(fence);
             assertThat(next.release()).isTrue();
             assertThat(next.release()).isTrue();
-            assertThat(next.lost()).isNotDone();
-            assertThatThrownBy(next::check).isInstanceOf(LostException.class);
+            assertThat(next.lost()).isCompletedExceptionally(); // whoever asked for a call at its loss gets none
         }
     }
 
@@ -251,6 +253,50 @@ class LeaseTest {
         for (Callable<Lease> mistake : List.<Callable<Lease>>of(
                 () -> leases.ttl(Duration.ofMillis(1500)).acquire(object), () -> leases.acquire(new ApplObject("", "1")))) {
             assertThatThrownBy(mistake::call).isInstanceOf(InvalidArgumentException.class);
+        }
+    }
+
+    private Lease inState(String state, Leases leases, Server server) throws Exception {
+        Leases shortly = leases.ttl(Duration.ofSeconds(1)).unrenewed().waiting(null);
+        Lease lease = (state.endsWith("renewed") ? shortly : leases).acquire(object);
+        switch (state) {
+            case "entered" -> { }
+            case "renewed" -> {
+                while (!lease.renew(MINUTE)) { // a busy machine may have lost it
+                    lease = shortly.acquire(object);
+                }
+                TimeUnit.SECONDS.sleep(1); // its ttl
+            }
+            case "released" -> assertThat(lease.release()).isTrue();
+            case "taken" -> {
+                server.locks().take(object, new Owner("STRANGER", ""), "theirs", lease.fence(), MINUTE);
+                assertThat(lease.renew(MINUTE)).isFalse();
+            }
+            case "unrenewed" -> lease.lost().get(1, TimeUnit.MINUTES);
+            default -> throw new AssertionError("the test has no way to play " + state);
+        }
+        return lease;
+    }
+
+    /** Goal: check and the signal answer in each state as in every other language. Method: play each row of the table of all languages. */
+    @ParameterizedTest
+    @EnumSource
+    void answersByItsState(Server server) throws Exception {
+        Map<String, String> never = Map.of("reentered", "each lease has an operator of its own, so a second one of its grant is refused",
+                "forked", "a JVM does not fork: a child is another program, without the lease");
+        for (String line : Files.readAllLines(Path.of("../../../testdata/lease_states.txt"))) {
+            String[] row = line.replaceFirst("#.*", "").split(" +");
+            if (row.length == 3 && !never.containsKey(row[0])) {
+                Lease lease = inState(row[0], leases(server), server);
+                assertThat(List.of(lease.lost().isDone(), lease.isLost())).as(line).containsOnly(row[2].equals("fired"));
+                if (row[1].equals("passes")) {
+                    lease.check();
+                } else {
+                    assertThatThrownBy(lease::check).as(line).isInstanceOf(LostException.class);
+                }
+                lease.release();
+                server.locks().release(object, "STRANGER", null);
+            }
         }
     }
 

@@ -152,8 +152,7 @@ func (a *app) printList(
 	p := a.newPrinter(like)
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		if err := rows(ctx, s, p); err != nil {
-			_ = p.flush() // an error of printing must not hide the error of reading
-			return err
+			return withUnprinted(err, p.flush())
 		}
 		if err := p.end(); err != nil {
 			return err

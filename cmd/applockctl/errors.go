@@ -38,28 +38,67 @@ var errInterrupted = errors.New("interrupted")
 var errNo = errors.New("no")
 
 // bodyError is an error from running a command, after cobra has accepted the command line.
-type bodyError struct{ err error }
+type bodyError struct {
+	err error
+	// changes is true if the command changes something, unless it says otherwise.
+	changes bool
+}
 
 func (e *bodyError) Error() string { return e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
 // writeError means that a result could not be printed.
-type writeError struct{ err error }
+type writeError struct {
+	err error
+	// told has the results in words.
+	told string
+	// noEffect is true if they say that nothing was changed.
+	noEffect bool
+}
 
 func (e *writeError) Error() string { return "print the result: " + e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
+
+// withoutEffect marks the error of printing the answer no.
+func withoutEffect(err error) error {
+	if unprinted, is := errors.AsType[*writeError](err); is {
+		unprinted.noEffect = true
+	}
+	return err
+}
+
+// withUnprinted adds to an error that the results before it could not be printed.
+func withUnprinted(err, unprinted error) error {
+	if _, isUnprinted := errors.AsType[*writeError](err); isUnprinted || unprinted == nil {
+		return err
+	}
+	return fmt.Errorf("%w; %w", err, unprinted)
+}
+
+// lost returns the result of a call that has had its effect and could not be printed; nil if there is none.
+func (e *bodyError) lost() *writeError {
+	unprinted, is := errors.AsType[*writeError](e.err)
+	if !is || !e.changes || unprinted.noEffect {
+		return nil
+	}
+	return unprinted
+}
 
 // finish prints an error in one line and returns the exit code.
 func (a *app) finish(command *cobra.Command, err error) int {
 	code := exitCode(err)
 	var ended *endedError
-	if err == nil || errors.Is(err, errNo) || errors.As(err, &ended) || readerIsGone(err) {
+	if err == nil || errors.Is(err, errNo) || errors.As(err, &ended) || code != exitUnknown && readerIsGone(err) {
 		return code
 	}
 	text := withVariable(inFlags(err))
 	var known *bodyError
-	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !errors.As(err, &known) {
+	isBody := errors.As(err, &known)
+	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !isBody {
 		text = name + ": " + text // errors of a body begin with the operation already
+	}
+	if isBody && known.lost() != nil {
+		text = strings.TrimSuffix(text+"; the call has had its effect: "+known.lost().told, ": ")
 	}
 	a.complain("%s: %s", program, oneLine(secret.Redact(text)))
 	var unknown *unknownCommandError
@@ -151,6 +190,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &ended):
 		return ended.code
+	case known.lost() != nil:
+		return exitUnknown
 	case errors.Is(err, errNo):
 		return exitNo
 	case errors.Is(err, applock.ErrInvalid):

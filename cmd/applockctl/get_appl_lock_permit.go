@@ -43,11 +43,11 @@ func (a *app) answerFull(full *applock.FullError, request applock.GetPermitReque
 		answer.refusedBy(slot.Holder)
 		answer.Outcome = applock.OutcomeFull
 		if err := printer.print(answer); err != nil {
-			return err
+			return withoutEffect(err)
 		}
 	}
 	if err := printer.end(); err != nil {
-		return err
+		return withoutEffect(err)
 	}
 	return errNo
 }

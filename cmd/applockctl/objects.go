@@ -39,20 +39,23 @@ func (a *app) eachObject(
 	}
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		printer := a.newPrinter(like)
-		all := true
+		all, none := true, true
 		for _, object := range objects {
 			answer, yes, err := do(ctx, s, object)
 			if quiet := yes && a.quiet; err == nil && !quiet {
 				err = printer.print(answer)
 			}
 			if err != nil {
-				_ = printer.flush() // print the answers so far; their own error must not hide err
-				return err
+				return withUnprinted(err, printer.flush()) // print the answers so far
 			}
-			all = all && yes
+			all, none = all && yes, none && !yes
 			s.restart()
 		}
-		if err := printer.end(); err != nil {
+		err := printer.end()
+		if none {
+			err = withoutEffect(err)
+		}
+		if err != nil {
 			return err
 		}
 		if !all {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,7 +84,12 @@ type printer struct {
 	// quiet suppresses the titles of an empty table.
 	quiet   bool
 	records int
+	// told has the first records in words, for the error of an output that fails.
+	told []string
 }
+
+// mostInError is how many records such an error tells.
+const mostInError = 3
 
 // newPrinter returns a printer for records like this one.
 func (a *app) newPrinter(like record) *printer {
@@ -98,8 +106,11 @@ func (a *app) newPrinter(like record) *printer {
 // print prints one record, after the titles if it is the first.
 func (p *printer) print(r record) error {
 	p.records++
+	if len(p.told) < mostInError {
+		p.told = append(p.told, inWords(r))
+	}
 	if p.json != nil {
-		return wrapWrite(p.json.Encode(r))
+		return p.wrapWrite(p.json.Encode(r))
 	}
 	p.table.add(r.fields())
 	if p.records%flushEvery == 0 {
@@ -110,7 +121,7 @@ func (p *printer) print(r record) error {
 
 func (p *printer) align() error {
 	_, err := p.buffer.WriteString(p.table.align())
-	return wrapWrite(err)
+	return p.wrapWrite(err)
 }
 
 // flush prints the rows that are still being aligned.
@@ -120,7 +131,7 @@ func (p *printer) flush() error {
 			return err
 		}
 	}
-	return wrapWrite(p.buffer.Flush())
+	return p.wrapWrite(p.buffer.Flush())
 }
 
 // end finishes the output of a success: an empty table still gets its titles, unless --quiet is set.
@@ -147,13 +158,14 @@ func (a *app) answer(yes bool, r record) error {
 	if yes && a.quiet {
 		return nil
 	}
-	if err := a.print(r); err != nil {
-		return err
-	}
-	if !yes {
+	err := a.print(r)
+	switch {
+	case !yes && err != nil:
+		return withoutEffect(err)
+	case !yes:
 		return errNo
 	}
-	return nil
+	return err
 }
 
 func wrapWrite(err error) error {
@@ -161,6 +173,46 @@ func wrapWrite(err error) error {
 		return nil
 	}
 	return &writeError{err: err}
+}
+
+// wrapWrite adds the records to an error of the output.
+func (p *printer) wrapWrite(err error) error {
+	if err == nil {
+		return nil
+	}
+	told := strings.Join(p.told, "; ")
+	if more := p.records - len(p.told); more > 0 {
+		told += fmt.Sprintf("; and %d more", more)
+	}
+	return &writeError{err: err, told: told}
+}
+
+// inWords returns a record in one line, without what is empty.
+func inWords(r record) string {
+	var words []string
+	for _, field := range r.fields() {
+		cell := style{wide: true, zone: time.UTC}.cell(field.value)
+		switch {
+		case cell == "":
+		case field.title == "OUTCOME":
+			words = append(words, cell)
+		default:
+			words = append(words, strings.ToLower(field.title)+" "+printable(cell))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// watchedWriter keeps the error of a write, which cobra drops or takes for a mistake in the command line.
+type watchedWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *watchedWriter) Write(text []byte) (int, error) {
+	written, err := w.Writer.Write(text)
+	w.err = cmp.Or(w.err, err)
+	return written, err
 }
 
 // style returns the style of tables that the flags and the environment set.

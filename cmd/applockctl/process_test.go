@@ -487,22 +487,52 @@ func testProcessIgnoredSignals(t *testing.T, b binary) {
 	}
 }
 
-// A result that goes to a full device is an error.
+// Goal: whatever becomes of stdout and stderr, the exit code tells that a lock was got, and is not that of a call without an effect.
+// Method: a disk that is full, a pipe whose reader has left, and streams that are closed.
 func testProcessOutput(t *testing.T, b binary) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
+	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
-	defer func() { _ = full.Close() }()
 	b.dsn = "sqlite:applock.db"
-	if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
-		t.Fatal(got.stderr)
-	}
-	var stderr bytes.Buffer
-	command := b.command(t.Context(), "get", "customer:42", "--operator", "jdoe")
-	command.Stdout, command.Stderr = full, &stderr
-	if code := codeOf(command.Run()); code != exitError || !strings.HasPrefix(stderr.String(), "applockctl: get customer:42: print the result: ") {
-		t.Errorf("exit code %d: %s", code, stderr.String())
+	b.run(t.Context(), "migrate", "up", "--quiet").check(t, exitYes)
+	for i, test := range []struct {
+		streams string
+		code    int
+		told    string
+	}{
+		{">/dev/full", exitUnknown, "no space left on device; the call has had its effect: ACQUIRED, object customer:0, holder jdoe, left "},
+		{"--output json >/dev/full", exitUnknown, "the call has had its effect: ACQUIRED"},
+		{">/dev/full 2>/dev/full", exitUnknown, ""},
+		{">/dev/full 2>&-", exitUnknown, ""},
+		{"2>/dev/full", exitYes, ""},
+		{"2>&-", exitYes, ""},
+		{">&-", exitYes, ""}, // as if it were /dev/null
+		{"", exitUnknown, "broken pipe; the call has had its effect: ACQUIRED"},
+	} {
+		object := fmt.Sprint("customer:", i)
+		command := exec.CommandContext(t.Context(), "sh", "-c", b.path+" get "+object+" --operator jdoe "+test.streams)
+		command.Dir, command.Env = b.directory, []string{dsnVariable + "=" + b.dsn}
+		var stderr bytes.Buffer
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := reader.Close(); err != nil {
+			t.Fatal(err)
+		}
+		command.Stdout, command.Stderr = &stderr, &stderr
+		if test.streams == "" {
+			command.Stdout = writer
+		}
+		if code := codeOf(command.Run()); code != test.code || !strings.Contains(stderr.String(), test.told) {
+			t.Errorf("get %s: exit code %d: %s", test.streams, code, stderr.String())
+		}
+		if err := writer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.run(t.Context(), "inquire", object); !strings.Contains(got.stdout, "jdoe") {
+			t.Errorf("after get %s nobody has the object: %s", test.streams, got.stdout)
+		}
 	}
 }
 

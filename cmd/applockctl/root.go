@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,8 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	getenv func(string) string
+	// help is stdout for what cobra prints.
+	help *watchedWriter
 	// terminal is true if stderr is a terminal.
 	terminal bool
 
@@ -51,6 +54,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()                   //nolint:contextcheck // each command gets it from cobra, below
 	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read the process' own arguments
 	command, err := root.ExecuteContextC(ctx)
+	if a.help.err != nil {
+		err = &bodyError{err: wrapWrite(a.help.err)}
+	}
 	return a.finish(command, err)
 }
 
@@ -81,7 +87,7 @@ command. Exit codes:
   0  yes
   1  no: somebody else holds the object, or nobody does
   2  the command line is wrong
-  3  the outcome is unknown: the call was sent and no answer came back; repeat it
+  3  the outcome is unknown: no answer came back; or the answer could not be printed: stderr tells it
   4  any other error
   5  "run": the command was ended, because --max-hold was over or the lock was lost
   75  somebody else holds the object of "run"
@@ -107,7 +113,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and the revision") // cobra's own flag would have a shorthand
-	root.SetOut(a.stdout)
+	a.help = &watchedWriter{Writer: a.stdout}
+	root.SetOut(a.help)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	a.addGlobalFlags(root)
@@ -297,10 +304,23 @@ func noArguments(_ *cobra.Command, args []string) error {
 func body(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		if err := run(command.Context(), args); err != nil {
-			return &bodyError{err: err}
+			return &bodyError{err: err, changes: changes(command)}
 		}
 		return nil
 	}
+}
+
+// changes reports whether a call of a command can change something. A new command does, until it is listed here.
+func changes(command *cobra.Command) bool {
+	for _, looks := range []string{"dry-run", "print"} {
+		if flag := command.Flags().Lookup(looks); flag != nil && flag.Value.String() == "true" {
+			return false
+		}
+	}
+	return !slices.Contains([]string{
+		"assert", "inquire", "asking", "list", "stats", "history", "viewers", "policy list", "watch", "console",
+		"migrate status", "migrate print", "verify", "guard print", "demo", "ping", "version",
+	}, strings.TrimPrefix(command.CommandPath(), program+" "))
 }
 
 // session is a client whose calls have a time limit.

@@ -62,6 +62,8 @@ func (a *app) changeAll(
 			s.pause()
 			for _, change := range changes {
 				counted.add(change)
+			}
+			for _, change := range changes {
 				if !a.quiet || counted.left[change.Outcome] > 0 { // quiet hides successes
 					if err := printer.print(answer(change)); err != nil {
 						return err
@@ -83,6 +85,9 @@ func (a *app) changeAll(
 		}
 	})
 	if err != nil {
+		if counted.changed == 0 {
+			return withoutEffect(err)
+		}
 		if counted.rows > 0 {
 			return fmt.Errorf("%w (%s %s before, the last one %s; repeat the command to go on)",
 				err, count(counted.changed, "lock"), done, printable(counted.last.String()))

@@ -32,7 +32,8 @@ type GrantResult struct {
 
 // Grant grants the rights of a role, as listed in docs/grants.md. The client must be the owner of the procedures or an administrator.
 // Repeating a grant is no error. It returns ErrInvalid for an unknown role, and on SQLite, where write access to the file is all that
-// counts. If it fails half-way or is cancelled, its finished grants stay: call it again.
+// counts. It fails where PostgreSQL only warns that it granted nothing, and names the owner who can grant. On PostgreSQL an error has granted
+// nothing; elsewhere the finished grants stay: call it again.
 func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (GrantResult, error) {
 	var result GrantResult
 	err := onTarget(ctx, client, "grant", func(handle db.Handle, target migrate.Target) error {
@@ -46,7 +47,12 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 		if err != nil {
 			return err
 		}
-		result.Statements, err = execute(ctx, handle, target, statements)
+		result.Statements, err = execute(ctx, handle, target, statements, func(client migrate.Client) error {
+			if target.Granted == nil {
+				return nil
+			}
+			return target.Granted(ctx, client, db.Role(request.Role), request.To)
+		})
 		return dialect.byGranter(byOwner(ctx, target, missingAccount("To", request.To, err)))
 	})
 	return result, err

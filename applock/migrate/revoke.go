@@ -23,10 +23,11 @@ type RevokeResult struct {
 	Statements []string
 }
 
-// Revoke revokes the rights of all roles that Grant has given to an account. Connected sessions lose them, too. Rights by another role, or
-// on the whole database, stay. The client must be the owner of the procedures or an administrator. On MySQL and MariaDB it must be able to
-// read mysql.procs_priv, else Revoke returns ErrPrivilege. It returns ErrInvalid on Db2 and SQLite. If it fails half-way or is cancelled,
-// call it again.
+// Revoke revokes the rights of all roles that Grant has given to an account, and on PostgreSQL PUBLIC's. Connected sessions lose them, too.
+// Rights by another role, or on the whole database, stay. The client must be the owner of the procedures or an administrator. On MySQL and
+// MariaDB it must be able to read mysql.procs_priv, else Revoke returns ErrPrivilege. It returns ErrInvalid on Db2 and SQLite, and for an
+// account that does not exist. It fails if a right that another role of PostgreSQL has granted would stay, and names that role. On PostgreSQL
+// an error has revoked nothing; elsewhere call it again.
 func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) (RevokeResult, error) {
 	var result RevokeResult
 	err := onTarget(ctx, client, "revoke", func(handle db.Handle, target migrate.Target) error {
@@ -53,21 +54,52 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 			result.Statements = statements
 			return nil
 		}
-		result.Statements, err = execute(ctx, handle, target, statements)
+		result.Statements, err = execute(ctx, handle, target, statements, func(client migrate.Client) error {
+			if target.Revoked == nil {
+				return nil
+			}
+			return target.Revoked(ctx, client, request.From)
+		})
 		return dialect.byGranter(byOwner(ctx, target, missingAccount("From", request.From, err)))
 	})
 	return result, err
 }
 
-// execute runs statements on one connection, and returns those that succeeded.
-func execute(ctx context.Context, handle db.Handle, target migrate.Target, statements []string) (done []string, err error) {
+// execute runs statements on one connection, checks their effect, and returns those that stay. Where it can it is one transaction.
+func execute(
+	ctx context.Context, handle db.Handle, target migrate.Target, statements []string, check func(migrate.Client) error,
+) (done []string, err error) {
 	conn, err := target.DB.Conn(ctx)
 	if err != nil {
 		return nil, db.NotSent(ctx, handle.Interpret(ctx, err))
 	}
 	defer func() { _ = conn.Close() }()
+	if !target.UndoesDDL {
+		if done, err = executeOn(ctx, handle, conn, statements); err != nil {
+			return done, err
+		}
+		return done, check(conn)
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, handle.Interpret(ctx, err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if _, err := executeOn(ctx, handle, tx, statements); err != nil {
+		return nil, err
+	}
+	if err := check(tx); err != nil {
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, handle.Interpret(ctx, err)
+	}
+	return statements, nil
+}
+
+func executeOn(ctx context.Context, handle db.Handle, client migrate.Client, statements []string) (done []string, err error) {
 	for _, statement := range statements {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
+		if _, err := client.ExecContext(ctx, statement); err != nil {
 			return done, &db.GrantError{Err: fmt.Errorf("%s: %w", statement, handle.Interpret(ctx, err))}
 		}
 		done = append(done, statement)

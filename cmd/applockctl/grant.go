@@ -40,7 +40,9 @@ NAME@HOST; on Db2 it is a role.
 Run it as the owner of the procedures, and again after an upgrade with new operations: "migrate up" and
 "migrate status" name the accounts that lack them.
 
-With --print it prints the SQL, to read and run by hand, and does not connect.`,
+It fails if the role does not have all rights afterwards, and names the owner who can grant them. With
+--print it prints the SQL, to read and run by hand, and does not connect. PostgreSQL itself only warns where
+it grants nothing.`,
 		Example: `  applockctl grant --to shop_app --as operator
   applockctl grant --to cron@10.0.0.% --as janitor
   applockctl grant --to shop_app --as operator --print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -`,
@@ -96,7 +98,8 @@ func (a *app) revokeCommand() *cobra.Command {
 		Use:   "revoke --from NAME [--print]",
 		Short: "Revoke all rights of a user or role",
 		Long: `Revokes from a database user or role the rights to all operations, whatever roles they were granted in.
-Rights as a member of another role, or on the whole database, stay. Locks stay, too.
+Rights as a member of another role, or on the whole database, stay. Locks stay, too. On PostgreSQL PUBLIC
+loses its rights as well, and a right that another role has granted is an error: nothing is revoked then.
 
 Run it as the owner of the procedures; on MySQL and MariaDB as an account that may read mysql.procs_priv.
 With --print it prints the SQL, and changes nothing. On Db2 the administrator revokes.`,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,7 @@ func TestGrantToNobody(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		u := userOf(s.lentDatabase(t))
 		u.run(t, "grant", "--to", "nobody_of_that_name", "--as", "operator").check(t, exitUsage, `--to is no account of this server: "nobody_of_that_name"; create it first`)
+		u.run(t, "revoke", "--from", "nobody_of_that_name").check(t, exitUsage, `--from is no account of this server: "nobody_of_that_name"; `)
 	})
 }
 
@@ -82,6 +84,47 @@ func TestRevoke(t *testing.T) {
 		userOf(withUser(t, dsn, stayer, "secret")).must(t, "get", "customer:42", "--operator", "jdoe")
 	})
 	sqliteUser(t).run(t, "revoke", "--from", "jdoe").check(t, exitUsage, "SQLite has none")
+}
+
+// Goal: GRANTED and REVOKED are told only if the rights are as they say; if not, nothing was changed, and the SQL that is told mends it. Method:
+// on PostgreSQL, which only warns, a schema of another role, rights that another role has granted, and a grant by an account with its own
+// rights only. The same where an answer cannot be printed.
+func TestGrantNeedsTheOwner(t *testing.T) {
+	t.Parallel()
+	s, full := postgresServer, errors.New("disk full")
+	dsn := s.newDatabase(t)
+	other, dba := userName(t, s.newOwner(t, dsn)), userName(t, s.newOwner(t, dsn))
+	granter, app := s.newUser(t, dsn, "secret"), s.newUser(t, dsn, "secret")
+	s.exec(t, dsn, "CREATE SCHEMA applock AUTHORIZATION "+other, "GRANT ALL ON SCHEMA applock TO "+dba)
+	owner, user := userOf(withUser(t, dsn, dba, "0wner")), userOf(withUser(t, dsn, app, "secret"))
+	owner.run(t, "migrate", "up").check(t, exitNo) // it tells that the schema is not the owner's
+	// mended runs the SQL that an error tells.
+	mended := func(got result, role string, texts ...string) {
+		t.Helper()
+		got.check(t, exitError, texts...)
+		_, told, _ := strings.Cut(strings.TrimSuffix(got.stderr, "\n"), " run: ")
+		s.exec(t, dsn, "SET ROLE "+role+"; "+told+"; RESET ROLE")
+	}
+	grant := []string{"grant", "--to", app, "--as", "operator"}
+	mended(owner.run(t, grant...), other, "nothing was granted: "+app+" lacks USAGE on schema applock of "+other+"; let "+other+" or a superuser run: GRANT USAGE ON SCHEMA applock TO "+app+"\n")
+	user.run(t, "list").check(t, exitError) // the rest was rolled back
+	owner.checkUnprinted(t, full, true, grant...)
+	user.must(t, "get", "customer:42", "--operator", "jdoe")
+
+	s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+granter+" WITH GRANT OPTION", "GRANT EXECUTE ON ALL ROUTINES IN SCHEMA applock TO "+granter+" WITH GRANT OPTION",
+		"SET ROLE "+granter+"; GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA applock TO "+app+"; RESET ROLE")
+	mended(owner.run(t, "revoke", "--from", app), granter, "nothing was revoked: "+app+" has EXECUTE on ", " from "+granter+"; let "+granter+" run: REVOKE EXECUTE ON ROUTINE applock.")
+	user.must(t, "list")
+	owner.checkUnprinted(t, full, true, "revoke", "--from", app)
+	user.run(t, "list").check(t, exitError)
+
+	s.exec(t, dsn, "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA applock TO PUBLIC")
+	owner.checkUnprinted(t, full, true, "migrate", "repair")
+	s.exec(t, dsn, "SET ROLE "+granter+"; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA applock TO PUBLIC; RESET ROLE")
+	owner.run(t, grant...).check(t, exitError, "nothing was granted: PUBLIC has EXECUTE on ")
+	if got := owner.run(t, "migrate", "repair"); got.code != exitNo || strings.Contains(got.stdout, "REPAIRED") {
+		t.Errorf("exit code %d: %s", got.code, got.stdout)
+	}
 }
 
 // Goal: who lacks what an upgrade has brought is named, with the command that gives it; that command is all it takes.

@@ -534,7 +534,7 @@ func TestExitCodesAreProvoked(t *testing.T) {
 		{exitInterrupted, "get customer:42 --operator asmith --wait 10m", "customer:42", "jdoe"},
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
-		var stdout io.Writer = io.Discard
+		stdout := io.Discard
 		if test.code == exitUnknown {
 			stdout = failingWriter{err: errors.New("disk full")}
 		}

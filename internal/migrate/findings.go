@@ -403,11 +403,18 @@ func repair(ctx context.Context, target Target, conn *sql.Conn, steps []Migratio
 		done, err := mend(ctx, target, conn, left)
 		mended = append(mended, done...)
 		if err != nil || len(done) == 0 {
-			return mended, left, err
+			return without(mended, left), left, err
 		}
 	}
 	left, err = inspect(ctx, target, conn, steps)
-	return mended, left, err
+	return without(mended, left), left, err
+}
+
+// without drops findings that are still left: PostgreSQL only warns where a REVOKE has no effect.
+func without(mended, left []Finding) []Finding {
+	return slices.DeleteFunc(mended, func(done Finding) bool {
+		return slices.ContainsFunc(left, func(still Finding) bool { return still.Name == done.Name && still.Problem == done.Problem })
+	})
 }
 
 // mend mends what can be mended, and returns it.

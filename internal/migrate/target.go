@@ -26,6 +26,9 @@ import (
 // two stay separate.
 const VersionTable = "appl_lock_goose"
 
+// Client is a connection, or a transaction on one.
+type Client = database.DBTxConn
+
 // Target is a database as goose needs it.
 type Target struct {
 	DB         *sql.DB
@@ -46,6 +49,9 @@ type Target struct {
 	SessionLocker lock.SessionLocker
 	// Rights returns the rights on routines and views; nil if the dialect has none, or its catalogue is not read.
 	Rights func(ctx context.Context) ([]Right, error)
+	// Granted and Revoked return an error if a GRANT or REVOKE, which have not failed, have not had their effect; nil where they fail.
+	Granted func(ctx context.Context, client database.DBTxConn, role db.Role, to string) error
+	Revoked func(ctx context.Context, client database.DBTxConn, from string) error
 	// Denied explains a missing right to an account that does not own the installation. It returns an empty text if that is not the reason.
 	// It is nil if accounts own nothing.
 	Denied func(ctx context.Context) (string, error)

@@ -97,7 +97,7 @@ func kindOfNumber(number uint16) db.Kind {
 	case 1044, 1142, 1143, 1227, 1370: // access denied to database, table, column, special privilege, routine
 		return db.KindPrivilege
 	// A definer that does not exist; a grant to such an account, on MariaDB and on MySQL, which reads it as a creation.
-	case 1449, 1133, 1410:
+	case 1449, 1133, 1141, 1410:
 		return db.KindNoAccount
 	case 1290, 1792, 1836: // the server runs with --read-only, as replicas do; read only transaction; read only mode
 		return db.KindReadOnly

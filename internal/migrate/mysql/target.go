@@ -60,6 +60,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Prepare:     func(ctx context.Context) error { return s.prepare(ctx, versions) },
 		Remove:      s.remove,
 		Rights:      s.rights,
+		Revoked:     s.revoked,
 		Interpret:   s.Interpret,
 		Qualify:     s.qualify,
 		LiveLocks:   "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE released_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6)",

@@ -56,6 +56,8 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Remove:        s.remove,
 		UndoesDDL:     true,
 		Rights:        s.rights,
+		Granted:       s.granted,
+		Revoked:       s.revoked,
 		Denied:        s.denied,
 		SessionLocker: migrationLock{s},
 		Interpret:     s.Interpret,

@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -214,7 +215,7 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 	err := onTarget(bounded, r.client, "delete the rows of types "+r.result.TypePrefix, func(handle db.Handle, target migrate.Target) error {
 		for objectType := range r.types {
 			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event"} {
-				if _, err := target.DB.ExecContext(bounded, target.DeleteType(table), objectType); err != nil {
+				if err := inTx(bounded, target.DB, target.DeleteType(table), objectType); err != nil {
 					return handle.Interpret(bounded, err)
 				}
 			}
@@ -226,6 +227,18 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 		return r.release(bounded)
 	}
 	return err
+}
+
+// inTx runs a statement in a transaction, since the program's pool may be without autocommit.
+func inTx(ctx context.Context, pool *sql.DB, statement string, args ...any) error {
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }
 
 // release releases the remaining locks.

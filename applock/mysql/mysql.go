@@ -26,6 +26,11 @@ type Config struct {
 
 // New returns a client on the caller's pool, which Close leaves open. It does not connect. It returns ErrInvalid for an invalid schema.
 //
+// A pool may be without autocommit: the client asks each connection once, and where it is off commits each call that is in no transaction of
+// the program's. A transaction that the program's statements outside a [sql.Tx] have left open on the connection is committed first, as its
+// next BEGIN would do. Set autocommit when you connect: a later change on a connection of the pool is not seen. Leases need a pool, so that
+// each of their calls is committed; a client in a transaction has none.
+//
 // Give the pool interpolateParams=true, which saves a round trip, and leave its loc at UTC: a zone with summer time cannot represent one
 // hour of the year, and shows it as the next.
 func New(pool *sql.DB, config Config) (*applock.Client, error) {

@@ -104,30 +104,39 @@ func (h nightly) check(t *testing.T, outcome string) {
 // afterwards. Method: commands that ask for their own lock.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	onEveryDialect(t, func(t *testing.T, u user) {
-		file := filepath.Join(t.TempDir(), "seen")
-		script := `echo "$APPLOCK_OBJECT $APPLOCK_OPERATOR $APPLOCK_DEPARTMENT $APPLOCK_FENCE" > ` + file + "; exit 7"
-		got := u.run(t, "run", "job:nightly", "--operator", "batch", "--department", "it", "--", "sh", "-c", script)
-		if got.code != 7 || got.stdout+got.stderr != "" {
-			t.Errorf("a command that ends with 7: %+v", got)
-		}
-		words := strings.Fields(testfile.Read(t, file))
-		if len(words) != 4 || words[0] != "job:nightly" || !strings.HasPrefix(words[1], "batch/") || words[2] != "it" || len(words[3]) < 10 {
-			t.Errorf("the command sees %q", words)
-		}
-		nightlyOf(t, u).check(t, "FREE")
-		u.must(t, "run", "job:nightly", "--", "true")
+	onEveryDialect(t, runsWithLock)
+}
 
-		u.must(t, "get", "job:nightly", "--operator", "jdoe")
-		u.run(t, "run", "job:nightly", "--", "sh", "-c", "rm "+file).check(t, exitConflict, "applockctl: run job:nightly: held by jdoe until ")
-		u.run(t, "run", "job:nightly", "--conflict-exit-code", "9", "--", "sh", "-c", "rm "+file).check(t, 9)
-		if got := u.must(t, "run", "job:nightly", "--skip-if-held", "--", "sh", "-c", "rm "+file); got.stdout+got.stderr != "" {
-			t.Errorf("it prints %s%s", got.stdout, got.stderr)
-		}
-		if _, err := os.Stat(file); err != nil {
-			t.Error("a command has run while somebody else held the object")
-		}
-	})
+// Goal: what the program says is committed, also where the DSN switches autocommit off. Method: TestRun.
+func TestRunWithoutAutocommit(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) { runsWithLock(t, userOf(s.lentDatabase(t)+"?autocommit=0")) })
+}
+
+func runsWithLock(t *testing.T, u user) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "seen")
+	script := `echo "$APPLOCK_OBJECT $APPLOCK_OPERATOR $APPLOCK_DEPARTMENT $APPLOCK_FENCE" > ` + file + "; exit 7"
+	got := u.run(t, "run", "job:nightly", "--operator", "batch", "--department", "it", "--", "sh", "-c", script)
+	if got.code != 7 || got.stdout+got.stderr != "" {
+		t.Errorf("a command that ends with 7: %+v", got)
+	}
+	words := strings.Fields(testfile.Read(t, file))
+	if len(words) != 4 || words[0] != "job:nightly" || !strings.HasPrefix(words[1], "batch/") || words[2] != "it" || len(words[3]) < 10 {
+		t.Errorf("the command sees %q", words)
+	}
+	nightlyOf(t, u).check(t, "FREE")
+	u.must(t, "run", "job:nightly", "--", "true")
+
+	u.must(t, "get", "job:nightly", "--operator", "jdoe")
+	u.run(t, "run", "job:nightly", "--", "sh", "-c", "rm "+file).check(t, exitConflict, "applockctl: run job:nightly: held by jdoe until ")
+	u.run(t, "run", "job:nightly", "--conflict-exit-code", "9", "--", "sh", "-c", "rm "+file).check(t, 9)
+	if got := u.must(t, "run", "job:nightly", "--skip-if-held", "--", "sh", "-c", "rm "+file); got.stdout+got.stderr != "" {
+		t.Errorf("it prints %s%s", got.stdout, got.stderr)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error("a command has run while somebody else held the object")
+	}
 }
 
 // Goal: after a quick end the object stays locked for the time that was asked for, and nobody renews it. Method: the time that

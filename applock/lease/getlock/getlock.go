@@ -91,6 +91,7 @@ func configured(config Config) (*server, sessions.Config, error) {
 		return nil, common, &applock.InvalidError{Argument: "dsn", Reason: err.Error()}
 	}
 	conn.InterpolateParams = true // one round trip
+	mysqldriver.BeginWith(conn, "autocommit = 1")
 	if conn.ConnectionAttributes == "" {
 		conn.ConnectionAttributes = programName()
 	}

@@ -48,8 +48,9 @@ func (d *Driver) callToRenew(ctx context.Context, statement string, args []any, 
 	if err != nil {
 		return d.notFree(ctx, err)
 	}
-	err = d.onConn(conn, d.calling(ctx, statement, args, scan))
-	d.renewing.GiveBack(conn, err == nil)
+	err = d.onConn(ctx, conn, d.calling(ctx, statement, args, scan))
+	isOpen := conn.Raw(func(any) error { return nil }) == nil
+	d.renewing.GiveBack(conn, err == nil && isOpen)
 	return err
 }
 
@@ -82,7 +83,7 @@ func (d *Driver) on(ctx context.Context, work func(client queries.DBTX) error) e
 		return d.notFree(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
-	return d.onConn(conn, work)
+	return d.onConn(ctx, conn, work)
 }
 
 // connect takes a connection of the pool.
@@ -91,11 +92,17 @@ func (d *Driver) connect(ctx context.Context) (*sql.Conn, error) {
 	return d.handle.Conn(ctx)
 }
 
-// onConn runs work on a connection of the pool, and closes the connection if a transaction may still be open on it.
-func (d *Driver) onConn(conn *sql.Conn, work func(client queries.DBTX) error) error {
-	err := work(conn)
+// onConn runs work in autocommit on a connection of the pool, and closes the connection if a transaction may still be open on it.
+func (d *Driver) onConn(ctx context.Context, conn *sql.Conn, work func(client queries.DBTX) error) error {
+	undo, err := d.settings.switchOn(ctx, conn)
+	if err != nil {
+		return err
+	}
+	err = work(conn)
 	if leavesTransaction(err) {
 		giveUp(conn)
+	} else {
+		finish(ctx, conn, undo...)
 	}
 	return d.interpret(err)
 }

@@ -30,6 +30,8 @@ type Driver struct {
 	close      func() error
 	// renewing keeps connections of the pool for renewals; nil in a transaction.
 	renewing *db.Kept[*sql.Conn]
+	// settings are those of the connections of a caller's pool; nil for our own, and in a transaction.
+	settings *settings
 }
 
 var (
@@ -45,7 +47,10 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 			return nil, err
 		}
 	}
-	driver := &Driver{handle: handle, schema: schema, statements: db.NewStatements(schema), close: func() error { return nil }}
+	driver := &Driver{
+		handle: handle, schema: schema, statements: db.NewStatements(schema), close: func() error { return nil },
+		settings: newSettings(handle),
+	}
 	connect := func(ctx context.Context) (*sql.Conn, error) { return db.LiveConn(ctx, handle) }
 	driver.renewing = db.NewKept(renewers, connect, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
 	return driver, nil
@@ -68,10 +73,10 @@ func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 	return handle, nil
 }
 
-// Owned makes Close close the pool.
+// Owned is for a pool that Open has made: Close closes it, and its connections are in autocommit.
 func (d *Driver) Owned() *Driver {
 	owned := *d
-	owned.close = d.handle.Close
+	owned.close, owned.settings = d.handle.Close, nil
 	return &owned
 }
 

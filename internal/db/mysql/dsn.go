@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"errors"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -74,13 +75,22 @@ func parse(dsn string) (*mysql.Config, error) {
 	return config, nil
 }
 
-// ourOwn sets up a pool that the driver makes itself: times are UTC, whatever the DSN says, and a call is one round trip.
+// ourOwn sets up a pool that the driver makes itself: times are UTC and calls are committed, whatever the DSN and the server say, and a call
+// is one round trip.
 func ourOwn(config *mysql.Config) {
 	config.ParseTime = true
 	config.Loc = time.UTC
 	config.InterpolateParams = true
-	if config.Params == nil {
-		config.Params = map[string]string{}
+	BeginWith(config, "time_zone = '+00:00'", "autocommit = 1")
+}
+
+// BeginWith makes a connection begin with assignments of ours. They come after the DSN's, in the one SET that the client makes of its
+// options: of two values for a variable the last one counts, and the client's order is that of a map.
+func BeginWith(config *mysql.Config, ours ...string) {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(config.Params)) {
+		all = append(all, name+" = "+config.Params[name])
 	}
-	config.Params["time_zone"] = "'+00:00'"
+	first, rest, _ := strings.Cut(strings.Join(append(all, ours...), ", "), " = ")
+	config.Params = map[string]string{first: rest}
 }

@@ -31,12 +31,17 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 		return d.notFree(ctx, err)
 	}
 	defer func() { _ = conn.Close() }() // gives it back to the pool
+	undo, err := d.settings.switchOn(ctx, conn)
+	if err != nil {
+		return err
+	}
+	undo = append(undo, afterwards)
 	committed := false
 	defer func() {
 		if committed {
-			finish(ctx, conn, afterwards)
+			finish(ctx, conn, undo...)
 		} else {
-			finish(ctx, conn, "ROLLBACK", afterwards)
+			finish(ctx, conn, append([]string{"ROLLBACK"}, undo...)...)
 		}
 	}()
 	for _, statement := range []string{endsWhenIdle, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"} {

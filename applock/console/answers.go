@@ -84,14 +84,34 @@ func (c *console) do(ctx context.Context, v verb, d deed) (view, error) {
 			return view{}, changed
 		}
 		rows = append(rows, row)
-		c.config.Logger.InfoContext(ctx, "console: "+v.Name,
-			slog.String("person", d.By), slog.String("object", key.Object.String()), slog.String("holder", key.Operator),
-			slog.Int64("fence", int64(key.Fence)), slog.String("to", d.To.Operator), slog.String("outcome", row.Outcome), slog.Any("error", row.err))
+		c.logChange(ctx, v, d, row)
 		if row.err != nil && !isRefusal(row.err) && !errors.Is(row.err, applock.ErrBusy) && !errors.Is(row.err, applock.ErrContention) {
 			return c.answer(ctx, v, d, rows, d.Locks[i+1:]), nil
 		}
 	}
 	return c.answer(ctx, v, d, rows, nil), nil
+}
+
+func (c *console) logChange(ctx context.Context, v verb, d deed, row outcome) {
+	line := []slog.Attr{
+		slog.String("person", d.By), slog.String("object", row.Object.String()), slog.String("holder", row.Operator),
+		slog.Int64("fence", int64(row.Fence)), slog.String("outcome", row.Outcome), failureOf(row.err),
+	}
+	if v.Gives {
+		line = append(line, slog.String("to", d.To.Operator))
+	}
+	c.config.Logger.LogAttrs(ctx, slog.LevelInfo, "console: "+v.Name, line...)
+}
+
+// failureOf is an error for the log, without the note that a refusal quotes.
+func failureOf(err error) slog.Attr {
+	var held *applock.HeldError
+	if errors.As(err, &held) {
+		silent := *held
+		silent.Holder.Note = ""
+		err = &silent
+	}
+	return slog.Any("error", err)
 }
 
 // doOne changes one lock. The same transaction writes the ended note into the history. The note is then copied to the new grant, if asked

@@ -124,31 +124,41 @@ func newConsole(client *applock.Client, config Config) *console {
 	return c
 }
 
+// table returns all pages and actions by their patterns. Actions are those with POST.
+func (c *console) table() map[string]http.HandlerFunc {
+	table := map[string]http.HandlerFunc{
+		"GET /{$}":        c.live(c.nowPage),
+		"GET /locks":      c.live(c.listPage),
+		"GET /object":     c.live(c.objectPage),
+		"GET /desk":       c.liveOf(c.deskPage),
+		"GET /ask":        c.page(c.askForm),
+		"POST /ask":       c.page(c.askPage),
+		"POST /withdraw":  c.page(c.withdrawPage),
+		"POST /respond":   c.page(c.respondPage),
+		"POST /get":       c.page(c.getPage),
+		"GET /operator":   c.live(c.operatorPage),
+		"GET /waiters":    c.live(c.waitersPage),
+		"GET /history":    c.live(c.historyPage),
+		"GET /policies":   c.live(c.policiesPage),
+		"GET /statistics": c.page(c.statisticsPage),
+		"GET /health":     c.page(c.healthPage),
+		"GET /plan":       c.page(c.keptPage),
+		"GET /answer":     c.page(c.keptPage),
+	}
+	for _, verb := range verbs() {
+		table["GET /"+verb.Name] = c.page(c.formPage(verb))
+		table["POST /"+verb.Name] = c.page(c.changePage(verb))
+	}
+	for _, name := range staticFiles() {
+		table["GET /"+name] = static(name)
+	}
+	return table
+}
+
 func (c *console) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", c.live(c.nowPage))
-	mux.HandleFunc("GET /locks", c.live(c.listPage))
-	mux.HandleFunc("GET /object", c.live(c.objectPage))
-	mux.HandleFunc("GET /desk", c.liveOf(c.deskPage))
-	mux.HandleFunc("GET /ask", c.page(c.askForm))
-	mux.HandleFunc("POST /ask", c.page(c.askPage))
-	mux.HandleFunc("POST /withdraw", c.page(c.withdrawPage))
-	mux.HandleFunc("POST /respond", c.page(c.respondPage))
-	mux.HandleFunc("POST /get", c.page(c.getPage))
-	mux.HandleFunc("GET /operator", c.live(c.operatorPage))
-	mux.HandleFunc("GET /waiters", c.live(c.waitersPage))
-	mux.HandleFunc("GET /history", c.live(c.historyPage))
-	mux.HandleFunc("GET /policies", c.live(c.policiesPage))
-	mux.HandleFunc("GET /statistics", c.page(c.statisticsPage))
-	mux.HandleFunc("GET /health", c.page(c.healthPage))
-	for _, verb := range verbs() {
-		mux.HandleFunc("GET /"+verb.Name, c.page(c.formPage(verb)))
-		mux.HandleFunc("POST /"+verb.Name, c.page(c.changePage(verb)))
-	}
-	mux.HandleFunc("GET /plan", c.page(c.keptPage))
-	mux.HandleFunc("GET /answer", c.page(c.keptPage))
-	for _, name := range staticFiles() {
-		mux.HandleFunc("GET /"+name, static(name))
+	for pattern, handler := range c.table() {
+		mux.HandleFunc(pattern, handler)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, found := mux.Handler(r); found != "" {

@@ -137,7 +137,7 @@ func (c *console) beat(ctx context.Context) {
 		return
 	}
 	if err := repeatRequests(ctx, who); err != nil {
-		c.config.Logger.WarnContext(ctx, "console: repeat requests", slog.String("person", who.person), slog.Any("error", err))
+		c.config.Logger.WarnContext(ctx, "console: repeat requests", slog.String("person", who.person), failureOf(err))
 	}
 }
 
@@ -515,5 +515,5 @@ func (c *console) keepTold(ctx context.Context, what template.HTML, title string
 func (c *console) logRequest(ctx context.Context, what string, object applock.Object, outcome string, err error) {
 	c.config.Logger.InfoContext(ctx, fmt.Sprintf("console: %s", what),
 		slog.String("person", askerOf(ctx).person), slog.String("object", object.String()), slog.String("outcome", outcome),
-		slog.Any("error", err))
+		failureOf(err))
 }

@@ -50,7 +50,7 @@ func newWeb(t *testing.T, log io.Writer) (address string, p place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := locks{client: p.client, ttl: time.Hour, longestTTL: time.Hour, timeout: time.Minute, logger: slog.New(slog.NewTextHandler(log, nil)), version: "1"}
+	l := locks{client: p.client, ttl: time.Hour, longestTTL: time.Hour, timeout: time.Minute, mayTake: true, logger: slog.New(slog.NewTextHandler(log, nil)), version: "1"}
 	server := httptest.NewServer(f.handler(signIn, l))
 	t.Cleanup(server.Close)
 	return server.URL + "/mcp", p
@@ -150,6 +150,31 @@ func TestOneRequestByHTTP(t *testing.T) {
 	}
 	if answered, text := post("", "2025-06-18", old); answered.StatusCode != http.StatusUnauthorized || answered.Header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a password: %d %s", answered.StatusCode, text)
+	}
+}
+
+// Goal: no line of the log has a note, a message or a reason. Method: each tool on a lock with such texts, with the database and without.
+func TestLogHasNoTexts(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	address, p := newWeb(t, &log)
+	a, err := connectBy(t, address, signed{name: "agent-1", password: "hush"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := connectBy(t, address, signed{name: "agent-2", password: "shush"})
+	held := other.do("lock_get", arguments{"object": "file:a"})
+	other.do("lock_note", arguments{"object": "file:a", "fence": held.Fence, "note": "marker"})
+	a.do("lock_ask", arguments{"object": "file:a", "message": "marker"})
+	other.do("lock_answer", arguments{"object": "file:a", "fence": held.Fence, "asker": "agent-1", "answer": "LATER", "reason": "marker"})
+	for range 2 {
+		for tool, in := range everyTool() {
+			a.try(tool, in)
+		}
+		_ = p.client.Close()
+	}
+	if text := log.String(); strings.Contains(text, "marker") || strings.Count(text, "level=ERROR") != len(everyTool()) {
+		t.Errorf("the log is %s", text)
 	}
 }
 

@@ -203,7 +203,7 @@ func (c *console) formPage(v verb) func(*http.Request) (view, error) {
 		case !c.allowed(r.Context())[v.Name]:
 			return view{}, errMayNot
 		case d.Desk != "" && v.Many:
-			return c.form(r.Context(), v, d, problem{})
+			return c.begin(r.Context(), v, d)
 		}
 		object, err := applock.ParseObject(query.Get("name"))
 		if err != nil {
@@ -221,8 +221,16 @@ func (c *console) formPage(v verb) func(*http.Request) (view, error) {
 		if v.Name == verbNote {
 			d.Text, d.Old = lock.Note, lock.Note
 		}
-		return c.form(r.Context(), v, d, problem{})
+		return c.begin(r.Context(), v, d)
 	}
+}
+
+// begin returns the form of a verb that an address asks for.
+func (c *console) begin(ctx context.Context, v verb, d deed) (view, error) {
+	if err := refuseOthers(ctx, d); err != nil {
+		return view{}, err
+	}
+	return c.form(ctx, v, d, problem{})
 }
 
 // changePage takes a form. It asks for what is missing, shows the plan, or does it.
@@ -232,6 +240,9 @@ func (c *console) changePage(v verb) func(*http.Request) (view, error) {
 			return view{}, errMayNot
 		}
 		d, at, err := deedOf(r)
+		if err == nil {
+			err = refuseOthers(r.Context(), d)
+		}
 		var wrong problem
 		switch {
 		case err != nil:

@@ -6,7 +6,8 @@
 // happen, and the answer of the database.
 //
 // Nobody gets in whom [Config.SignIn] does not know, and nobody changes anything but those whom [Config.MayChange]
-// names, and those with one of [Config.Roles]. For everybody the rights of the client's database user are the limit.
+// names, and those with one of [Config.Roles]. For everybody the rights of the client's database user are the limit. Where that user may
+// neither hand over nor take, a person changes only what that person holds.
 package console
 
 import (
@@ -42,7 +43,8 @@ type Config struct {
 	// SignIn identifies the person of a request. Nil lets nobody in. [Local] is for the browsers of this host.
 	SignIn SignIn
 	// MayChange says whether a person without a role may hand over, take, release and note. Nil is nobody. The history keeps the name as
-	// the actor. The console offers only deeds that the database user has the right to; the database refuses the others.
+	// the actor. The console offers only deeds that the database user has the right to; the database refuses the others. A person whose
+	// database user may neither hand over nor take changes only that person's own locks.
 	MayChange func(person string) bool
 	// Roles are clients for people with roles: such a person sees and may do what that client's database user may, whatever MayChange says.
 	// A person with several roles has the first one; a person without a role uses the client of the Handler.
@@ -306,7 +308,12 @@ func (c *console) errorView(r *http.Request, err error) view {
 	if status == http.StatusForbidden {
 		c.logRefusal(r, status, personOf(r), err.Error())
 	}
-	return view{template: "error", status: status, title: c.texts["error.title"], data: text}
+	v := view{template: "error", status: status, title: c.texts["error.title"], data: text}
+	var others othersError
+	if errors.As(err, &others) {
+		v.data = c.texts.html("error.others", c.texts.names(others))
+	}
+	return v
 }
 
 // explain returns the status and the text for an error.

@@ -254,7 +254,7 @@ type listed struct {
 	Cut, TooMany bool
 	// Types and Departments are the existing ones, for the filter's boxes.
 	Types, Departments []string
-	// Verbs are the person's verbs that accept several locks.
+	// Verbs are the person's verbs that accept several locks, and that at least one of the rows permits.
 	Verbs []string
 	// Named is an object whose name was searched for, and that no row shows.
 	Named *applock.Object
@@ -282,9 +282,12 @@ func (c *console) listPage(r *http.Request) (view, error) {
 		page.Total = totalOf(stats, f)
 		page.About = page.Total > 0
 	}
-	page.Verbs = c.allowedOf(r.Context(), append(verbsOfMany(), rightAsk))
-	for i := range page.Rows {
-		page.Rows[i].Selects = len(page.Verbs) > 0
+	for i, row := range page.Rows {
+		verbs := c.allowedOn(r.Context(), row.Owner.Operator, append(verbsOfMany(), rightAsk))
+		page.Rows[i].Selects = len(verbs) > 0
+		if len(verbs) > len(page.Verbs) {
+			page.Verbs = verbs
+		}
 	}
 	v.data = page
 	return v, nil

@@ -63,10 +63,11 @@ func (c *console) followed(look func(*http.Request) (view, error), own bool) htt
 		defer cancel()
 		known := r.Header.Get("If-None-Match")
 		all := asker{database: who.database, verbs: c.allowed(ctx), polls: known != ""}
-		if own {
+		verbs := strings.Join(trueOf(all.verbs), " ")
+		if own || verbs != "" && !all.verbs[rightOthers] { // what such a person is offered depends on who holds a lock
 			all.person = who.person
 		}
-		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), verbs: strings.Join(trueOf(all.verbs), " "), person: all.person}
+		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), verbs: verbs, person: all.person}
 		c.beat(ctx)
 		part, err := who.database.parts.get(ctx, key, known != "", func() (livePart, error) { return c.readPart(ctx, r.URL, all, look) })
 		state := &liveness{Version: part.version, Age: time.Since(part.read).Milliseconds(), Interval: c.config.Interval.Milliseconds()}

@@ -34,6 +34,8 @@ type queue struct {
 	All     int
 	// Here are the others at the object.
 	Here here
+	// Verbs are the verbs that the reader may use on the lock.
+	Verbs []string
 }
 
 // Beyond is the number of waiters that are not named.
@@ -59,6 +61,17 @@ func (s *snapshot) queues(objectType string) []queue {
 		return cmp.Or(a.Waiters[0].Since.Compare(b.Waiters[0].Since), a.Object.Compare(b.Object))
 	})
 	return queues
+}
+
+// offer fills in the verbs of each queue, and reports whether there are any.
+func (c *console) offer(ctx context.Context, queues []queue) (offers bool) {
+	for i, q := range queues {
+		if q.Lock != nil {
+			queues[i].Verbs = c.allowedOn(ctx, q.Lock.Owner.Operator, []string{"transfer", "release", rightAsk})
+		}
+		offers = offers || len(queues[i].Verbs) > 0
+	}
+	return offers
 }
 
 // lockOn returns the lock that a waiter waits for. If an incomplete snapshot lacks it, the waiter's data replaces it.
@@ -121,8 +134,9 @@ type nowShown struct {
 	// Asks is true if the reader may ask, too.
 	Asks bool
 	// Cut is true if there are more locks than the numbers include.
-	Cut   bool
-	Verbs []string
+	Cut bool
+	// Offers is true if any queue has verbs.
+	Offers bool
 }
 
 // nowPage is the first page.
@@ -138,8 +152,9 @@ func (c *console) nowPage(r *http.Request) (view, error) {
 	data := nowShown{
 		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters),
 		Locks: len(all.rows), Most: all.shares(), Cut: all.cut,
-		Department: department, Verbs: c.allowedOf(ctx, []string{"transfer", "release", rightAsk}), Asks: c.allowed(ctx)[rightAsk],
+		Department: department, Asks: c.allowed(ctx)[rightAsk],
 	}
+	data.Offers = c.offer(ctx, data.Queues)
 	soon := filter{Within: "1h", Sort: byLeft}
 	ends, err := soon.request()
 	if err != nil {

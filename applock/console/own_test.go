@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -117,6 +121,157 @@ func TestLogHasNoTexts(t *testing.T) {
 					t.Errorf("%s of the %s on a lock of %s: %s", action, groups, holder, text)
 				}
 			}
+		}
+	})
+}
+
+// Goal: a person of role operator changes only what this person holds, by each action and in each of its steps. Method: every action of
+// the console, forged too, on a lock and a desk of that person and of another one. A new action fails until its statuses are here.
+func TestOperatorsChangeTheirOwn(t *testing.T) {
+	t.Parallel()
+	d, _, _ := withRoles(t)
+	d.eachAction(t, func(action, holder string, grant applock.Grant) {
+		statuses, known := map[string]map[string]int{
+			"transfer": {"MLEE": 403, "JDOE": 403}, "take": {"MLEE": 403, "JDOE": 403}, "release": {"MLEE": 200, "JDOE": 403},
+			"note": {"MLEE": 200, "JDOE": 403}, "respond": {"MLEE": 200, "JDOE": 403},
+			"ask": {"MLEE": 409, "JDOE": 200}, "get": {"MLEE": 200, "JDOE": 409}, "withdraw": {"MLEE": 200, "JDOE": 200}, // in one's own name
+		}[action]
+		if !known {
+			t.Errorf("nobody has said what an operator may do by %s", action)
+		}
+		want, tries := statuses[holder], []url.Values{anyForm(grant.Key())}
+		if at := slices.IndexFunc(verbs(), func(v verb) bool { return v.Name == action }); at >= 0 {
+			if w := d.as(http.MethodGet, "/"+action+"?name="+grant.Object.String(), "operators", nil); w.Code != want {
+				t.Errorf("the form of %s on a lock of %s has status %d", action, holder, w.Code)
+			}
+			planning := anyForm(grant.Key())
+			planning.Del("confirmed")
+			tries = append([]url.Values{{"lock": planning["lock"]}, planning}, tries...)
+			if verbs()[at].Many {
+				tries = append([]url.Values{{"desk": {holder}}, {"desk": {holder}, "reason": {"typed"}}}, tries...)
+			}
+		}
+		for _, form := range tries {
+			if status, _ := d.send("/"+action, "operators", form); status != want {
+				t.Errorf("%s on a lock of %s by %v has status %d", action, holder, form, status)
+			}
+		}
+		forged := grant.Key()
+		forged.Operator = "MLEE"
+		d.send("/"+action, "operators", anyForm(forged))
+		after := d.holder(t, grant.Object.String())
+		changed, may := after.Fence != grant.Fence || after.Note != "marker", holder == "MLEE" && (action == "release" || action == "note")
+		if changed != may {
+			t.Errorf("%s on a lock of %s leaves %+v", action, holder, after)
+		}
+	})
+}
+
+// Goal: several locks of which one is another's are refused as a whole, with its name; and so is a plan from before the person's role, or
+// the rights of its database user, changed. Method: forms of a supervisor, and of an operator who has had the rights.
+func TestOthersAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	d, role, _ := withRoles(t)
+	own, other := d.get(t, "customer:1", "MLEE", time.Hour), d.get(t, "customer:2", "JDOE", time.Hour)
+	form := anyForm(own.Key(), other.Key())
+	refused := func(what string, form url.Values) {
+		t.Helper()
+		status, page := d.send("/release", "operators", form)
+		check(t, page, "Nothing has happened", "customer:2 (JDOE)", "only your own locks")
+		lacks(t, page, "customer:1")
+		if status != http.StatusForbidden || d.holder(t, "customer:1").Fence != own.Fence || d.holder(t, "customer:2").Fence != other.Fence {
+			t.Errorf("%s: status %d", what, status)
+		}
+	}
+	refused("both", form)
+	form.Del("confirmed")
+	refused("both, not yet confirmed", form)
+	_, plan := d.send("/release", "supervisors", form)
+	refused("the plan of a supervisor", formOf(plan))
+	role.answer.Store(nil)
+	_, plan = d.send("/release", "operators", form)
+	role.says(db.KindUnreachable)
+	if status, page := d.send("/release", "operators", formOf(plan)); status != http.StatusServiceUnavailable {
+		t.Errorf("nobody knows whether the user has the right: status %d: %s", status, page)
+	}
+	role.says(db.KindPrivilege)
+	refused("the plan of a user that has lost its rights since", formOf(plan))
+	if status, page := d.send("/release", "supervisors", formOf(plan)); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
+		t.Errorf("a supervisor: status %d: %s", status, page)
+	}
+}
+
+// Goal: pages offer an operator what would not be refused, and no operator sees the buttons of another. Method: the pages with locks of
+// two operators, for each of them, for a third, and for supervisors.
+func TestOperatorsAreOfferedTheirOwn(t *testing.T) {
+	t.Parallel()
+	d, _, _ := withRoles(t)
+	both := []string{"MLEE", "JDOE"}
+	for _, holder := range both {
+		d.get(t, "customer:"+holder, holder, time.Hour)
+		d.wait(t, "customer:"+holder, "PKING")
+	}
+	for page, holders := range map[string][]string{
+		"/": both, "/waiters": both, "/locks": both, "/locks?operator=JDOE": both[1:], "/object?name=customer:MLEE": both[:1],
+		"/object?name=customer:JDOE": both[1:], "/operator?name=MLEE": both[:1], "/operator?name=JDOE": both[1:],
+	} {
+		for _, person := range append(both, "ASMITH") {
+			for _, groups := range []string{"operators", "supervisors"} {
+				r := request(http.MethodGet, page, "")
+				r.Header.Set("X-User", person)
+				r.Header.Set("X-Groups", groups)
+				text := d.do(r).Body.String()
+				list, button := strings.HasPrefix(page, "/locks"), false
+				for _, holder := range both {
+					may := slices.Contains(holders, holder) && (groups == "supervisors" || person == holder)
+					button = button || may && list
+					if regexp.MustCompile(`href="release\?(name=customer%3a|desk=)`+holder).MatchString(text) != (may && !list) {
+						t.Errorf("%s of the %s at %s may release for %s: %t", person, groups, page, holder, may)
+					}
+				}
+				if strings.Contains(text, `formaction="release"`) != button || strings.Contains(text, `formaction="ask"`) != list {
+					t.Errorf("%s of the %s at %s may release the selected: %t", person, groups, page, button)
+				}
+			}
+		}
+	}
+}
+
+// Goal: how a person signs in makes no difference to that. Method: each sign-in, at a console whose own user is of role operator.
+func TestOperatorsOfEachSignIn(t *testing.T) {
+	t.Parallel()
+	basic, err := Basic(map[string]string{"MLEE": "right"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, signIn := range map[string]SignIn{"local": Local("MLEE"), "passwords": basic, "header": byHeader{}} {
+		d := newDesk(t, Config{SignIn: signIn, MayChange: func(string) bool { return true }})
+		d.console.own, _ = d.operators()
+		for holder, want := range map[string]int{"MLEE": http.StatusSeeOther, "JDOE": http.StatusForbidden} {
+			r := request(http.MethodPost, "/release", anyForm(d.get(t, "customer:"+holder, holder, time.Hour).Key()).Encode())
+			r.Header.Set("X-User", "MLEE")
+			r.SetBasicAuth("MLEE", "right")
+			if w := d.do(r); w.Code != want || (d.holder(t, "customer:"+holder).Fence == 0) != (holder == "MLEE") {
+				t.Errorf("%s releases a lock of %s: status %d", name, holder, w.Code)
+			}
+		}
+	}
+}
+
+// Goal: pages that differ for each operator share the read of all locks. Method: forty operators at one page, in a time of the test's own.
+func TestOperatorsShareSnapshots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, Config{SignIn: byHeader{}, MayChange: func(string) bool { return true }})
+		d.console.own, _ = d.operators()
+		const lookers, intervals = 40, 5
+		for n := range lookers * intervals {
+			l := &looker{desk: d, address: "/waiters", person: fmt.Sprintf("OP%d", n%lookers), version: "none"}
+			l.asks()
+			time.Sleep(DefaultInterval / lookers)
+		}
+		if reads := d.calls.locks.Load(); reads > 3*intervals || reads < intervals {
+			t.Errorf("all locks were read %d times in %d intervals", reads, intervals)
 		}
 	})
 }

@@ -43,9 +43,12 @@ func (c *console) objectPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	data := objectShown{Object: object, Verbs: c.allowedOf(r.Context(), append(verbNames(), rightAsk))}
+	data := objectShown{Object: object}
 	if data.Lock, err = c.inquire(r.Context(), object); err != nil {
 		return view{}, err
+	}
+	if data.Lock != nil {
+		data.Verbs = c.allowedOn(r.Context(), data.Lock.Owner.Operator, append(verbNames(), rightAsk))
 	}
 	request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID}
 	if data.Waiters, err = c.readWaiters(r.Context(), request); err != nil {
@@ -98,7 +101,7 @@ func (c *console) operatorPage(r *http.Request) (view, error) {
 
 // readDesk reads the public part of a desk.
 func (c *console) readDesk(ctx context.Context, operator string) (deskShown, error) {
-	data := deskShown{Operator: operator, Verbs: c.allowedOf(ctx, verbsOfMany())}
+	data := deskShown{Operator: operator, Verbs: c.allowedOn(ctx, operator, verbsOfMany())}
 	if operator == "" {
 		return data, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}
@@ -133,20 +136,19 @@ type queuesShown struct {
 	Queues []queue
 	// Blocked counts the objects with waiters, Waiting the waiters.
 	Blocked, Waiting int
-	Verbs            []string
+	// Offers is true if any row has verbs.
+	Offers bool
 }
 
 func (c *console) waitersPage(r *http.Request) (view, error) {
-	data := queuesShown{
-		Type:  strings.TrimSpace(r.URL.Query().Get("type")),
-		Verbs: c.allowedOf(r.Context(), []string{"transfer", "release", rightAsk}),
-	}
+	data := queuesShown{Type: strings.TrimSpace(r.URL.Query().Get("type"))}
 	all, err := askerOf(r.Context()).database.readShared(r.Context(), c.config.Timeout)
 	if err != nil {
 		return view{}, err
 	}
 	queues := all.queues(data.Type)
 	data.Blocked, data.Queues = len(queues), queues[:min(len(queues), rowsOfPage)]
+	data.Offers = c.offer(r.Context(), data.Queues)
 	present, err := askerOf(r.Context()).database.readPresent(r.Context(), c.config.Timeout)
 	if err != nil {
 		return view{}, err

@@ -91,14 +91,16 @@ func TestRolesOfPeople(t *testing.T) {
 	grant := d.get(t, "customer:42", "JDOE", time.Hour)
 	form := confirmedForm(grant, "because")
 	form.Set("to", "ASMITH")
+	own := confirmedForm(d.get(t, "customer:1", "MLEE", time.Hour), "because")
+	own.Set("to", "ASMITH")
 	for groups, want := range map[string]struct {
 		offered, role string
 		statistics    int
 	}{
 		"supervisors":                 {"transfer take release note ask transfer take release", "supervisors", http.StatusOK},
-		"operators":                   {"release note ask release", "operators", http.StatusForbidden},
+		"operators":                   {"ask", "operators", http.StatusForbidden},
 		"auditors":                    {"", "auditors", http.StatusOK},
-		"others, auditors ,operators": {"release note ask release", "operators", http.StatusForbidden},
+		"others, auditors ,operators": {"ask", "operators", http.StatusForbidden},
 		"Supervisors":                 {"", "", http.StatusOK}, // the owner's, who may look only
 		"":                            {"", "", http.StatusOK},
 	} {
@@ -128,18 +130,26 @@ func TestRolesOfPeople(t *testing.T) {
 			}
 		}
 	}
+	for key := range d.console.databases[2].parts.results {
+		if key.person != "" {
+			t.Errorf("auditors do not share %s", key.path)
+		}
+	}
 	// The console believes that auditors may do all, and sends their forms to the database.
 	d.console.databases[2].rights.believeAll()
 	for _, verb := range verbNames() {
-		w := d.as(http.MethodPost, "/"+verb, "auditors", form)
+		w := d.as(http.MethodPost, "/"+verb, "auditors", own)
 		answer := d.as(http.MethodGet, "/"+w.Header().Get("Location"), "auditors", nil)
 		check(t, answer.Body.String(), "a privilege is missing")
 	}
-	if lock := d.holder(t, "customer:42"); lock.Fence != grant.Fence || lock.Note != "" {
-		t.Errorf("something was changed: %+v", lock)
+	if lock, mine := d.holder(t, "customer:42"), d.holder(t, "customer:1"); lock.Fence != grant.Fence || lock.Note+mine.Note != "" || mine.Fence == 0 {
+		t.Errorf("something was changed: %+v, %+v", lock, mine)
 	}
 	if events := d.events(t); len(events) != 0 {
 		t.Errorf("asking for rights, or a refusal, is in the history: %+v", events)
+	}
+	if status, page := d.send("/release", "operators", own); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
+		t.Errorf("an operator releases a lock of its own: status %d: %s", status, page)
 	}
 	w := d.as(http.MethodPost, "/transfer", "supervisors", form)
 	check(t, d.as(http.MethodGet, "/"+w.Header().Get("Location"), "supervisors", nil).Body.String(), "TRANSFERRED", "ASMITH")
@@ -207,11 +217,12 @@ func TestRightsOfTheDatabase(t *testing.T) {
 	auditor := deskOn(roleClient(t, owner, dsn, "auditor"), config)
 	auditor.console.own.rights.believeAll()
 	grant := deskOn(owner, config).get(t, "customer:42", "JDOE", time.Hour)
+	own := deskOn(owner, config).get(t, "customer:1", "MLEE", time.Hour)
 	for _, page := range []string{"/", "/locks", "/locks?sort=waiters", "/history", "/policies", "/object?name=customer:42", "/operator?name=JDOE", "/waiters", "/statistics", "/health"} {
 		auditor.see(t, page, http.StatusOK)
 	}
 	for _, verb := range verbNames() {
-		form := confirmedForm(grant, "because")
+		form := confirmedForm(own, "because")
 		form.Set("to", "ASMITH")
 		status, page := auditor.follow(t, auditor.submit("/"+verb, form))
 		check(t, page, "a privilege is missing, ask the database administrator to grant it")
@@ -219,7 +230,7 @@ func TestRightsOfTheDatabase(t *testing.T) {
 			t.Errorf("%s: status %d", verb, status)
 		}
 	}
-	if lock := auditor.holder(t, "customer:42"); lock.Fence != grant.Fence || lock.Note != "" {
+	if lock := auditor.holder(t, "customer:1"); lock.Fence != own.Fence || lock.Note != "" {
 		t.Errorf("something was changed: %+v", lock)
 	}
 	form := confirmedForm(grant, "JDOE is ill")

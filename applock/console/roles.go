@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ func newDatabase(client *applock.Client, config Config) *database {
 	return &database{
 		client: client, rights: &rights{now: time.Now},
 		parts:     &shared[liveKey, livePart]{age: config.Interval / 2, results: map[liveKey]*result[livePart]{}},
-		snapshots: &shared[struct{}, *snapshot]{results: map[struct{}]*result[*snapshot]{}},
+		snapshots: &shared[struct{}, *snapshot]{age: config.Interval / 2, results: map[struct{}]*result[*snapshot]{}},
 		present:   &shared[struct{}, *present]{age: config.Interval / 2, results: map[struct{}]*result[*present]{}}, beats: newBeats(),
 		counts:       &shared[struct{}, []applock.Stats]{age: countsKept, results: map[struct{}]*result[[]applock.Stats]{}},
 		snapshotMost: locksOfSnapshot,
@@ -95,11 +96,52 @@ func (c *console) allowed(ctx context.Context) map[string]bool {
 	return who.database.rights.read(ctx, who.database.client)
 }
 
-// allowedOf returns those of the verbs that the request's person may use.
-func (c *console) allowedOf(ctx context.Context, verbs []string) []string {
+// allowedOn returns those of the verbs that the request's person may use on a lock of this holder.
+func (c *console) allowedOn(ctx context.Context, holder string, verbs []string) []string {
 	allowed := c.allowed(ctx)
-	return slices.DeleteFunc(verbs, func(verb string) bool { return !allowed[verb] })
+	others := holder == "" || holder != askerOf(ctx).person
+	return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool {
+		return !allowed[verb] || others && !allowed[rightOthers] && verb != rightAsk
+	})
 }
+
+// rightOthers is the right to change the locks of others: that of a database user who may hand over or take. A user of the role operator
+// may release any lock, since there the program decides for which operator it speaks. The console speaks for the person.
+const rightOthers = "others"
+
+// refuseOthers refuses the locks and the desk of others, unless the request's person supervises. It asks the database, since cached rights
+// may have ended.
+func refuseOthers(ctx context.Context, d deed) error {
+	var refused othersError
+	for _, key := range d.Locks {
+		if key.Operator != d.By {
+			refused = append(refused, key.Object.String()+" ("+key.Operator+")")
+		}
+	}
+	if d.Desk != "" && d.Desk != d.By && len(refused) == 0 {
+		refused = othersError{d.Desk}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	nobody, lock := nobodysDeed()
+	if err := probes()[rightOthers](ctx, clientOf(ctx), nobody, lock); !errors.Is(err, applock.ErrPrivilege) {
+		if errors.Is(err, applock.ErrNotHeld) {
+			return nil
+		}
+		return err
+	}
+	return refused
+}
+
+// othersError names the locks of others, or an operator's desk, that a person may not change. It is errMayNot.
+type othersError []string
+
+func (e othersError) Error() string {
+	return "not allowed to change what others hold: " + strings.Join(e[:min(len(e), namesShown)], ", ")
+}
+
+func (othersError) Is(target error) bool { return target == errMayNot }
 
 // rightsKept is how long the rights of a database user are cached.
 const rightsKept = time.Minute
@@ -118,6 +160,13 @@ func probes() map[string]func(ctx context.Context, client *applock.Client, d dee
 	probes := map[string]func(context.Context, *applock.Client, deed, applock.Lock) error{
 		rightAsk: func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
 			_, err := client.Ask(ctx, applock.AskRequest{Object: lock.Object, Owner: d.To, Client: consoleClient, Withdraw: true})
+			return err
+		},
+		rightOthers: func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {
+			_, err := transfer(ctx, client, d, lock)
+			if errors.Is(err, applock.ErrPrivilege) {
+				_, err = take(ctx, client, d, lock)
+			}
 			return err
 		},
 		rightAnswer: func(ctx context.Context, client *applock.Client, d deed, lock applock.Lock) error {

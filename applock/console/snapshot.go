@@ -84,9 +84,11 @@ func (s *snapshot) search(number int, words []string) bool {
 	return true
 }
 
-// readShared returns a snapshot whose read began after the call. All concurrent callers share it, and one caller's end does not cancel it.
+// readShared returns a snapshot whose read began after the call, or a moment before for an open page that its reader shares with nobody. All
+// concurrent callers share it, and one caller's end does not cancel it.
 func (d *database) readShared(ctx context.Context, timeout time.Duration) (*snapshot, error) {
-	return d.snapshots.get(ctx, struct{}{}, false, func() (*snapshot, error) {
+	who := askerOf(ctx)
+	return d.snapshots.get(ctx, struct{}{}, who.polls && who.person != "", func() (*snapshot, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		return readSnapshot(ctx, d.client, d.snapshotMost)

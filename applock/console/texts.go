@@ -223,6 +223,7 @@ func english() texts {
 			"the header Host on unchanged.",
 		"error.no-answer":     "This answer is no longer kept, or it belongs to somebody else. The object's page shows who holds the object now.",
 		"error.may-not":       "You have no right to do that. If you need it, ask the person who runs this console.",
+		"error.others":        "Nothing has happened. You may change only your own locks here, and this is held by others: %s.",
 		"error.too-big":       "The form is too big, and nothing has happened. Shorten the texts, or select fewer locks.",
 		"error.form-late":     "The form did not arrive in time. Nothing has happened: send it again.",
 		"error.late":          "The database has not answered in time. Try again.",

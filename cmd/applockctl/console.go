@@ -61,7 +61,7 @@ until it is interrupted.
 
 Only people whom --may-change names can change locks: they hand over, take, release and note, each time
 with a reason and a confirmation. The history keeps their names, and stderr shows each change. Nobody can do
-more than the database user may.
+more than the database user may. With a user of the role operator people change only their own locks.
 
 --role NAME=FILE gives the people of a role the rights of another database user. The first line of the file
 is the DSN of that user; let nobody else read the file. --member, the header of --roles-header, or the claim

@@ -41,7 +41,7 @@ func sameOrigin(next http.Handler, refuse http.HandlerFunc) http.Handler {
 func identify(signIn SignIn, r *http.Request) (Person, error) {
 	person, err := signIn.Identify(r)
 	if err == nil && person.Name != "" {
-		person.Name, err = checkedPerson(person.Name)
+		person.Name, err = PersonName(person.Name)
 	}
 	return person, err
 }

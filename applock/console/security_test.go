@@ -68,6 +68,11 @@ func TestTrustedHeader(t *testing.T) {
 		"empty":      {"10.1.2.3:9", []string{""}, ""},
 		"long":       {"10.1.2.3:9", []string{strings.Repeat("x", 65)}, ""},
 		"a control":  {"10.1.2.3:9", []string{"m\x1blee"}, ""},
+		"unseen":     {"10.1.2.3:9", []string{"m\u200blee"}, ""},
+		"turned":     {"10.1.2.3:9", []string{"\u202eeelm"}, ""},
+		"a hard one": {"10.1.2.3:9", []string{"m\u00a0lee"}, ""},
+		"a blank":    {"10.1.2.3:9", []string{"m\u2800lee"}, ""},
+		"a name":     {"10.1.2.3:9", []string{"Zoë O’Neill-王 محمد"}, "Zoë O’Neill-王 محمد"},
 		"not UTF-8":  {"10.1.2.3:9", []string{"m\xfflee"}, ""},
 		"no address": {"@", []string{"mlee"}, ""},
 	} {

@@ -113,7 +113,7 @@ func (t trustedHeader) Identify(r *http.Request) (Person, error) {
 	if err := t.once(r); err != nil {
 		return Person{}, err
 	}
-	name, err := checkedPerson(values[0])
+	name, err := PersonName(values[0])
 	if err != nil {
 		return Person{}, err
 	}
@@ -137,15 +137,32 @@ func (t trustedHeader) once(r *http.Request) error {
 	return nil
 }
 
-// checkedPerson refuses a name that is invalid as an actor.
-func checkedPerson(name string) (string, error) {
+// PersonName returns the name without blanks around it. It returns a *RefusedError that says why for a name that is empty, longer than
+// applock.MaxOperatorLength, not UTF-8, or has a character that is not seen, by which two names would look alike. All pages check the names
+// of a SignIn by it; a SignIn that has sessions begins none for such a name.
+func PersonName(name string) (string, error) {
 	name = strings.TrimSpace(name)
-	if name == "" || !utf8.ValidString(name) || utf8.RuneCountInString(name) > applock.MaxOperatorLength ||
-		strings.ContainsFunc(name, unicode.IsControl) {
-		return "", forbidden(fmt.Sprintf("A name has 1 to %d characters that can be printed.", applock.MaxOperatorLength))
+	why := ""
+	length, odd := utf8.RuneCountInString(name), strings.IndexFunc(name, lookalike)
+	switch {
+	case name == "":
+		why = "is empty"
+	case length > applock.MaxOperatorLength:
+		why = fmt.Sprintf("has %d characters", length)
+	case !utf8.ValidString(name):
+		why = "is not written in UTF-8"
+	case odd >= 0:
+		r, _ := utf8.DecodeRuneInString(name[odd:])
+		why = fmt.Sprintf("has the character %U, which is not seen", r)
+	default:
+		return name, nil
 	}
-	return name, nil
+	const reason = "The name %s. A name has 1 to %d characters that can be printed. Ask the person who runs the sign-in to change it."
+	return "", forbidden(fmt.Sprintf(reason, why, applock.MaxOperatorLength))
 }
+
+// lookalike reports whether a name with this character could look like another: one that is not seen, or a blank of another kind.
+func lookalike(r rune) bool { return unseen(r) || !unicode.IsPrint(r) || r == '\u2800' }
 
 // Basic asks the browser for a name and a password. It is for trials: the password is readable on an unencrypted
 // connection. After five failures a name waits at that address, a second first, then twice as long after each failure, up to
@@ -157,7 +174,7 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	}
 	b := &basic{sums: map[string][sha256.Size]byte{}, limiter: newLimiter()}
 	for name, password := range passwords {
-		if checked, err := checkedPerson(name); err != nil || checked != name || strings.Contains(name, ":") || password == "" {
+		if checked, err := PersonName(name); err != nil || checked != name || strings.Contains(name, ":") || password == "" {
 			const reason = "has an empty password, or a name that is empty, too long or not printable"
 			return nil, &applock.InvalidError{Argument: "passwords", Reason: reason}
 		}

@@ -19,10 +19,13 @@ const turned = "\u202eABC"
 // value, and what the pages say beside their attributes.
 func TestValuesAreIsolated(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, Config{SignIn: Local(turned), MayChange: func(string) bool { return true }})
+	d := newDesk(t, supervisor())
 	object := applock.Object{Type: "type" + turned, ID: turned}
 	owner := applock.Owner{Operator: turned, Department: turned}
 	if _, err := d.client.Get(t.Context(), applock.GetRequest{Object: object, Owner: owner, TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: applock.Policy{Type: object.Type}, Actor: "MLEE"}); err != nil {
 		t.Fatal(err)
 	}
 	d.wait(t, object.String(), turned)

@@ -376,6 +376,9 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 		}
 		return console.Basic(people)
 	}
+	if _, err := console.PersonName(f.by); f.by != "" && err != nil {
+		return nil, &applock.InvalidError{Argument: "--by", Reason: "cannot be used: " + err.Error()}
+	}
 	host, _, err := net.SplitHostPort(f.listen)
 	address, notLiteral := netip.ParseAddr(host)
 	if err != nil || host != "localhost" && (notLiteral != nil || !address.IsLoopback()) {

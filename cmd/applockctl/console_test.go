@@ -277,6 +277,7 @@ func TestConsoleRefusesToStart(t *testing.T) {
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "10.0.0.7:8420", "example.com:8420", "127.0.0.1"} {
 		u.run(t, "console", "--listen", listen).check(t, exitUsage, "--listen has to be a loopback address", "--user-header, --oidc-issuer or --passwords")
 	}
+	u.run(t, "console", "--by", "m\u202elee").check(t, exitUsage, "--by cannot be used: The name has the character U+202E")
 	u.run(t, "console", "--user-header", "X-User").check(t, exitUsage, "proxy")
 	u.run(t, "console", "--user-header", "X-User", "--proxy", "10.1.0.4").check(t, exitUsage, "--proxy is written as")
 	issuer := []string{"console", "--oidc-issuer", "https://127.0.0.1:1/", "--oidc-client", "locks", "--address"}

@@ -26,6 +26,7 @@ func NewBearer(ctx context.Context, config Config, metadata string) (*Bearer, er
 	if err != nil {
 		return nil, err
 	}
+	signIn.programs = true
 	address, err := config.check()
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ func TestBearer(t *testing.T) {
 		"another issuer":   good(func(claims map[string]any) { claims["iss"] = "https://elsewhere.example.com" }),
 		"ended":            good(func(claims map[string]any) { claims["exp"] = time.Now().Add(-time.Hour).Unix() }),
 		"nameless":         good(func(claims map[string]any) { delete(claims, "preferred_username") }),
+		"a name unseen":    good(func(claims map[string]any) { claims["preferred_username"] = "agent\u200b-1" }),
 		"another key":      "Bearer " + sign(map[string]any{"iss": i.URL, "aud": "applock", "preferred_username": "agent-1"}, newKey(t)),
 		"bent":             strings.Replace(good(same), ".", ".e", 1),
 	} {
@@ -51,7 +52,7 @@ func TestBearer(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
-	r.Header.Set("Authorization", good(same))
+	r.Header.Set("Authorization", good(func(claims map[string]any) { claims["aud"], claims["azp"] = []string{"applock", "x"}, "the agent" }))
 	person, err := bearer.Identify(r)
 	if err != nil || person.Name != "agent-1" {
 		t.Errorf("a good token is %q, %v", person.Name, err)

@@ -83,6 +83,10 @@ type SignIn struct {
 
 	sessions *kept[*session]
 	seal     seal
+	// used has the states of sign-ins that have begun a session.
+	used *kept[struct{}]
+	// programs is true if tokens are issued to the programs that send them, instead of to this client.
+	programs bool
 }
 
 var _ console.Sessions = (*SignIn)(nil)
@@ -129,7 +133,7 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		session: config.Session, recheck: config.Recheck,
 		cookie: name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
-		sessions: newKept[*session](), seal: seal,
+		sessions: newKept[*session](), seal: seal, used: newKept[struct{}](),
 	}, nil
 }
 
@@ -221,6 +225,9 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	if err != nil {
 		return "", err
 	}
+	if !s.used.first(a.state, a.until, s.now()) {
+		return "", notBegun("This sign-in was used before. Sign in again.")
+	}
 	if old, err := r.Cookie(s.cookie); err == nil {
 		s.sessions.take(old.Value, s.now())
 	}
@@ -259,9 +266,20 @@ func (s *SignIn) verified(ctx context.Context, raw string) (person console.Perso
 	if err := token.Claims(&claims); err != nil {
 		return person, nil, fmt.Errorf("openid: the token: %w", err)
 	}
-	person.Name, _ = claims[s.claim].(string)
-	if verified, _ := claims["email_verified"].(bool); person.Name == "" || s.claim == "email" && !verified {
+	// OpenID Connect Core, 3.1.3.7: the party that an ID token was issued to.
+	if party, named := claims["azp"]; !s.programs && (named && party != s.oauth.ClientID || !named && len(token.Audience) > 1) {
+		return person, nil, refused("The issuer has signed you in for another program than this console: the claim azp is not the console's client id. " +
+			"Ask the person who runs the issuer.")
+	}
+	claimed, _ := claims[s.claim].(string)
+	if verified, _ := claims["email_verified"].(bool); claimed == "" || s.claim == "email" && !verified {
 		return person, nil, refused("The issuer has not said who you are: the claim " + s.claim + " is missing, or not verified.")
+	}
+	if person.Name, err = console.PersonName(claimed); err != nil {
+		return person, nil, err
+	}
+	if person.Name != claimed {
+		return person, nil, refused("The name begins or ends with a blank. Ask the person who runs the sign-in to change it.")
 	}
 	person.Roles = textsOf(claims[s.rolesClaim])
 	return person, token, nil
@@ -330,6 +348,8 @@ type kept[T any] struct {
 	of    map[string]keptValue[T]
 	// order lists the words from old to new, including some expired ones.
 	order []string
+	// floor is the latest end of the removed values.
+	floor time.Time
 }
 
 type keptValue[T any] struct {
@@ -344,17 +364,36 @@ func (k *kept[T]) keep(value T, until, now time.Time) (word string) {
 	word = rand.Text()
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
+	k.add(word, value, until, now)
+	return word
+}
+
+// first stores a word, and reports whether that is the first time. A word that ends no later than a removed one may be that one.
+func (k *kept[T]) first(word string, until, now time.Time) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if _, known := k.of[word]; known || !until.After(k.floor) {
+		return false
+	}
+	var none T
+	k.add(word, none, until, now)
+	return true
+}
+
+func (k *kept[T]) add(word string, value T, until, now time.Time) {
 	for len(k.order) > 0 {
 		oldest, found := k.of[k.order[0]]
 		if found && len(k.order) < most && now.Before(oldest.until) {
 			break
+		}
+		if oldest.until.After(k.floor) {
+			k.floor = oldest.until
 		}
 		delete(k.of, k.order[0])
 		k.order = k.order[1:]
 	}
 	k.of[word] = keptValue[T]{value: value, until: until}
 	k.order = append(k.order, word)
-	return word
 }
 
 func (k *kept[T]) find(word string, now time.Time) (value T, found bool) {

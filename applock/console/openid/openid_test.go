@@ -37,6 +37,8 @@ type issuer struct {
 	// bend changes what a token says, and signer is who signs it.
 	bend   func(claims map[string]any)
 	signer *rsa.PrivateKey
+	// forgets is true if it accepts a code again and again.
+	forgets bool
 	// refreshes is what it does for who comes with a refresh token, which each answer has unless it is refreshNever.
 	refreshes refreshing
 	// refresh is the token that is good once, and refreshed how often one was.
@@ -142,7 +144,9 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked, found := i.asked[r.FormValue("code")]
-	delete(i.asked, r.FormValue("code"))
+	if !i.forgets {
+		delete(i.asked, r.FormValue("code"))
+	}
 	id, secret, _ := r.BasicAuth()
 	proof := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	if !found || id != "applock" || secret != "hush" || asked.Get("code_challenge_method") != "S256" ||
@@ -390,6 +394,10 @@ func TestRolesAreAskedForAgain(t *testing.T) {
 	p.issuer.does(refreshAlways)
 	p.wait(retryAfter)
 	has("in order again", "staff", 1)
+	p.issuer.signs(func(claims map[string]any) { claims["groups"], claims["azp"] = "x", "x" }, p.issuer.key)
+	p.wait(DefaultRecheck)
+	has("for another program", "staff", 1)
+	p.issuer.signs(func(claims map[string]any) { claims["groups"] = "staff" }, p.issuer.key)
 	p.wait(4 * DefaultRecheck)
 	has("nobody has looked for long", "staff", 1)
 	p.issuer.does(refreshFails)
@@ -622,6 +630,11 @@ func TestBentAnswers(t *testing.T) {
 		"as it should be":  {good: true},
 		"another audience": {bend: func(claims map[string]any) { claims["aud"] = "somebody" }},
 		"another issuer":   {bend: func(claims map[string]any) { claims["iss"] = "https://evil.example.com" }},
+		"two audiences":    {bend: func(claims map[string]any) { claims["aud"], claims["azp"] = []string{"applock", "x"}, "applock" }, good: true},
+		"whose is unsaid":  {bend: func(claims map[string]any) { claims["aud"] = []string{"applock", "x"} }},
+		"another's of two": {bend: func(claims map[string]any) { claims["aud"], claims["azp"] = []string{"applock", "x"}, "x" }},
+		"another's":        {bend: func(claims map[string]any) { claims["azp"] = "x" }},
+		"a list's":         {bend: func(claims map[string]any) { claims["azp"] = []string{"applock"} }},
 		"another nonce":    {bend: func(claims map[string]any) { claims["nonce"] = "x" }},
 		"no nonce":         {bend: func(claims map[string]any) { delete(claims, "nonce") }},
 		"too old":          {bend: func(claims map[string]any) { claims["exp"] = time.Now().Add(-time.Hour).Unix() }},
@@ -670,6 +683,35 @@ func TestBentAnswers(t *testing.T) {
 	}
 }
 
+// Goal: a sign-in begins one session, whatever the issuer accepts, and however many come back with it at once. Method: an issuer that
+// accepts a code again.
+func TestSignInIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, func(*Config) {})
+	p.issuer.forgets = true
+	begin := httptest.NewRecorder()
+	location, err := p.signIn.Begin(begin, httptest.NewRequest(http.MethodGet, "/sign-in", nil), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, cookie := answerOf(t, p, location), begin.Result().Cookies()[0]
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			r := httptest.NewRequest(http.MethodGet, "/signed-in?"+answer.Encode(), nil)
+			r.AddCookie(cookie)
+			_, err := p.signIn.Finish(httptest.NewRecorder(), r)
+			if refused := new(console.RefusedError); err != nil && (!errors.As(err, &refused) || refused.Status != http.StatusBadRequest) {
+				t.Errorf("not the first: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if sessions := len(p.signIn.sessions.of); sessions != 1 {
+		t.Errorf("one sign-in has %d sessions", sessions)
+	}
+}
+
 // Goal: an email counts only where it is verified, and a name that cannot be an actor gets nobody in. Method: claims.
 func TestNames(t *testing.T) {
 	t.Parallel()
@@ -681,12 +723,16 @@ func TestNames(t *testing.T) {
 		"verified":     {func(map[string]any) {}, "You are <bdi>mlee@example.com</bdi>"},
 		"not verified": {func(claims map[string]any) { claims["email_verified"] = false }, "not verified"},
 		"no word":      {func(claims map[string]any) { delete(claims, "email_verified") }, "not verified"},
-		"too long":     {func(claims map[string]any) { claims["email"] = strings.Repeat("x", 65) }, "A name has 1 to 64 characters"},
-		"a control":    {func(claims map[string]any) { claims["email"] = "m\x1blee" }, "A name has 1 to 64 characters"},
+		"too long":     {func(claims map[string]any) { claims["email"] = strings.Repeat("x", 65) }, "The name has 65 characters"},
+		"a control":    {func(claims map[string]any) { claims["email"] = "m\x1blee" }, "001B, which is not seen"},
+		"turned round": {func(claims map[string]any) { claims["email"] = "\u202eeelm" }, "202E, which is not seen"},
+		"blank":        {func(claims map[string]any) { claims["email"] = " \u00a0" }, "The name is empty"},
+		"blank before": {func(claims map[string]any) { claims["email"] = " mlee@example.com" }, "The name begins or ends with a blank"},
 	} {
 		p.issuer.signs(test.bend, p.issuer.key)
+		before := len(p.signIn.sessions.of)
 		got := ask(t, p.browser(t), http.MethodGet, p.address, nil)
-		if (got.status == http.StatusOK) != (name == "verified") || !strings.Contains(got.text, test.want) {
+		if in := len(p.signIn.sessions.of) > before; in != (name == "verified") || in != (got.status == http.StatusOK) || !strings.Contains(got.text, test.want) {
 			t.Errorf("%s: status %d: %s", name, got.status, got.text)
 		}
 	}
@@ -839,6 +885,9 @@ func TestKeptIsBounded(t *testing.T) {
 	}
 	if _, found := k.find(first, now); found || len(k.of) != most || len(k.order) != most {
 		t.Errorf("%d are kept", len(k.of))
+	}
+	if x := k.order[0]; k.first(x, now.Add(2*time.Hour), now) || k.first("z", now.Add(time.Hour), now) || !k.first("z", now.Add(2*time.Hour), now) {
+		t.Error("a word is taken twice, or one that may have been forgotten")
 	}
 	k.keep("y", now.Add(3*time.Hour), now.Add(2*time.Hour))
 	if len(k.of) != 1 || len(k.order) != 1 {

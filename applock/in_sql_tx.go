@@ -9,7 +9,8 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// InSQLTx runs work in a transaction of the client's pool. It commits if work returns nil; otherwise it rolls back and returns the error.
+// InSQLTx runs work in a transaction of the client's pool. It commits if work returns nil; otherwise it rolls back and returns the error. It
+// also rolls back if work panics, and the panic goes on.
 // Locks is the client in that transaction: lock and data appear together, or neither.
 //
 // After a deadlock or a serialization failure, also at the commit or in one of work's own statements (40001, 40P01, MySQL's 1213), and
@@ -40,6 +41,7 @@ func (c *Client) InSQLTx(ctx context.Context, work func(tx *sql.Tx, locks *Clien
 		if err != nil {
 			return fmt.Errorf("begin: %w", explain(db.NotSent(ctx, handle.Interpret(ctx, err))))
 		}
+		defer func() { _ = tx.Rollback() }() // for work that panics or ends its goroutine; otherwise the transaction has ended
 		if err := work(tx, c.WithSQLTx(tx)); err != nil {
 			if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
 				return errors.Join(err, fmt.Errorf("rollback: %w", rollback))

@@ -13,7 +13,9 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// InTx runs work in a transaction of the client's pool. It commits if work returns nil; otherwise it rolls back and returns the error.
+// InTx runs work in a transaction of the client's pool. It commits if work returns nil; otherwise it rolls back and returns the error. It
+// also rolls back if work panics, and the panic goes on.
+//
 // Locks is the client in that transaction, so the lock and the data are committed together.
 //
 // InTx repeats work in a new transaction, up to ten times, after a conflict: a deadlock (40P01) or serialization failure (40001), also of
@@ -43,6 +45,8 @@ func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, lock
 		if err != nil {
 			return fmt.Errorf("begin: %w", clients.Explain(db.NotSent(ctx, handle.Interpret(ctx, err))))
 		}
+		// For work that panics or ends its goroutine; otherwise the transaction has ended.
+		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 		if err := work(tx, WithTx(client, tx)); err != nil {
 			if rollback := tx.Rollback(context.WithoutCancel(ctx)); rollback != nil && !errors.Is(rollback, pgx.ErrTxClosed) {
 				return errors.Join(err, fmt.Errorf("rollback: %w", rollback))

@@ -34,7 +34,10 @@ func (l *handle) Owner() applock.Owner { return l.hold.grant.Owner }
 func (l *handle) Fence() applock.Fence { return l.hold.grant.Fence }
 
 // Key is [applock.Lease.Key].
-func (l *handle) Key() applock.Key { return l.hold.grant.Key() }
+func (l *handle) Key() applock.Key {
+	grant, _ := l.hold.state() // a copy without the mutex would read what renewals write
+	return grant.Key()
+}
 
 // String names the grant. Without it fmt would read fields that other goroutines write.
 func (l *handle) String() string {

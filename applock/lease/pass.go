@@ -111,12 +111,13 @@ func (l *Leases) undoPass(ctx context.Context, h *hold, next *waiter, claim clai
 	})
 	defer close(ended)
 	l.tellPassed(next, &passed{err: cause})
-	err := l.release(ctx, h.grant)
+	grant, _ := h.state() // a renewal may still be writing it
+	err := l.release(ctx, grant)
 	if isGone(err) {
 		return nil // the pass has ended it
 	}
-	if err != nil && (h.unique || h.grant.Fence != 0) {
-		l.late.add(h.grant)
+	if err != nil && (h.unique || grant.Fence != 0) {
+		l.late.add(grant)
 	}
 	return err
 }

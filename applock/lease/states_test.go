@@ -2,11 +2,15 @@ package lease_test
 
 import (
 	"context"
+	"errors"
+	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -19,6 +23,11 @@ type transferring struct{ *playedBackend }
 func (transferring) Transfer(_ context.Context, grant applock.Grant, to applock.Owner, _ time.Duration) (applock.Grant, error) {
 	grant.Owner = to
 	return grant, nil
+}
+
+// grantFirst grants the one object that a set takes.
+func grantFirst(_ context.Context, objects []applock.Object, owner applock.Owner, _ time.Duration) ([]applock.Grant, error) {
+	return []applock.Grant{{Object: objects[0], Owner: owner, Fence: 2}}, nil
 }
 
 // callAll calls the methods of a lease or a set, each in a goroutine of its own, until done is closed: a lease's are found by reflection,
@@ -83,9 +92,7 @@ func TestAllMethodsAtOnce(t *testing.T) {
 			one := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: time.Second})
 			set, err := leases.AcquireAllBy(one.Context(), applock.AcquireAllRequest{
 				Objects: []applock.Object{nightly, {Type: "job", ID: "daily"}}, MaxHold: time.Hour, TTL: time.Second,
-			}, func(_ context.Context, objects []applock.Object, owner applock.Owner, _ time.Duration) ([]applock.Grant, error) {
-				return []applock.Grant{{Object: objects[0], Owner: owner, Fence: 2}}, nil
-			})
+			}, grantFirst)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,4 +119,111 @@ func TestAllMethodsAtOnce(t *testing.T) {
 			group.Wait()
 		})
 	}
+}
+
+// stated is a lease or a set.
+type stated interface {
+	Context() context.Context
+	Release(ctx context.Context) error
+}
+
+// checkOf is what a caller sees that looks: a set has no other way than its context, and leases.
+func checkOf(of stated) error {
+	switch of := of.(type) {
+	case applock.Lease:
+		return of.Err()
+	case applock.LeaseSet:
+		return of.Leases()[0].Err()
+	}
+	return errors.ErrUnsupported
+}
+
+// Goal: Err and the context of a lease, and of a set, answer in each state as in every language. Method: the rows of the table.
+func TestLeaseStates(t *testing.T) {
+	t.Parallel()
+	cannot := map[string]string{"forked": "a Go program cannot go on in a forked child: os/exec begins another program"}
+	const ttl = 30 * time.Second
+	for _, row := range leaseStates(t) {
+		for _, kind := range []string{"lease", "set"} {
+			t.Run(row[0]+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				if reason := cannot[row[0]]; reason != "" {
+					t.Logf("not to be had: %s", reason)
+					return
+				}
+				backend := &playedBackend{renew: func(asked []lease.Renewal) ([]lease.Renewed, error) {
+					answers := renewed(asked)
+					switch row[0] {
+					case "taken":
+						answers[0].Lost = held
+					case "unrenewed":
+						return nil, errServer
+					}
+					return answers, nil
+				}}
+				play(t, backend, func(t *testing.T, leases *lease.Leases) {
+					enter := func(ctx context.Context) stated { return enterAs(ctx, t, leases, kind, ttl) }
+					of := enter(t.Context())
+					states := map[string]func(){
+						"entered": func() {},
+						"renewed": func() { time.Sleep(3 * ttl) },
+						"reentered": func() {
+							inner := enter(of.Context())
+							_ = inner.Release(t.Context())
+							if err := checkOf(inner); !errors.Is(err, applock.ErrNotHeld) || inner.Context().Err() == nil {
+								t.Errorf("the inner one, released: %v, %v", err, inner.Context().Err())
+							}
+						},
+						"released":  func() { _ = of.Release(t.Context()) },
+						"taken":     func() { time.Sleep(ttl / 2) },
+						"unrenewed": func() { time.Sleep(ttl) },
+					}
+					change, known := states[row[0]]
+					if !known {
+						t.Fatal("this state is not played")
+					}
+					change()
+					synctest.Wait()
+					check, signal := checkOf(of), of.Context().Err()
+					if (check == nil) != (row[1] == "passes") || (signal == nil) != (row[2] == "quiet") {
+						t.Errorf("check %v, signal %v, want %q", check, signal, row)
+					}
+				})
+			})
+		}
+	}
+}
+
+func enterAs(ctx context.Context, t *testing.T, leases *lease.Leases, kind string, ttl time.Duration) (of stated) {
+	t.Helper()
+	var err error
+	if kind == "lease" {
+		of, err = leases.Acquire(ctx, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: ttl})
+	} else {
+		request := applock.AcquireAllRequest{Objects: []applock.Object{nightly}, MaxHold: time.Hour, TTL: ttl}
+		of, err = leases.AcquireAllBy(ctx, request, grantFirst)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of
+}
+
+// leaseStates returns the rows of the table that all languages play: a state, check and signal.
+func leaseStates(t *testing.T) (rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile("../../testdata/lease_states.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		if fields := strings.Fields(line); len(fields) == 3 {
+			rows = append(rows, fields)
+		}
+	}
+	if len(rows) == 0 {
+		t.Fatal("the table has no rows")
+	}
+	return rows
 }

@@ -57,7 +57,11 @@ func TestNodePackage(t *testing.T) {
 		t.Helper()
 		command := d.program(t, at, "node", "test")
 		command.Args = []string{command.Args[0], "--test", "--test-force-exit", "--test-reporter=spec", "test.mjs"}
-		command.Env = append(command.Env, "APPLOCK_TEST_DRIVER="+d.name)
+		states, err := filepath.Abs("../testdata/lease_states.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		command.Env = append(command.Env, "APPLOCK_TEST_DRIVER="+d.name, "APPLOCK_TEST_LEASE_STATES="+states)
 		if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), "skipped 0") {
 			t.Errorf("%v\n%s", err, output)
 		}

@@ -1,7 +1,7 @@
 "use strict";
 
 const { ApplockError, InvalidArgumentError, LostError, ContentionError, HeldError, VersionError } = require("./errors.cjs");
-const { Lease, acquire } = require("./lease.cjs");
+const { Lease, acquire, lossOf } = require("./lease.cjs");
 
 /** The version of the contract that this package needs. */
 const CONTRACT_VERSION = 1;
@@ -264,7 +264,7 @@ class Locks {
       throw error;
     }
     await lease.release();
-    lease.signal.throwIfAborted(); // even if the work has caught the error of check()
+    lossOf(lease).throwIfAborted(); // even if the work has caught the error of check()
     return result;
   }
 

@@ -177,9 +177,9 @@ export class Lease implements AsyncDisposable {
   readonly operator: string;
   /** For assert(), in the transaction that writes. */
   readonly fence: number;
-  /** Aborted when the lock is lost; its reason is a LostError. */
+  /** Aborted when the lock is lost or this lease has been released; its reason is a LostError. */
   readonly signal: AbortSignal;
-  /** Throw a LostError when the lock is lost. */
+  /** Throw a LostError when the lock is lost or this lease has been released. */
   check(): void;
   /** Release it, once. Throws a LostError when it was lost before, unless check() has thrown that. */
   release(): Promise<void>;

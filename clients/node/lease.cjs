@@ -107,14 +107,26 @@ class Grant {
   }
 }
 
+/** The signal of a lease's grant, which a release of the lease does not abort. */
+let lossOf;
+
 class Lease {
   #grant;
+  #controller = new AbortController();
   #released = false;
   #isTold = false;
+
+  static {
+    lossOf = (lease) => lease.#grant.signal;
+  }
 
   constructor(grant) {
     this.#grant = grant;
     grant.leases++;
+    const { signal } = grant;
+    const lose = () => this.#controller.abort(signal.reason);
+    if (signal.aborted) lose();
+    else signal.addEventListener("abort", lose, { signal: this.#controller.signal });
   }
 
   get objectType() {
@@ -134,12 +146,17 @@ class Lease {
   }
 
   get signal() {
-    return this.#grant.signal;
+    this.#isLost(); // which aborts it
+    return this.#controller.signal;
   }
 
   check() {
-    this.#isTold ||= this.signal.aborted;
-    this.signal.throwIfAborted();
+    this.#isTold ||= this.#isLost();
+    this.#controller.signal.throwIfAborted();
+  }
+
+  #isLost() {
+    return this.#grant.signal.aborted;
   }
 
   enter(objectType, objectId) {
@@ -154,8 +171,9 @@ class Lease {
   async release() {
     if (this.#released) return;
     this.#released = true;
+    if (!this.#isLost()) this.#controller.abort(new LostError(`the lease of ${this.objectType}:${this.objectId} has been released`));
     if (--this.#grant.leases === 0) await this.#grant.end();
-    if (!this.#isTold) this.check();
+    if (!this.#isTold) this.#grant.signal.throwIfAborted();
   }
 }
 if (Symbol.asyncDispose) Object.defineProperty(Lease.prototype, Symbol.asyncDispose, { value: Lease.prototype.release });
@@ -326,4 +344,4 @@ function isBusy(error) {
   return error instanceof ContentionError || BUSY.has(error?.code) || BUSY.has(error?.errno);
 }
 
-module.exports = { Lease, acquire };
+module.exports = { Lease, acquire, lossOf };

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import fs from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -337,21 +338,65 @@ async function withTimers(change, work) {
 /** What a lease of LONG does after minutes comes a thousand times as soon. The clock goes on as it does, so that nothing is late. */
 const hastened = (work) => withTimers((delay) => (delay > 60_000 ? delay / 1000 : delay), work);
 
-/** Goal: a lease is renewed, as one grant, and trusted on. Method: behind renewals the clock goes on by two thirds of the ttl. */
-test("a lease is renewed", () => hastened(async () => {
-  const clock = performance.now.bind(performance);
+/** Hold a lease for twice its ttl, LONG: behind renewals the clock goes on by two thirds of it. */
+async function holdOn(lease) {
+  const clock = performance.now;
   let ahead = 0;
-  performance.now = () => clock() + ahead;
-  await locks.withLease("customer", "renewed", { ttl: LONG }, async (lease) => {
-    for (let last = await locks.inquire("customer", "renewed"), renewals = 0; renewals < 9;) {
-      const found = await locks.inquire("customer", "renewed");
-      assert.deepEqual([found.operator, found.fence], [lease.operator, lease.fence]);
-      if (found.lockedAt > last.lockedAt && ++renewals % 3 === 0) ahead += LONG * 1000 * 2 / 3;
-      last = found;
-      lease.check();
-    }
-  }).finally(() => delete performance.now);
+  performance.now = () => clock.call(performance) + ahead;
+  for (let last = await locks.inquire("customer", lease.objectId), renewals = 0; renewals < 9;) {
+    const found = await locks.inquire("customer", lease.objectId);
+    assert.deepEqual([found.operator, found.fence], [lease.operator, lease.fence]);
+    if (found.lockedAt > last.lockedAt && ++renewals % 3 === 0) ahead += LONG * 1000 * 2 / 3;
+    last = found;
+    lease.check();
+  }
+}
+
+/** Goal: a lease is renewed, as one grant, and trusted on. Method: it is held on, and released. */
+test("a lease is renewed", () => hastened(async () => {
+  await locks.withLease("customer", "renewed", { ttl: LONG }, holdOn).finally(() => delete performance.now);
   assert.equal(await locks.inquire("customer", "renewed"), null);
+}));
+
+/** Goal: check() and the signal answer in each state as in every language. Method: the rows of the table of states. */
+test("a lease answers as its state says", () => hastened(async () => {
+  const cannot = { forked: "child_process.fork and cluster begin another program" };
+  const mute = new Locks(pool);
+  mute.renew = () => new Promise(() => {});
+  const states = {
+    entered() {},
+    renewed: holdOn,
+    async reentered(lease) {
+      const inner = await locks.lease("customer", lease.objectId, { within: lease });
+      await inner.release();
+      assert.throws(() => inner.check(), LostError);
+      assert.ok(inner.signal.aborted);
+    },
+    released: (lease) => lease.release(),
+    async taken(lease) {
+      await locks.take("customer", lease.objectId, "JDOE", "closed");
+      await until(() => lease.signal.aborted);
+    },
+    async unrenewed(lease) {
+      const { signal } = lease; // which no look at the clock aborts
+      await until(() => signal.aborted);
+    },
+  };
+  const rows = fs.readFileSync(process.env.APPLOCK_TEST_LEASE_STATES, "utf8").split("\n")
+    .map((line) => line.replace(/#.*/, "").trim().split(/\s+/)).filter((row) => row.length === 3);
+  assert.ok(rows.length > 0);
+  for (const [state, check, signal] of rows.filter(([name]) => !(name in cannot))) {
+    const lease = await (state === "unrenewed" ? mute : locks).lease("customer", state, { ttl: state === "unrenewed" ? 2 : LONG });
+    await states[state](lease);
+    assert.equal(lease.signal.aborted, signal === "fired", state);
+    if (check === "fails") assert.throws(() => lease.check(), LostError, state);
+    else lease.check();
+    await lease.release().catch((error) => assert.ok(error instanceof LostError && signal === "fired", error));
+    delete performance.now;
+  }
+  let kept;
+  await locks.withLease("customer", "kept", async (lease) => { kept = lease; });
+  assert.throws(() => kept.check(), { name: "LostError", message: /released/ }); // as by work that nobody has awaited
 }));
 
 /** Goal: who loses the lock hears of it, and what others have then is left alone. Method: a supervisor releases it before a renewal. */

@@ -82,7 +82,7 @@ class Locks {
   }
 
   async check() {
-    const connection = this.#connection.connection ?? this.#connection; // mysql2 wraps the same connection each time that it leaves the pool
+    const connection = this.#connection.pool ?? physical(this.#connection);
     if (!Locks.#found.has(connection)) Locks.#found.set(connection, {});
     const found = Locks.#found.get(connection);
     found[this.#prefix] ??= this.#version();
@@ -157,12 +157,12 @@ class Locks {
 
   async assert(objectType, objectId, operator, fence) {
     await this.#requireTransaction("assert");
-    await this.#rows("assert_appl_lock_row", { objectType, objectId, operator, fence });
+    await this.#rows("assert_appl_lock_row", { objectType, objectId, operator, fence }, false);
   }
 
   async serialize(objectType, objectId) {
     await this.#requireTransaction("serialize");
-    await this.#rows("serialize_appl_lock_row", { objectType, objectId });
+    await this.#rows("serialize_appl_lock_row", { objectType, objectId }, false);
   }
 
   async renew(grants) {
@@ -249,7 +249,6 @@ class Locks {
       throw new InvalidArgumentError("a lease needs a pool: it is renewed beside what your own connection does");
     }
     await this.check();
-    await this.#requireAutocommit();
     return acquire(this, objectType, id, wanted, (heard) => this.#listen(`${objectType}:${id}`, heard));
   }
 
@@ -297,20 +296,20 @@ class Locks {
     });
   }
 
-  async #rows(routine, given) {
+  async #rows(routine, given, isFinal = true) {
     const values = valuesOf(given);
     await this.check();
-    return this.#call(routine, values);
+    return this.#call(routine, values, isFinal);
   }
 
-  #call(routine, values) {
-    return this.#select(`${this.#isMySQL ? "CALL" : "SELECT * FROM"} ${this.#prefix}${routine}(${values.map(() => "?").join(", ")})`, values);
+  #call(routine, values, isFinal) {
+    return this.#select(`${this.#isMySQL ? "CALL" : "SELECT * FROM"} ${this.#prefix}${routine}(${values.map(() => "?").join(", ")})`, values, isFinal);
   }
 
   async #version() {
     let rows;
     try {
-      rows = await this.#call("appl_lock_version", []);
+      rows = await this.#call("appl_lock_version", [], false);
     } catch (error) {
       if (!["42883", "3F000"].includes(error.code) && error.errno !== 1305) throw error;
       throw new VersionError(`applock is not installed in ${this.#schema ?? "this database"}: applockctl migrate up`, { cause: error });
@@ -322,9 +321,10 @@ class Locks {
     }
   }
 
-  async #select(statement, values) {
+  /** Call it, finally unless the caller has begun a transaction. */
+  async #select(statement, values, isFinal = true) {
     try {
-      return (this.#isMySQL ? await this.#mysql(statement, values) : await this.#postgres(statement, values)).map(rowOf);
+      return (this.#isMySQL ? await this.#mysql(statement, values, isFinal) : await this.#postgres(statement, values)).map(rowOf);
     } catch (error) {
       const Mine = ERRORS[error.sqlState ?? error.code]; // of mysql2 and mariadb, and of pg
       throw Mine ? new Mine(error.message, { cause: error }) : error;
@@ -341,12 +341,14 @@ class Locks {
     return result.rows.map(([row]) => JSON.parse(row));
   }
 
-  async #mysql(statement, values) {
-    const result = await this.#connection.execute({ sql: statement, ...MYSQL_SETTINGS }, values);
-    if (!Array.isArray(result)) throw unlike("mysql2/promise or mariadb");
-    let rows = result;
-    while (Array.isArray(rows[0])) [rows] = rows; // a CALL has another result after its rows, and mysql2 adds the fields
-    return rows;
+  async #mysql(statement, values, isFinal) {
+    if (!isPool(this.#connection)) return callOn(this.#connection, statement, values, isFinal && "mine");
+    const connection = await this.#connection.getConnection();
+    try {
+      return await callOn(connection, statement, values, isFinal && "pool");
+    } finally {
+      await connection.release();
+    }
   }
 
   /**
@@ -362,13 +364,6 @@ class Locks {
     } catch (error) {
       throw error.code === "25P01" || error.errno === 1305 ? new InvalidArgumentError(outside, { cause: error }) : error;
     }
-  }
-
-  /** Without autocommit nothing would commit the calls of a lease on a connection of the pool. */
-  async #requireAutocommit() {
-    if (!this.#isMySQL) return;
-    const [{ autocommit }] = await this.#select("SELECT @@autocommit AS autocommit", []);
-    if (Number(autocommit) === 0) throw new InvalidArgumentError("a lease needs a pool whose connections are in autocommit");
   }
 
   /** Call heard at each message of a release, until the returned function is called. Does nothing if there are no messages. */
@@ -404,6 +399,66 @@ class Locks {
     values.push(valueOf(name));
     return `(${name} > ? OR ${name} = ? AND ${this.#behind(rest, after, values)})`;
   }
+}
+
+/**
+ * Call a statement of MySQL or MariaDB. If it is to be final and the connection has no autocommit, it gets a transaction, unless the caller
+ * has begun one.
+ */
+async function callOn(connection, statement, values, whose) {
+  const call = async () => rowsIn(await connection.execute({ sql: statement, ...MYSQL_SETTINGS }, values));
+  if (!whose || (await hasAutocommit(connection))) return call();
+  return inTurn(physical(connection), async () => {
+    if (whose === "mine" && (await isInTransaction(connection))) return call();
+    await connection.query("START TRANSACTION");
+    try {
+      const rows = await call();
+      await connection.query("COMMIT");
+      return rows;
+    } catch (error) {
+      await connection.query("ROLLBACK").catch(() => {}); // the first error is the one to throw
+      throw error;
+    }
+  });
+}
+
+/** Whether physical connections of MySQL and MariaDB have autocommit, and the last work that had its turn on each. */
+const autocommits = new WeakMap();
+const turns = new WeakMap();
+
+async function hasAutocommit(connection) {
+  const key = physical(connection);
+  if (!autocommits.has(key)) {
+    const rows = rowsIn(await connection.query({ sql: "SELECT @@autocommit AS autocommit", ...MYSQL_SETTINGS }));
+    autocommits.set(key, Number(rows[0]?.autocommit) !== 0);
+  }
+  return autocommits.get(key);
+}
+
+/** Work on a connection after the work before it: two at once would end each other's transaction. */
+function inTurn(key, work) {
+  const result = (turns.get(key) ?? Promise.resolve()).then(work);
+  turns.set(key, result.catch(() => {}));
+  return result;
+}
+
+/** Both products refuse this statement in a transaction only. It is otherwise for the transaction that follows. */
+async function isInTransaction(connection) {
+  try {
+    await connection.query("SET TRANSACTION READ WRITE");
+    return false;
+  } catch (error) {
+    if (error.errno === 1568) return true;
+    throw error;
+  }
+}
+
+/** The rows of a result of mysql2 or mariadb: a CALL has another result after its rows, and mysql2 adds the fields. */
+function rowsIn(result) {
+  if (!Array.isArray(result)) throw unlike("mysql2/promise or mariadb");
+  let rows = result;
+  while (Array.isArray(rows[0])) [rows] = rows;
+  return rows;
 }
 
 /** Refuse unknown options: a misspelt one would silently be its default. */
@@ -463,6 +518,11 @@ function dialectOf(connection) {
   if (typeof connection?.query !== "function") return undefined;
   if (typeof connection.execute === "function") return "mysql";
   return typeof connection.connect === "function" ? "postgres" : undefined;
+}
+
+/** What stays the same when a connection leaves its pool again: mysql2 and mariadb wrap it each time. */
+function physical(connection) {
+  return connection.connection ?? (connection.info?.threadId === undefined ? connection : connection.info);
 }
 
 function isPool(connection) {

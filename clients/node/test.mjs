@@ -207,6 +207,66 @@ test("require and import are one", async () => {
   assert.equal(createRequire(import.meta.url)("applock").Locks, Locks);
 });
 
+if (!isPostgres) {
+  const ONE = { connectionLimit: 1 };
+
+  /** A pool whose connections have no autocommit, as with such a server. */
+  async function withoutAutocommit(settings) {
+    const off = await createPool({ ...settings, ...(DRIVER === "mariadb" ? { initSql: "SET autocommit = 0" } : {}) });
+    if (DRIVER === "mysql2") off.pool.on("connection", (connection) => connection.query("SET autocommit = 0"));
+    return off;
+  }
+
+  /** Goal: what is told is kept without autocommit, too. Method: a pool of one connection: calls that succeed, are refused and fail, a lease. */
+  test("a call commits itself where nothing else does", async () => {
+    const off = await withoutAutocommit(ONE);
+    const mine = new Locks(off);
+    assert.equal((await mine.get("customer", "off", "JDOE", { ttl: 60 })).outcome, "ACQUIRED");
+    assert.equal((await locks.get("customer", "off", "ASMITH")).holder?.operator, "JDOE");
+    await assert.rejects(mine.get("", "off", "JDOE"), InvalidArgumentError);
+    assert.equal((await mine.read("appl_lock_live", { objectId: "off" })).length, 1);
+    assert.equal((await mine.release("customer", "off", "JDOE")).outcome, "RELEASED");
+    assert.equal(await locks.inquire("customer", "off"), null);
+    assert.ok((await locks.get("customer", "off", "ASMITH", { ttl: 60 })).granted); // which an open transaction would refuse
+    await mine.purge();
+    await mine.withLease("customer", "off lease", async ({ operator }) => {
+      assert.equal((await locks.inquire("customer", "off lease"))?.operator, operator);
+    });
+    assert.equal(await locks.inquire("customer", "off lease"), null);
+    await off.end();
+  });
+
+  /** Goal: a transaction of the caller's is joined, and ended by nobody else. Method: with and without autocommit, and calls that fail in it. */
+  test("a transaction of the caller's stays the caller's", async () => {
+    await pool.query("CREATE TABLE orders (id INTEGER) ENGINE = InnoDB");
+    for (const isOff of [false, true]) {
+      const theirs = await (isOff ? withoutAutocommit : createPool)(ONE);
+      const connection = await connectionOf(theirs);
+      const mine = new Locks(connection);
+      const [bad, good] = await Promise.allSettled([mine.get("", "alone", "JDOE"), mine.get("customer", "alone", "JDOE")]);
+      assert.deepEqual([good.value?.outcome, bad.reason?.name], ["ACQUIRED", "InvalidArgumentError"]);
+      assert.equal((await locks.inquire("customer", "alone"))?.operator, "JDOE");
+      await connection.query("START TRANSACTION");
+      await connection.query("INSERT INTO orders VALUES (42)");
+      await mine.get("customer", "joined", "JDOE");
+      await assert.rejects(mine.get("", "joined", "JDOE"), InvalidArgumentError);
+      assert.equal((await mine.inquire("customer", "joined")).operator, "JDOE");
+      assert.equal(await locks.inquire("customer", "joined"), null);
+      await connection.query("ROLLBACK");
+      assert.equal(await mine.inquire("customer", "joined"), null);
+      assert.equal((await rowsOf(pool, "SELECT id FROM orders")).length, 0);
+      if (isOff) {
+        await mine.serialize("customer", "joined");
+        await assert.rejects(connection.query("SET TRANSACTION READ WRITE"), { errno: 1568 }); // it is in a transaction
+        await connection.query("ROLLBACK");
+      }
+      await mine.release("customer", "alone", "JDOE");
+      connection.release();
+      await theirs.end();
+    }
+  });
+}
+
 // Leases.
 
 /** Run a program beside this one, which has locks and pool. */
@@ -541,15 +601,11 @@ test("an answer that comes too late is given back", async () => {
   assert.equal(renewals, 0);
 });
 
-/** Goal: a lease wants a pool, in autocommit. */
+/** Goal: a lease wants a pool. */
 test("a lease wants a pool", async () => {
   const connection = await connectionOf(pool);
   await assert.rejects(new Locks(connection).lease("customer", 42), { name: "InvalidArgumentError", message: /pool/ });
   connection.release();
-  if (isPostgres) return;
-  const call = async ({ sql }) => (sql.includes("autocommit") ? [{ autocommit: 0 }] : [{ p_version: 1 }]);
-  await assert.rejects(new Locks({ query: call, execute: call, getConnection() {} }).lease("customer", 42),
-    { name: "InvalidArgumentError", message: /autocommit/ });
 });
 
 /** Goal: the object of a process that was killed is free after the ttl, and the next fence is greater. Method: SIGKILL. */
@@ -594,7 +650,7 @@ test("the timers let the process end", async () => {
       get_appl_lock_row: { p_ok_fl: "Y", p_outcome: "ACQUIRED", p_old_operator_id: "", p_old_department_id: "", p_fence: "7", p_seconds_left: "1000" },
     }).find(([name]) => sql.includes(name))[1];
     const call = async ({ sql, text }) => (isPostgres ? { rows: [[JSON.stringify(row(text))]] } : [row(sql)]);
-    const fake = isPostgres ? { query: call, connect() {}, totalCount: 0 } : { query: call, execute: call, getConnection() {} };
+    const fake = isPostgres ? { query: call, connect() {}, totalCount: 0 } : { query: call, execute: call, getConnection: async () => fake, release() {} };
     await new Locks(fake).lease("customer", "left", { ttl: 1000 });
     process.on("exit", () => process.stdout.write("over"));
     process.exitCode = 0;

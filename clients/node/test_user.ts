@@ -61,7 +61,8 @@ async function released(): Promise<void> {
     calls.push(called);
     return [rows[called] ?? {}];
   };
-  const fake = { query: answer, execute: answer, getConnection: answer };
+  const connection = { query: answer, execute: answer, release() {} };
+  const fake = { ...connection, getConnection: async () => connection };
   {
     await using lease = await new Locks(fake).lease("job", "report");
     if (lease.fence !== 7) throw new Error("fence");

@@ -54,6 +54,9 @@ const WHOLE = new Set(["ttl", "fence", "expectedFence", "permits", "maxRows", "o
 /** The columns that are whole numbers. */
 const WHOLE_COLUMN = /(^|_)(fence|seconds|seconds_left|event_id|version)$|^(purged|free_in_us|live|expired|waiters)$/;
 
+/** The clients whose errors are heard. */
+const listening = new WeakSet();
+
 /** Make the driver answer in one form, with any settings of the connection. Both drivers ignore unknown options. */
 const MYSQL_SETTINGS = {
   rowsAsArray: false, nestTables: false, namedPlaceholders: false, typeCast: (_, next) => next(), dateStrings: true, supportBigNumbers: true,
@@ -71,14 +74,18 @@ class Locks {
 
   constructor(connection, options) {
     const { schema, dialect, listen } = only(options, "schema", "dialect", "listen");
-    this.#connection = connection;
-    this.#dialect = dialect ?? dialectOf(connection);
+    this.#connection = promised(connection);
+    this.#dialect = dialect ?? dialectOf(this.#connection);
     if (!["postgres", "mysql"].includes(this.#dialect)) {
       throw new InvalidArgumentError('the connection is none of pg, mysql2/promise or mariadb: name its dialect, "postgres" or "mysql"');
     }
     if (listen && this.#isMySQL) throw new InvalidArgumentError("listen is for PostgreSQL");
     this.#schema = schema ?? (this.#isMySQL ? undefined : "applock");
     this.#listener = listen;
+    if (listen && !listening.has(listen)) {
+      listening.add(listen);
+      listen.on("error", () => {}); // which would end the process when the connection breaks: waiters poll
+    }
   }
 
   async check() {
@@ -512,6 +519,15 @@ function valueOf(column, value) {
   if (column.endsWith("_ts")) return new Date(value.includes("T") ? value : `${value.replace(" ", "T")}Z`);
   if (!WHOLE_COLUMN.test(column)) return value;
   return Number.isSafeInteger(Number(value)) ? Number(value) : BigInt(value);
+}
+
+/** The form of a connection that returns promises. Without a callback the other form of mysql2 would end the process. */
+function promised(connection) {
+  if (typeof connection?.promise === "function") return connection.promise();
+  if (connection?.execute?.length > 2 || (typeof connection?.changeUser === "function" && !connection.execute)) {
+    throw new InvalidArgumentError("the connection takes callbacks: use one of mysql2/promise, or of mariadb and not mariadb/callback");
+  }
+  return connection;
 }
 
 function dialectOf(connection) {

@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" />
 /// <reference types="node" />
 
-/** A client or pool of pg, or a connection or pool of mysql2/promise or mariadb. */
+/** A client or pool of pg, or a connection or pool of mysql2, with promises or callbacks, or of mariadb. */
 export interface Connection {
   query(...args: any[]): any;
 }

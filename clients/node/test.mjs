@@ -270,7 +270,7 @@ if (!isPostgres) {
 // Leases.
 
 /** Run a program beside this one, which has locks and pool. */
-function beside(program) {
+function beside(program, ...flags) {
   const code = `
     import { Locks } from "applock";
     const isPostgres = ${isPostgres};
@@ -282,7 +282,7 @@ function beside(program) {
     const say = (text) => process.stdout.write(text + "\\n");
     ${program}
     await pool.end();`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [...flags, "--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
   child.said = (async () => {
     let text = "";
     for await (const chunk of child.stdout) text += chunk;
@@ -291,6 +291,114 @@ function beside(program) {
   child.line = () => new Promise((resolve) => child.stdout.once("data", (chunk) => resolve(String(chunk).trim())));
   return child;
 }
+
+/** Goal: nothing that the library begins and nobody awaits ends the process. Method: strict about rejections, a lease, waiters and a get
+ * without an answer, when the pool has ended and the time goes on a hundred times as fast. Then a client that listens, and is cut off. */
+test("no failure ends the process", async () => {
+  const child = beside(`
+    let releases = 0;
+    const release = locks.release.bind(locks);
+    locks.release = (...given) => release(...given).finally(() => releases++);
+    let failures = 0;
+    const renew = locks.renew.bind(locks);
+    locks.renew = (...given) => renew(...given).catch((error) => { failures++; throw error; });
+    const lease = await locks.lease("customer", "strict", { ttl: ${LONG} });
+    const lost = await locks.lease("customer", "to be lost", { ttl: 3 });
+    const { signal } = lost; // which no look at the clock aborts
+    const controller = new AbortController();
+    const waiting = [undefined, controller.signal].map((signal) => locks.lease("customer", "strict", { wait: ${LONG}, signal }));
+    waiting.forEach((waiter) => waiter.catch(() => {}));
+    while ((await locks.read("appl_lock_waiting", { objectId: "strict" })).length < 2) await pool.query("SELECT 1");
+    ${isPostgres ? `
+    const { default: pg } = await import("pg");
+    const listen = new pg.Client();
+    await listen.connect();
+    const hearing = new Locks(pool, { listen }).lease("customer", "strict", { wait: ${LONG} });
+    hearing.catch(() => {});
+    while (listen.listenerCount("notification") === 0) await pool.query("SELECT 1");
+    const { rows: [{ pid }] } = await listen.query("SELECT pg_backend_pid() AS pid");
+    await Promise.all([new Promise((resolve) => listen.once("end", resolve)), pool.query("SELECT pg_terminate_backend(" + pid + ")")]);` : ""}
+    await pool.end();
+    pool.end = async () => {};
+    const [later, clock] = [globalThis.setTimeout, performance.now.bind(performance)];
+    const began = clock();
+    globalThis.setTimeout = (call, delay, ...rest) => later(call, delay / 100, ...rest);
+    performance.now = () => began + (clock() - began) * 100;
+    controller.abort(new Error("enough"));
+    await locks.lease("customer", "never").catch(() => {});
+    await Promise.allSettled(waiting);
+    await lease.release().catch(() => {});
+    while (failures === 0 && !signal.aborted || !lost.signal.aborted) await new Promise((resolve) => later(resolve, 1));
+    await lost.release().catch(() => {});
+    const end = performance.now() + 20000; // what is repeated has ended by then
+    while (releases < 5 || performance.now() < end) await new Promise((resolve) => later(resolve, 1));
+    say("over");`, "--unhandled-rejections=strict");
+  const [code] = await once(child, "exit");
+  assert.deepEqual([code, await child.said], [0, "over\n"]);
+});
+
+/** Goal: work that fails leaves no connection taken and no lease. Method: a pool of one; one failure is a rejection that nobody awaits. */
+test("failing work leaves nothing", async () => {
+  const child = beside(`
+    process.on("unhandledRejection", (error) => say(error.message));
+    const single = await createPool({ ${isPostgres ? "max" : "connectionLimit"}: 1 });
+    const mine = new Locks(single);
+    const fail = async () => { throw new Error("own"); };
+    for (const work of [() => { throw new Error("own"); }, fail, () => { fail(); }]) {
+      await mine.withLease("customer", "single", work).catch(() => {});
+      say(String(await mine.inquire("customer", "single")));
+    }
+    await single.end();`);
+  const [code] = await once(child, "exit");
+  assert.deepEqual([code, (await child.said).split("\n").sort().join(" ").trim()], [0, "null null null own"]);
+});
+
+if (!isPostgres) {
+  /** Goal: a connection that takes callbacks works, or is refused before it is called: mysql2 would end the process. Method: all of them. */
+  test("connections with callbacks", async () => {
+    const { MYSQL_HOST: host, MYSQL_TCP_PORT: port, MYSQL_USER: user, MYSQL_PWD: password, MYSQL_DATABASE: database } = process.env;
+    const settings = { host, port: Number(port), user, password, database };
+    const library = createRequire(import.meta.url)(DRIVER === "mysql2" ? "mysql2" : "mariadb/callback");
+    const theirs = library.createPool(settings);
+    const refused = [{ query() {}, connect() {}, changeUser() {} }]; // mysql
+    if (DRIVER === "mariadb") {
+      refused.push(theirs);
+    } else {
+      refused.push(library.createPoolCluster().of("*"));
+      const connection = await new Promise((resolve, reject) => theirs.getConnection((error, got) => (error ? reject(error) : resolve(got))));
+      for (const each of [theirs, connection, theirs]) {
+        assert.ok((await new Locks(each).get("customer", "callbacks", "JDOE", { ttl: 60 })).granted);
+      }
+      connection.release();
+      await new Locks(theirs).withLease("customer", "callbacks leased", (lease) => lease.check());
+    }
+    for (const each of refused) assert.throws(() => new Locks(each), { name: "InvalidArgumentError", message: /callbacks/ });
+    await new Promise((resolve) => theirs.end(resolve));
+  });
+}
+
+/** Goal: an end is told right in the hours that a zone skips and repeats, whatever hour that is as UTC. Method: locks that end then. */
+test("an end in summer time's hours is told right", async () => {
+  const zone = process.env.TZ;
+  process.env.TZ = "Europe/Amsterdam";
+  const theirs = await createPool(isPostgres ? { options: "-c timezone=Europe/Amsterdam" } : {});
+  const mine = new Locks(theirs);
+  try {
+    for (const end of ["2099-03-29T01:30:00.000Z", "2099-03-29T02:30:00.000Z", "2099-10-25T00:30:00.000Z", "2099-10-25T01:30:00.000Z",
+      "2099-10-25T02:30:00.000Z"]) {
+      await mine.get("customer", "summer", "JDOE", { ttl: 60 });
+      const text = end.replace("T", " ").replace("Z", isPostgres ? "+00" : "");
+      await theirs.query(`UPDATE ${isPostgres ? "applock." : ""}appl_lock SET expires_ts = '${text}' WHERE object_id = 'summer'`);
+      assert.equal((await mine.inquire("customer", "summer")).expiresAt.toISOString(), end);
+      assert.equal((await mine.read("appl_lock_live", { objectId: "summer" }))[0].expiresAt.toISOString(), end);
+      assert.equal((await mine.get("customer", "summer", "ASMITH")).expiresAt.toISOString(), end);
+      await mine.release("customer", "summer", "JDOE");
+    }
+  } finally {
+    process.env.TZ = zone;
+    await theirs.end();
+  }
+});
 
 /** Goal: leases exclude processes, and who waits comes in. Method: three of them count together, reading and writing in two statements. */
 test("processes exclude each other", async () => {

@@ -534,6 +534,23 @@ final class Tests
         equal($held->fence, $this->locks->inquire('customer', 'forked')->fence);
     }
 
+    /** Goal: an end in an hour that a zone skips or repeats is the same moment everywhere. Method: ends in both nights, in Amsterdam. */
+    public function testAnEndIsRightWhereClocksChange(): void
+    {
+        [$zone, $year] = [date_default_timezone_get(), date('Y') + 1];
+        date_default_timezone_set('Europe/Amsterdam');
+        $this->pdo->exec(POSTGRES ? "SET timezone = 'Europe/Amsterdam'" : "SET time_zone = '+02:00'");
+        foreach (['March', 'October'] as $month) {
+            foreach (range(0, 3) as $hour) {
+                $end = new DateTimeImmutable("last Sunday of $month $year $hour:30 UTC");
+                $lock = $this->locks->get('clocks', "$month $hour", 'JDOE', ttl: $end->getTimestamp() - time());
+                equal(true, abs($lock->expiresAt->getTimestamp() - $end->getTimestamp()) < 1800);
+                equal($lock->expiresAt, $this->locks->inquire('clocks', "$month $hour")->expiresAt);
+            }
+        }
+        date_default_timezone_set($zone);
+    }
+
     /** Goal: symfony/lock excludes, expires, renews and releases on this store. Method: two locks of its factory on one resource. */
     public function testSymfonyLock(): void
     {

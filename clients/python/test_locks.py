@@ -2,10 +2,12 @@
 
 import asyncio
 import inspect
+import itertools
 import os
 import pickle
 import subprocess
 import sys
+import time
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 
@@ -245,6 +247,23 @@ def test_a_database_that_is_older_says_what_to_do(locks, connection, monkeypatch
     monkeypatch.setattr(applock._locks, "CONTRACT", 1000)
     with pytest.raises(applock.WrongVersion, match="the database is older, run `applockctl migrate up`"):
         locks.check()
+
+
+def test_an_end_is_right_where_clocks_change(locks, connection, monkeypatch):
+    """Goal: an end in an hour that a zone skips or repeats is the same moment everywhere. Method: ends in both nights, in Amsterdam."""
+    execute(connection, "SET timezone = 'Europe/Amsterdam'" if POSTGRES else "SET time_zone = '+02:00'")
+    monkeypatch.setenv("TZ", "Europe/Amsterdam")
+    time.tzset()
+    try:
+        for month, hour in itertools.product((3, 10), range(4)):
+            end = datetime(datetime.now().year + 1, month, 31, hour, 30, tzinfo=timezone.utc)
+            end -= timedelta(days=end.isoweekday() % 7)  # the last Sunday
+            lock = locks.get("clocks", f"{month} {hour}", "A", ttl=int((end - datetime.now(timezone.utc)).total_seconds()))
+            assert abs(lock.expires_at - end) < timedelta(minutes=30)
+            assert locks.inquire("clocks", f"{month} {hour}").expires_at == lock.expires_at
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 class Clerk(str, Enum):

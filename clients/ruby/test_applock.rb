@@ -141,6 +141,21 @@ class AnswersTest < Minitest::Test
     connection.close
   end unless POSTGRES
 
+  # Goal: an end in an hour that a zone skips or repeats is the same moment everywhere. Method: ends in both nights, in Amsterdam.
+  def test_an_end_is_right_where_clocks_change
+    zone, ENV["TZ"] = ENV["TZ"], "Europe/Amsterdam"
+    @connection.query(POSTGRES ? "SET timezone = 'Europe/Amsterdam'" : "SET time_zone = '+02:00'")
+    [3, 10].product([0, 1, 2, 3]) do |month, hour|
+      day = Date.new(Time.now.year + 1, month, 31)
+      ends = Time.utc(day.year, month, 31 - day.wday, hour, 30) # the last Sunday
+      lock = @locks.get("clocks", "#{month} #{hour}", "JDOE", ttl: (ends - Time.now).to_i)
+      assert_in_delta ends, lock.expires_at, 1800
+      assert_equal lock.expires_at, @locks.inquire("clocks", "#{month} #{hour}").expires_at
+    end
+  ensure
+    ENV["TZ"] = zone
+  end
+
   # Goal: subclasses are what they are, a wrapper needs a dialect, and others are refused at once (D10).
   def test_connections_are_known
     subclass = watched { |_, run| run.call }

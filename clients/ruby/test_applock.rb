@@ -329,32 +329,58 @@ class LeasesTest < Minitest::Test
     @leases.with_lock("customer", 42) { |later| assert_equal later.fence, @locks.inquire("customer", 42).fence }
   end
 
-  # Goal: a lease lasts longer than its ttl, as one grant. Method: wait until a renewal has moved both ends, the database's and that of
-  # the trust here.
-  def test_it_is_renewed
-    @leases.with_lock("customer", "renewed", ttl: 15) do |held|
+  TTLS = { "renewed" => 15, "taken" => 6, "unrenewed" => 6 }.freeze
+
+  # How a lease comes into each state of the table.
+  STATES = {
+    "entered" => nil, "released" => nil, "forked" => nil,
+    # until a renewal has moved both ends, the database's and that of the trust here
+    "renewed" => lambda do |held|
       trusted = held.instance_variable_get(:@deadline)
       until_true do
         held.check
         found = @locks.inquire("customer", "renewed")
         assert_equal [held.operator, held.fence], [found.operator, found.fence]
-        found.expires_at - found.acquired_at > 15 && held.instance_variable_get(:@deadline) > trusted
+        found.expires_at - found.acquired_at > TTLS["renewed"] && held.instance_variable_get(:@deadline) > trusted
       end
+    end,
+    "reentered" => ->(held) { @leases.with_lock("customer", "reentered") { |inner| assert_same held, inner } },
+    # and the clock tells of no loss
+    "taken" => lambda do |held|
+      held.instance_variable_set(:@deadline, Float::INFINITY)
+      @locks.take("customer", "taken", "JDOE", reason: "a supervisor", ttl: LONG)
+      until_true { held.lost? }
+    end,
+    "unrenewed" => ->(held) { until_true { held.lost? } }
+  }.freeze
+
+  # Goal: a lease answers in each state as in all languages, and leaves the lock to whoever has it then. Method: the table of the states,
+  # which all languages read.
+  def test_each_state_of_a_lease
+    File.readlines("../../testdata/lease_states.txt").map { |line| line[/[^#]*/].split }.reject(&:empty?).each do |state, check, signal|
+      lease = answer = nil
+      connections = [connect]
+      @leases = Applock::Leases.new { connections.shift || (state == "unrenewed" ? raise(IOError, "unreachable") : connect) }
+      begin
+        @leases.with_lock("customer", state, ttl: TTLS.fetch(state, LONG)) do |held|
+          lease = held
+          STATES.fetch(state)&.then { |play| instance_exec(held, &play) }
+          answer = state == "forked" ? child { |_, say| say.puts(judged(held)) }[1].gets.chomp : judged(held)
+        end
+      rescue Applock::Lost
+        assert_equal "fails", check
+      end
+      assert_equal "#{check} #{signal}", state == "released" ? judged(lease) : answer
+      assert_equal [state == "taken" ? "JDOE" : nil], [@locks.inquire("customer", state)&.operator]
     end
   end
 
-  # Goal: who loses the lock hears of it by a refused renewal, and so does the caller of the block; whoever has it keeps it. Method: a
-  # supervisor takes it, and the clock tells of no loss.
-  def test_a_refused_renewal_is_a_loss
-    assert_raises(Applock::Lost) do
-      @leases.with_lock("customer", "lost", ttl: 3) do |held|
-        held.instance_variable_set(:@deadline, Float::INFINITY)
-        @locks.take("customer", "lost", "JDOE", reason: "a supervisor", ttl: LONG)
-        until_true { held.lost? }
-        assert_raises(Applock::Lost) { held.check }
-      end
-    end
-    assert_equal "JDOE", @locks.inquire("customer", "lost").operator
+  def judged(held)
+    signal = held.lost? ? "fired" : "quiet"
+    held.check
+    "passes #{signal}"
+  rescue Applock::Lost
+    "fails #{signal}"
   end
 
   # Goal: a block that was not alone does not end well, also if no renewal has noticed.
@@ -362,20 +388,6 @@ class LeasesTest < Minitest::Test
     assert_raises(Applock::Lost) do
       @leases.with_lock("customer", "lost at the end", ttl: LONG) { |held| @locks.release("customer", "lost at the end", held.operator) }
     end
-  end
-
-  # Goal: who cannot renew hears of it while the lock is still there. Method: no connection but the first.
-  def test_an_outage_is_a_loss_in_time
-    connections = [connect]
-    leases = Applock::Leases.new { connections.shift || raise(IOError, "unreachable") }
-    assert_raises(Applock::Lost) do
-      leases.with_lock("customer", "outage", ttl: 6) do |held|
-        until_true { held.lost? }
-        found = @locks.inquire("customer", "outage")
-        assert found.nil? || found.operator == held.operator
-      end
-    end
-    assert_nil @locks.inquire("customer", "outage")
   end
 
   # Goal: the object is free at the end, also if the server has cut the connection meanwhile.
@@ -478,15 +490,26 @@ class LeasesTest < Minitest::Test
     assert_equal "Applock::Lost\n", from_child.gets
   end
 
-  # Goal: a child process that a block has forked does not release the lock of its parent.
+  # Goal: only the process that entered renews and releases. Method: a child that leaves the block well, by exit, and by a lease of its own.
   def test_a_fork_leaves_the_lock_alone
-    parent = Process.pid
-    @leases.with_lock("customer", "forked") do |held|
-      child = fork or next # the child leaves the block, too
-      Process.wait(child)
-      assert_equal held.fence, @locks.inquire("customer", "forked").fence
+    parent, (reader, writer) = Process.pid, IO.pipe
+    own = -> { @leases.with_lock("customer", "forked") { flunk } }
+    { "the lock of customer:forked belongs to process #{parent}" => -> {}, "exit" => -> { exit }, "held by" => own }.each do |told, way|
+      @leases.with_lock("customer", "forked", ttl: LONG) do |held|
+        pid = fork or next way.call
+        Process.wait(pid)
+        assert_operator reader.gets, :start_with?, told
+        assert_equal held.fence, @locks.inquire("customer", "forked").fence
+        held.check
+      end
+    rescue Applock::Error, SystemExit => error
+      raise if Process.pid == parent
+    ensure
+      unless Process.pid == parent
+        writer.puts(error&.message || "nothing")
+        exit!(0)
+      end
     end
-  ensure
-    exit!(0) unless Process.pid == parent
+    assert_nil @locks.inquire("customer", "forked")
   end
 end

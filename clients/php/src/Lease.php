@@ -52,10 +52,16 @@ final class Lease
         $this->abandon();
     }
 
-    /** Whether the lease is no longer to be trusted: its lock was taken, or it was not renewed in time. */
+    /**
+     * Whether the lease is no longer to be trusted: its lock was taken, it was not renewed in time, it has ended, or this is a child of the
+     * process that has it.
+     */
     public function isLost(): bool
     {
-        return $this->lost = $this->lost || !$this->ended && self::now() >= $this->deadline;
+        if ($this->ended || !$this->isOurs()) {
+            return true;
+        }
+        return $this->lost = $this->lost || self::now() >= $this->deadline;
     }
 
     /**
@@ -87,12 +93,15 @@ final class Lease
     /**
      * Ends the lease. It may be called again.
      *
-     * @throws LostException when it had been lost before
+     * @throws LostException when it had been lost before, and in a child process, which leaves it to its parent
      */
     public function release(): void
     {
-        if ($this->isOver()) {
+        if ($this->ended) {
             return;
+        }
+        if (!$this->isOurs()) {
+            $this->wantIt();
         }
         $this->isLost();
         $this->ended = true;
@@ -123,16 +132,19 @@ final class Lease
         return hrtime(true) / 1e9;
     }
 
-    /** Whether to release it. A child process does not own its parent's leases. */
-    private function isOver(): bool
+    private function isOurs(): bool
     {
-        return $this->ended || $this->process !== getmypid();
+        return $this->process === getmypid();
     }
 
     private function wantIt(): void
     {
-        if ($this->isOver() || $this->isLost()) {
-            throw new LostException("the lock of $this->type:$this->id is lost or released");
+        if ($this->isLost()) {
+            throw new LostException("the lock of $this->type:$this->id " . match (true) {
+                !$this->isOurs() => "belongs to process $this->process, which entered the lease: a child process needs a lease of its own",
+                $this->ended && !$this->lost => 'is released',
+                default => 'is lost',
+            });
         }
     }
 
@@ -140,7 +152,9 @@ final class Lease
     {
         $locks = ($this->open)();
         if ($locks->connection->inTransaction()) {
-            throw new InvalidArgumentException('a lease needs a connection of its own with autocommit, and this one is in a transaction');
+            throw new InvalidArgumentException(
+                'a lease needs a connection of its own, and this one is in a transaction: make one without a transaction and with autocommit',
+            );
         }
         return $locks;
     }
@@ -170,7 +184,7 @@ final class Lease
     /** No other caller has this operator, so a release without a fence ends what the get may have taken. The get may arrive late: once more at the end. */
     private function giveBack(): void
     {
-        $release = fn () => $this->quietly(fn () => $this->connected()->release($this->type, $this->id, $this->operator));
+        $release = fn () => $this->quietly(fn () => $this->isOurs() && $this->connected()->release($this->type, $this->id, $this->operator));
         $release();
         register_shutdown_function($release);
     }

@@ -21,7 +21,7 @@ final class Leases
     /** @var array<string, Lease> the leases in whose work each fiber is */
     private array $entered = [];
 
-    /** @param \Closure(): \PDO $connect makes a connection with autocommit. Each lease has its own, and replaces a broken one. */
+    /** @param \Closure(): \PDO $connect makes a connection outside of a transaction. Each lease has its own, and replaces a broken one. */
     public function __construct(\Closure $connect, ?string $schema = null)
     {
         $this->open = fn () => new Locks($connect(), $schema);
@@ -47,7 +47,7 @@ final class Leases
         ?string $department = null,
     ): mixed {
         $fiber = \Fiber::getCurrent();
-        $key = implode("\0", [$fiber === null ? '' : spl_object_id($fiber), $type, $id]);
+        $key = implode("\0", [getmypid(), $fiber === null ? '' : spl_object_id($fiber), $type, $id]); // a child has none of its parent's leases
         if (isset($this->entered[$key])) {
             $this->entered[$key]->check();
             return $work($this->entered[$key]);

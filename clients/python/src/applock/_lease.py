@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from ._answers import Answer, Grant
 from ._arguments import Id, Seconds, seconds, target, text
@@ -39,6 +39,27 @@ if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 else:
     now = time.monotonic
+
+
+class OfOneProcess:
+    """An event that is also set in each child of the process that made it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.process = os.getpid()
+
+    def is_set(self) -> bool:
+        return self.process != os.getpid() or bool(super().is_set())  # type: ignore[misc]
+
+
+class Signal(OfOneProcess, threading.Event):
+    def wait(self, timeout: float | None = None) -> bool:
+        return self.is_set() or super().wait(timeout)
+
+
+class AsyncSignal(OfOneProcess, asyncio.Event):
+    async def wait(self) -> Literal[True]:
+        return self.is_set() or await super().wait()
 
 
 class Own(NamedTuple):
@@ -79,10 +100,18 @@ class Leased(abc.ABC):
         self._is_entered = False
 
     def check(self) -> None:
-        """Raise Lost unless the lease is still trusted, also by the clock of this process."""
+        """Raise Lost unless the lease is still trusted, also by the clock of this process: not after its end, and not in a child process."""
+        if not self._is_ours():
+            raise Lost(
+                f"the lock of {self._name} belongs to process {self.lost.process}, which entered the lease: "
+                "a child process needs a lease of its own")
         self._look_at_the_clock()
         if self.lost.is_set():
-            raise Lost(f"the lock of {self._name} is lost")
+            raise Lost(f"the lock of {self._name} is {self._end}")
+
+    def _is_ours(self) -> bool:
+        """Report whether this is the process that entered. A child has copies of the connections, and leaves them alone."""
+        return bool(self.lost.process == os.getpid())
 
     async def _enter(self) -> Self:
         if self._is_entered:
@@ -90,7 +119,7 @@ class Leased(abc.ABC):
         self._is_entered = True
         self.operator = f"{socket.gethostname():.30}/{os.getpid()}/{secrets.token_hex(8)}"
         self.fence, self._is_unknown, self._deadline = 0, False, math.inf
-        self.lost, self._ended = self._event(), self._event()
+        self.lost, self._ended, self._end = self._event(), self._event(), "lost"
         self._own: Any = None
         self._watchdog: Any = None
         try:
@@ -98,32 +127,41 @@ class Leased(abc.ABC):
             await settled(self._own.locks.check())
             await self._acquire()
             self.check()
+            self._keeper = self._background(self._keep())
         except BaseException:
-            self._ended.set()
-            await self._shielded(self._give_back())
-            self._is_entered = False
+            if self._is_ours():
+                self._ended.set()
+                await self._shielded(self._give_back())
+                self._is_entered = False
             raise
-        self._keeper = self._background(self._keep())
         return self
 
-    async def _exit(self, error: BaseException | None) -> None:
-        with contextlib.suppress(Lost):
+    def _is_left_by_a_child(self, error: BaseException | None) -> bool:
+        """Report whether this is not the process that entered. Then a block without an exception raises Lost."""
+        if not self._is_ours() and error is None:
             self.check()
+        return not self._is_ours()
+
+    async def _exit(self, error: BaseException | None) -> None:
+        self._look_at_the_clock()
+        was_lost = self.lost.is_set()
+        self._end = "lost" if was_lost else "released"
+        self.lost.set()
         self._ended.set()
         self._watchdog.cancel()
         try:
             outcome, is_second = await self._release()
             # The first call may have done it.
             if outcome != "RELEASED" and not (is_second and outcome == "FREE"):
-                self.lost.set()
+                was_lost, self._end = True, "lost"
         except Exception:
-            if error is None and not self.lost.is_set():
+            if error is None and not was_lost:
                 raise
         finally:
             await self._close(self._own)
             await self._join(self._keeper)
             self._is_entered = False
-        if error is None:
+        if error is None and was_lost:
             self.check()
 
     async def _open(self) -> Own:
@@ -140,7 +178,7 @@ class Leased(abc.ABC):
 
     async def _close(self, own: Own | None) -> None:
         """Close the given connection: a pool may use it again."""
-        if own is None:
+        if own is None or not self._is_ours():
             return
         with contextlib.suppress(Exception):  # it may have failed before
             if not own.autocommit:
@@ -166,7 +204,7 @@ class Leased(abc.ABC):
                     if not is_busy(error):
                         raise
         finally:
-            if waiting:
+            if waiting and self._is_ours():
                 with contextlib.suppress(Exception):  # it ends by itself
                     await self._retract()
 
@@ -333,8 +371,8 @@ class Lease(Leased):
     seconds to wait for a held object; None is no limit. Held names the holder.
 
     The event ``lost`` is set when the lock was taken, or could not be renewed in time. Then check() raises Lost, and so does the end of
-    a block without an exception. A block that was paused cannot know: pass ``operator`` and ``fence`` to assert_held in the transaction
-    that writes.
+    a block without an exception. After the block, and in a process that was forked in it, the event is set, too, and check() raises Lost.
+    A block that was paused cannot know: pass ``operator`` and ``fence`` to assert_held in the transaction that writes.
     """
 
     _kind = Locks
@@ -344,10 +382,11 @@ class Lease(Leased):
         return at_one_go(self._enter())
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        at_one_go(self._exit(error))
+        if not self._is_left_by_a_child(error):
+            at_one_go(self._exit(error))
 
-    def _event(self) -> threading.Event:
-        return threading.Event()
+    def _event(self) -> Signal:
+        return Signal()
 
     def _background(self, work: Coroutine[Any, Any, None]) -> threading.Thread:
         thread = threading.Thread(target=at_one_go, args=(work,), name="applock lease", daemon=True)
@@ -389,10 +428,11 @@ class AsyncLease(Leased):
         return await self._enter()
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        await self._shielded(self._exit(error))
+        if not self._is_left_by_a_child(error):
+            await self._shielded(self._exit(error))
 
-    def _event(self) -> asyncio.Event:
-        return asyncio.Event()
+    def _event(self) -> AsyncSignal:
+        return AsyncSignal()
 
     def _background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

@@ -31,7 +31,7 @@ module Applock
     # that was paused cannot know: pass operator and fence to Locks#assert in the transaction that writes.
     def with_lock(type, id, ttl: 30, wait: 0, department: nil)
       held = (Thread.current[:applock_leases] ||= {})
-      key = [@scope, type.to_s, id.to_s]
+      key = [@scope, Process.pid, type.to_s, id.to_s] # a child process has none of its parent's leases
       return yield held[key].tap(&:check) if held.key?(key)
 
       lease = Lease.new(@open, type, id, ttl: ttl, wait: wait, department: department)
@@ -59,14 +59,20 @@ module Applock
       @mutex, @end = Mutex.new, ConditionVariable.new
     end
 
-    # Whether the lease is no longer to be trusted: its lock was taken, or it could not be renewed in time.
+    # Whether the lease is no longer to be trusted: its lock was taken, it could not be renewed in time, it has ended, or this is a child of
+    # the process that entered it.
     def lost?
-      @lost ||= !@ended && Clock.now >= @deadline
+      !ours? || @ended || (@lost ||= Clock.now >= @deadline)
     end
 
     # Raises Lost if it is lost.
     def check
-      raise Lost, "the lock of #{type}:#{id} is lost" if lost?
+      return unless lost?
+
+      unless ours?
+        raise Lost, "the lock of #{type}:#{id} belongs to process #{@process}, which entered the lease: a child process needs a lease of its own"
+      end
+      raise Lost, "the lock of #{type}:#{id} is #{@lost || !@ended ? 'lost' : 'released'}"
     end
 
     # Runs the block with the lock, and releases it.
@@ -79,10 +85,18 @@ module Applock
       failed = true
       raise
     ensure
-      leave(keeper, quietly: failed) if @process == Process.pid # not in a child that a fork in the block has made
+      if ours?
+        leave(keeper, quietly: failed)
+      elsif !failed
+        check # a child, which leaves the lock and the connections alone
+      end
     end
 
     private
+
+    def ours?
+      @process == Process.pid
+    end
 
     def leave(keeper, quietly:)
       lost? if @deadline
@@ -96,7 +110,7 @@ module Applock
     ensure
       close(@locks)
       keeper&.join(1) # it ends by itself, when a call of its own does
-      check unless quietly
+      check if @lost && !quietly
     end
 
     def acquire

@@ -9,7 +9,6 @@ import (
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // so that run sees the error of an answer whose reader has left
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], surroundings{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv})
 	stop()

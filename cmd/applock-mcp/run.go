@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,9 +22,7 @@ import (
 const (
 	exitYes   = 0
 	exitUsage = 2
-	// exitUnknown means that an answer could not be delivered: its call may have had its effect.
-	exitUnknown = 3
-	exitError   = 4
+	exitError = 4
 )
 
 // surroundings are the process' environment, streams and signals.
@@ -70,14 +67,10 @@ func run(ctx context.Context, args []string, around surroundings) int {
 	command := newCommand(around)                //nolint:contextcheck // cobra passes the context to RunE
 	command.SetArgs(append([]string{}, args...)) // never nil: cobra would read the process' own arguments
 	err := command.ExecuteContext(ctx)
-	_, isUndelivered := errors.AsType[*undeliveredError](err)
-	if err == nil || ctx.Err() != nil && !isUndelivered {
+	if err == nil || ctx.Err() != nil {
 		return exitYes
 	}
 	_, _ = fmt.Fprintf(around.stderr, "applock-mcp: %s\n", secret.Redact(strings.ReplaceAll(err.Error(), "\n", " ")))
-	if isUndelivered {
-		return exitUnknown
-	}
 	var started *startedError
 	if errors.As(err, &started) && !errors.Is(err, applock.ErrInvalid) {
 		return exitError
@@ -197,38 +190,13 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	if err != nil {
 		return err
 	}
-	stdout := &keptOpen{Writer: around.stdout}
-	err = server.Run(ctx, &mcp.IOTransport{Reader: around.stdin, Writer: stdout})
-	if undelivered := stdout.failed.Load(); undelivered != nil {
-		return undelivered
-	}
-	return err
+	return server.Run(ctx, &mcp.IOTransport{Reader: around.stdin, Writer: keptOpen{around.stdout}})
 }
 
-// keptOpen ignores Close: stdout belongs to the process. It keeps the error of a write.
-type keptOpen struct {
-	io.Writer
-	failed atomic.Pointer[undeliveredError]
-}
+// keptOpen ignores Close: stdout belongs to the process.
+type keptOpen struct{ io.Writer }
 
-func (*keptOpen) Close() error { return nil }
-
-func (k *keptOpen) Write(text []byte) (int, error) {
-	written, err := k.Writer.Write(text)
-	if err != nil {
-		k.failed.Store(&undeliveredError{err: err})
-	}
-	return written, err
-}
-
-// undeliveredError means that the client did not get an answer.
-type undeliveredError struct{ err error }
-
-func (e *undeliveredError) Error() string {
-	return "an answer could not be written: " + e.err.Error() + "; its call may have had its effect, and locks that were got last until they expire"
-}
-
-func (e *undeliveredError) Unwrap() error { return e.err }
+func (keptOpen) Close() error { return nil }
 
 // version returns the module's version, as the toolchain has recorded it.
 func version() string {

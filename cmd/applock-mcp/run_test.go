@@ -1,15 +1,11 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testing/testclient"
 )
 
 func runHere(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -71,48 +67,5 @@ func TestUsage(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, want) || stdout != "" || strings.Contains(stderr, "hush-hush") {
 			t.Errorf("%v: %d %q %q, want %q", args, code, stdout, stderr, want)
 		}
-	}
-}
-
-// refusing is a stdout that fails at the first text with a word.
-type refusing struct {
-	strings.Builder
-	word string
-	left func()
-}
-
-func (r *refusing) Write(text []byte) (int, error) {
-	if strings.Contains(string(text), r.word) {
-		r.left()
-		return 0, errors.New("disk full")
-	}
-	return r.Builder.Write(text)
-}
-
-// Goal: an agent's client that did not get the answer of a call finds by the exit code that it may have had its effect. Method: stdout fails
-// at the answer of lock_get; the lock is there.
-func TestAnswerCannotBeDelivered(t *testing.T) {
-	t.Parallel()
-	dsn := "sqlite:" + testclient.InstalledSQLite(t)
-	stdin, client := io.Pipe()
-	stdout := &refusing{word: `"you_hold"`, left: func() { _ = client.Close() }}
-	go func() {
-		for _, message := range []string{
-			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`,
-			`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lock_get","arguments":{"object":"file:a"}}}`,
-		} {
-			_, _ = io.WriteString(client, message+"\n")
-		}
-	}()
-	var stderr strings.Builder
-	code := run(t.Context(), []string{"--dsn", dsn, "--operator", "agent"}, surroundings{
-		stdin: stdin, stdout: stdout, stderr: &stderr, getenv: func(string) string { return "" },
-	})
-	if code != exitUnknown || !strings.Contains(stderr.String(), "an answer could not be written: disk full; its call may have had its effect") {
-		t.Errorf("exit code %d: %s", code, stderr.String())
-	}
-	if _, err := testclient.Open(t, dsn, "", nil).Inquire(t.Context(), applock.Object{Type: "file", ID: "a"}); err != nil {
-		t.Error(err)
 	}
 }

@@ -28,7 +28,7 @@ import javax.sql.DataSource;
  * works in the caller's transaction: the operation takes effect when that commits, and is undone when it rolls back. Many threads may
  * use an object on a pool, and one thread at a time an object on a connection.
  *
- * <p>The library ends no transaction that it has not begun. Some DataSources hand out the connection of the caller's transaction: Spring's
+ * <p>The library ends only transactions that it has begun. Some DataSources hand out the connection of the caller's transaction: Spring's
  * TransactionAwareDataSourceProxy, and the pools of JTA. A call on such a one works in that transaction, as if by {@link #in(Connection)},
  * and so does a call on any connection without autocommit in which a transaction has begun. On another connection without autocommit, a call
  * on a pool turns it on, and off again afterwards. A transaction that was begun by a statement under autocommit is not recognized on a pool.

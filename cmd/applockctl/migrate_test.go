@@ -286,6 +286,7 @@ func damagesOf(t *testing.T, s server, dsn string) []damage {
 				[]string{
 					"GRANT CREATE ON SCHEMA applock TO " + nobody,
 					"ALTER FUNCTION applock.renew_appl_locks OWNER TO " + nobody,
+					"REVOKE CREATE ON SCHEMA applock FROM " + nobody,
 				},
 				"function renew_appl_locks belongs to " + nobody + ", and the installation to ",
 			},

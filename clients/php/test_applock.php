@@ -568,6 +568,36 @@ final class Tests
         equal(null, (new Locks(connect()))->inquire('customer', 'forked'));
     }
 
+    /**
+     * Goal: where the server has autocommit off, of which PDO says nothing, a call that is no part of a transaction is committed. A
+     * transaction of the caller's is left alone. Method: what another connection sees, with and without emulated prepares.
+     */
+    public function testWithoutAutocommitACallIsCommitted(): void
+    {
+        if (POSTGRES) {
+            return; // it has none
+        }
+        $this->pdo->exec('CREATE TABLE orders (n INTEGER) ENGINE = InnoDB');
+        $operator = fn () => $this->locks->inquire('customer', 'no autocommit')?->operator;
+        foreach ([true, false] as $emulates) {
+            $connect = fn () => connect(PDO::class, [PDO::MYSQL_ATTR_INIT_COMMAND => 'SET autocommit = 0', PDO::ATTR_EMULATE_PREPARES => $emulates]);
+            $locks = new Locks($pdo = $connect());
+            $wrong = fn () => thrown(InvalidArgumentException::class, fn () => $locks->get('', 'no autocommit', 'JDOE'));
+            equal(true, $locks->get('customer', 'no autocommit', 'JDOE')->granted);
+            equal('JDOE', $operator());
+            $wrong();
+            $this->locks->release('customer', 'no autocommit', 'JDOE');
+            equal([null, 0], [$locks->inquire('customer', 'no autocommit'), $locks->purge(olderThan: LONG)]);
+            $pdo->exec('INSERT INTO orders VALUES (1)');
+            $locks->get('customer', 'no autocommit', 'JDOE');
+            $wrong();
+            equal(null, $operator());
+            $pdo->exec('ROLLBACK');
+            (new Leases($connect))->withLease('customer', 'no autocommit', fn (Lease $held) => equal($held->operator, $operator()));
+            equal([null, 0], [$operator(), (int) $this->pdo->query('SELECT count(*) FROM orders')->fetchColumn()]);
+        }
+    }
+
     /** Goal: an end in an hour that a zone skips or repeats is the same moment everywhere. Method: ends in both nights, in Amsterdam. */
     public function testAnEndIsRightWhereClocksChange(): void
     {

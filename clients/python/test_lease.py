@@ -302,6 +302,21 @@ def test_a_fork_leaves_the_lock_alone(locks):
     assert len(opened) == 1  # which the children have left as it was
 
 
+if not DRIVER.startswith("psycopg"):
+    def test_a_lease_commits_nothing(connection):
+        """Goal: what the lease did not begin it does not end. Method: connect returns a connection with a row that is not committed."""
+        def begun():
+            opened = connect()
+            execute(opened, "INSERT INTO kept VALUES (1)")
+            return opened
+
+        execute(connection, "CREATE TABLE kept (n INTEGER)")
+        with pytest.raises(applock.InvalidArgument, match="transaction"):
+            with Lease(begun, "customer", 42):
+                pass
+        assert not execute(connection, "SELECT n FROM kept")
+
+
 def server_id(connection):
     """What the server calls a connection."""
     if DRIVER.startswith("psycopg"):

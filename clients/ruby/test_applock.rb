@@ -134,11 +134,29 @@ class AnswersTest < Minitest::Test
     assert_equal 2, sent.grep(/serialize_appl_lock|assert_appl_lock/).length
   end
 
-  # Goal: a connection without autocommit is in a transaction, on MySQL and MariaDB, which have such.
-  def test_without_autocommit_there_is_a_transaction
-    connection = connect(init_command: "SET autocommit = 0")
-    Applock::Locks.new(connection).serialize("document", "number")
+  # Goal: where the server has autocommit off, a call that is no part of a transaction is committed, and a transaction of the caller's is
+  # left alone, as is the one that serialize needs. Method: what another connection sees, after calls that succeed and fail.
+  def test_without_autocommit_a_call_is_committed
+    object, without = ["customer", "no autocommit"], -> { connect(init_command: "SET autocommit = 0") }
+    @connection.query("CREATE TABLE orders (n INTEGER) ENGINE = InnoDB")
+    connection = without.call
+    locks = Applock::Locks.new(connection)
+    assert locks.get(*object, "JDOE").granted?
+    assert @locks.release(*object, "JDOE").outcome == "RELEASED"
+    refused { locks.get("", 42, "JDOE") }
+    assert_nil locks.inquire(*object)
+    assert_equal 0, locks.purge(older_than: LONG)
+    connection.query("INSERT INTO orders VALUES (1)")
+    assert locks.get(*object, "JDOE").granted?
+    refused { locks.get("", 42, "JDOE") }
+    connection.query("ROLLBACK")
+    assert_nil @locks.inquire(*object)
+    locks.serialize("document", "number")
+    @connection.query("SET innodb_lock_wait_timeout = 1")
+    assert_raises(Mysql2::Error) { in_transaction(@connection) { @locks.serialize("document", "number") } }
     connection.close
+    Applock::Leases.new(&without).with_lock(*object) { |held| assert_equal held.fence, @locks.inquire(*object).fence }
+    assert_empty @connection.query("SELECT n FROM orders").to_a
   end unless POSTGRES
 
   # Goal: an end in an hour that a zone skips or repeats is the same moment everywhere. Method: ends in both nights, in Amsterdam.

@@ -42,7 +42,28 @@ final class Connection
             default => "SELECT * FROM $source AS r $rest",
         };
         $text = array_map(fn ($value) => $value === null ? null : (string) $value, $values);
-        return array_map($this->typed(...), $this->withAttributes(fn () => $this->execute($sql, $text)));
+        return array_map($this->typed(...), $this->withAttributes(fn () => $this->whole(fn () => $this->execute($sql, $text))));
+    }
+
+    /**
+     * Where the server has autocommit off, of which PDO says nothing, a call begins a transaction that its caller does not know of: it ends
+     * with the call.
+     *
+     * @return list<array<string, mixed>>
+     */
+    private function whole(\Closure $call): array
+    {
+        $isWhole = !$this->isPostgres && !$this->inTransaction();
+        $end = 'ROLLBACK';
+        try {
+            $rows = $call();
+            $end = 'COMMIT';
+            return $rows;
+        } finally {
+            if ($isWhole && $this->pdo->inTransaction()) {
+                $this->pdo->exec($end);
+            }
+        }
     }
 
     public function inTransaction(): bool

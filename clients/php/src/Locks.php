@@ -6,7 +6,7 @@ namespace Applock;
 
 /**
  * The operations, on one PDO with the driver pgsql or mysql and any attributes. The connection and the transaction are yours: a method's
- * effect is final when you commit, or at once outside of a transaction.
+ * effect is final when you commit, or at once outside of a transaction, also where the server has autocommit off, but not PDO.
  *
  * Types, ids and operators travel as text. A ttl is a whole number of seconds or a DateInterval. null has the meaning of NULL in
  * procedures/README.md. A refusal is an answer whose ->granted is false. Exceptions are InvalidArgumentException, LostException, ContentionException,

@@ -55,15 +55,20 @@ def is_a(connection: Any, path: str) -> bool:
     return kind is not None and isinstance(connection, kind)
 
 
+def begun(connection: Any) -> bool:
+    """Report whether a transaction has begun."""
+    if hasattr(connection, "info"):  # psycopg and psycopg2
+        return bool(connection.info.transaction_status != 0)
+    if hasattr(connection, "get_autocommit"):  # PyMySQL
+        return bool(connection.server_status & 1)
+    if hasattr(connection, "in_transaction"):  # mysql-connector-python
+        return bool(connection.in_transaction)
+    raise InvalidArgument("whether a transaction is open cannot be told: give the driver's own connection", "connection")
+
+
 def lasts(connection: Any) -> bool:
     """Report whether the next statement is in a transaction that continues after it."""
-    if hasattr(connection, "info"):  # psycopg and psycopg2
-        return not connection.autocommit or connection.info.transaction_status != 0
-    if hasattr(connection, "get_autocommit"):  # PyMySQL
-        return not connection.get_autocommit() or bool(connection.server_status & 1)
-    if hasattr(connection, "in_transaction"):  # mysql-connector-python
-        return bool(connection.in_transaction or not connection.autocommit)
-    raise InvalidArgument("whether a transaction is open cannot be told: give the driver's own connection", "connection")
+    return begun(connection) or not autocommits(connection)
 
 
 def autocommits(connection: Any) -> bool:

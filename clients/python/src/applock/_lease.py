@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from ._answers import Answer, Grant
 from ._arguments import Id, Seconds, seconds, target, text
-from ._drivers import autocommits, set_autocommit
+from ._drivers import autocommits, begun, set_autocommit
 from ._errors import ApplockError, Held, InvalidArgument, Lost, has_done_nothing, is_busy
 from ._locks import AsyncLocks, Locks
 
@@ -169,6 +169,8 @@ class Leased(abc.ABC):
         try:
             locks = self._kind(given, schema=self._schema)
             own = Own(locks, locks._driver.connection, given, autocommits(locks._driver.connection))
+            if not locks._driver.postgres and begun(own.connection):  # SET autocommit would commit it; on PostgreSQL drivers refuse it
+                raise InvalidArgument("connect must return a connection of the lease's own, and this one is in a transaction", "connect")
             await settled(set_autocommit(own.connection, True))
         except BaseException:
             with contextlib.suppress(Exception):

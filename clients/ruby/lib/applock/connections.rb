@@ -70,6 +70,7 @@ module Applock
     def transaction?
       raw.transaction_status != PG::PQTRANS_IDLE
     end
+    alias begun? transaction?
 
     def ago(seconds)
       "statement_timestamp() - #{seconds} * interval '1 second'"
@@ -116,16 +117,36 @@ module Applock
     OPTIONS = { as: :array, symbolize_keys: false, cast: true, cast_booleans: false, cache_rows: true, stream: false, async: false,
                 database_timezone: :utc, application_timezone: :utc }.freeze
     BUSY = [1020, 1205, 1213].freeze
+    FOR_A_TRANSACTION = /(serialize|assert)_appl_lock_row/
 
     def default_schema
       nil # a schema is a database, and the connection's own one needs no name
     end
 
+    # Where the server has autocommit off, a call begins a transaction that its caller does not know of: it ends with the call.
     def rows(source, values, rest = "")
-      select(source.end_with?(")") ? "CALL #{source}" : "SELECT * FROM #{source} AS r #{rest}", values)
+      is_whole = !autocommit? && !source.match?(FOR_A_TRANSACTION) && !begun?
+      rows = select(source.end_with?(")") ? "CALL #{source}" : "SELECT * FROM #{source} AS r #{rest}", values)
+      raw.query("COMMIT", OPTIONS) if is_whole
+      rows
+    rescue Exception
+      roll_back if is_whole
+      raise
     end
 
-    # Without a transaction the savepoint ends with its statement.
+    # Whether a transaction has begun, also by a statement without autocommit. Then the next one cannot be set any more.
+    def begun?
+      return transaction? if autocommit?
+
+      raw.query("SET TRANSACTION READ WRITE", OPTIONS)
+      false
+    rescue Mysql2::Error => error
+      raise unless error.error_number == 1568
+
+      true
+    end
+
+    # Without a transaction the savepoint ends with its statement. Without autocommit there always is one.
     def transaction?
       raw.query("SAVEPOINT applock_in_transaction", OPTIONS)
       raw.query("RELEASE SAVEPOINT applock_in_transaction", OPTIONS)
@@ -163,6 +184,20 @@ module Applock
     end
 
     private
+
+    def roll_back
+      raw.query("ROLLBACK", OPTIONS)
+    rescue Mysql2::Error
+      nil # the connection has failed, and the transaction with it
+    end
+
+    # Asked once of each connection.
+    def autocommit?
+      client = raw
+      @autocommit = client.query("SELECT @@autocommit", OPTIONS).first.first == 1 unless client.equal?(@asked)
+      @asked = client
+      @autocommit
+    end
 
     def select(statement, values)
       values = values.dup

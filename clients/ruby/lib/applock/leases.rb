@@ -20,7 +20,7 @@ module Applock
       raise InvalidArgument, "a block that makes a connection is missing" unless connect
 
       @scope = scope
-      @open = -> { Locks.new(connect.call, schema: schema, dialect: dialect).alone }
+      @open = -> { own(connect.call, schema, dialect) }
     end
 
     # Calls the block while it holds the object, and returns the block's result. ttl is how many seconds the object stays locked after a
@@ -40,6 +40,16 @@ module Applock
       ensure
         held.delete(key)
       end
+    end
+
+    private
+
+    # A connection that cannot be used is given back, too.
+    def own(connection, schema, dialect)
+      Locks.new(connection, schema: schema, dialect: dialect).alone
+    rescue Exception
+      connection.close rescue nil # the first error counts
+      raise
     end
   end
 

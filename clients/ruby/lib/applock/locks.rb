@@ -4,7 +4,8 @@ require "json"
 
 module Applock
   # The operations, on one connection: a PG::Connection, a Mysql2::Client, a subclass of them, or one of ActiveRecord. The connection
-  # and the transaction are yours: a method's effect is final when you commit, or at once outside of a transaction.
+  # and the transaction are yours: a method's effect is final when you commit, or at once outside of a transaction, also where MySQL or
+  # MariaDB has autocommit off.
   #
   # Types, ids and operators may be of any class: they travel as text. A ttl is a whole number of seconds or an ActiveSupport::Duration;
   # nil has the meaning of NULL in procedures/README.md. A refusal is an answer that is not granted?. Errors are InvalidArgument, Lost,
@@ -34,9 +35,8 @@ module Applock
 
     # Returns self, unless the effect of a call would wait for a commit.
     def alone # :nodoc:
-      return self unless @connection.transaction?
+      return self unless @connection.begun?
 
-      @connection.close
       raise InvalidArgument, "a lease needs a connection of its own with autocommit, and this one is in a transaction"
     end
 

@@ -49,7 +49,7 @@ func newCramped(t *testing.T, name, dsn string) cramped {
 		return cramped{client, func(ctx context.Context, get applock.GetRequest, work func(rows nexter)) error {
 			return postgres.InTx(ctx, client, func(tx pgx.Tx, locks *applock.Client) error {
 				_, err := locks.Get(ctx, get)
-				rows, queryErr := tx.Query(ctx, manyRows)
+				rows, queryErr := tx.Query(ctx, manyRows) //nolint:sqlclosecheck // work leaves them open when it panics
 				work(rows)
 				return errors.Join(err, queryErr)
 			})
@@ -78,7 +78,7 @@ func newCramped(t *testing.T, name, dsn string) cramped {
 			_, err := locks.Get(ctx, get)
 			rows, queryErr := tx.QueryContext(ctx, manyRows)
 			work(rows)
-			return errors.Join(err, queryErr, rows.Close(), rows.Err())
+			return errors.Join(err, queryErr, rows.Close(), rows.Err()) //nolint:sqlclosecheck // the same
 		})
 	}}
 }

@@ -139,10 +139,13 @@ func languages() []*language {
 			l.drivers[i].language = l
 		}
 	}
-	if only := os.Getenv(languagesVariable); only != "" {
-		return slices.DeleteFunc(all, func(l *language) bool { return !slices.Contains(strings.Split(only, ","), l.folder) })
-	}
-	return all
+	return slices.DeleteFunc(all, func(l *language) bool { return !isWanted(l.folder) })
+}
+
+// isWanted reports whether a language is tested. The programs of README.md are "other".
+func isWanted(folder string) bool {
+	only := os.Getenv(languagesVariable)
+	return only == "" || slices.Contains(strings.Split(only, ","), folder)
 }
 
 // program is a program of the driver's language in a folder, by the name of its file without extension, that works in a place.

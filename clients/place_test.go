@@ -35,7 +35,7 @@ type place struct {
 	dsn     string
 	client  *applock.Client
 	handle  *sql.DB
-	// environment tells programs where it is, in the variables that the products' own clients read, and two more.
+	// environment tells programs where it is, in the variables that the products' own clients and DBI read, and two more.
 	environment []string
 }
 
@@ -67,7 +67,7 @@ func (p *place) openPostgres(t *testing.T, dsn string) {
 	p.dsn, p.client, p.handle = dsn, testclient.Open(t, dsn, "", nil), handle
 	p.environment = []string{
 		"PGHOST=" + config.Host, "PGPORT=" + strconv.Itoa(int(config.Port)), "PGUSER=" + config.User,
-		"PGPASSWORD=" + config.Password, "PGDATABASE=" + config.Database,
+		"PGPASSWORD=" + config.Password, "PGDATABASE=" + config.Database, "DBI_DSN=dbi:Pg:",
 		"PATH=" + programs(t, "psql", testdb.Psql(t)),
 	}
 }
@@ -86,6 +86,8 @@ func (p *place) openMySQL(t *testing.T, dsn string) {
 	p.environment = []string{
 		"MYSQL_HOST=" + host, "MYSQL_TCP_PORT=" + port, "MYSQL_USER=" + config.User,
 		"MYSQL_PWD=" + config.Passwd, "MYSQL_DATABASE=" + config.DBName,
+		"DBI_DSN=dbi:MariaDB:host=" + host + ";port=" + port + ";database=" + config.DBName,
+		"DBI_USER=" + config.User, "DBI_PASS=" + config.Passwd,
 		"PATH=" + programs(t, p.product, testdb.MySQLClient(t, p.product)),
 	}
 }

@@ -25,8 +25,6 @@ type language struct {
 	command func(tools, program string) []string
 	// place, where there is one, returns the folder in which programs of a folder start: one that has the installed package.
 	place func(t *testing.T, tools, folder string) string
-	// compile, where there is one, makes a program of a source file, and that is what starts, in the place of command.
-	compile func(d driver, name, program string) []string
 	// opening and closing are what stands around the blocks of its page to make a program of them.
 	opening, closing string
 	// compared is how many blocks of its page are no programs, but parts of tested files, which another test finds there.
@@ -100,39 +98,6 @@ func languages() []*language {
 				{name: "mysql2", products: mysqlAndMariaDB},
 			},
 		},
-		{
-			folder: "perl", extension: "pl",
-			command: func(_, program string) []string { return []string{"perl", program} },
-			environment: func(tools string) []string {
-				return []string{"PERL5LIB=" + filepath.Join(tools, "perl/library/lib/perl5")}
-			},
-			opening: "use strict;\nuse warnings;\n",
-			drivers: []driver{
-				{name: "DBD::Pg", products: []string{onPostgres}},
-				{name: "DBD::MariaDB", products: mysqlAndMariaDB},
-				{name: "DBD::mysql", products: mysqlAndMariaDB},
-			},
-		},
-		{
-			folder: "shell", extension: "bash",
-			command: func(_, program string) []string { return []string{"bash", program} },
-			drivers: []driver{
-				{name: "psql", products: []string{onPostgres}},
-				{name: "mariadb", products: []string{onMariaDB}},
-				{name: "mysql", products: []string{onMySQL}},
-			},
-		},
-		{
-			folder: "cobol", extension: "cob",
-			compile: compileCOBOL,
-			// Later versions of GnuCOBOL refuse a line with a tab otherwise.
-			environment: func(string) []string { return []string{"COB_LS_VALIDATE=false"} },
-			closing:     "           STOP RUN.\n",
-			drivers: []driver{
-				{name: "libpq", products: []string{onPostgres}},
-				{name: "libmariadb", products: mysqlAndMariaDB},
-			},
-		},
 	}
 	for _, l := range all {
 		for i := range l.drivers {
@@ -152,13 +117,7 @@ func isWanted(folder string) bool {
 func (d driver) program(t *testing.T, at place, folder, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	tools := testdb.Clients(t)
-	var words []string
-	if d.language.compile != nil {
-		words = []string{d.compiled(t, folder, name)}
-	} else {
-		words = d.language.command(tools, name+"."+d.language.extension)
-	}
-	words = append(words, args...)
+	words := append(d.language.command(tools, name+"."+d.language.extension), args...)
 	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	command.Dir = folder
 	if d.language.place != nil {
@@ -169,19 +128,6 @@ func (d driver) program(t *testing.T, at place, folder, name string, args ...str
 		command.Env = append(command.Env, d.language.environment(tools)...)
 	}
 	return command
-}
-
-// compiled returns what a compiler has made of the source of that name in a folder.
-func (d driver) compiled(t *testing.T, folder, name string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
-	words := d.language.compile(d, name, program)
-	command := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	command.Dir = folder
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, output)
-	}
-	return program
 }
 
 func (d driver) speaksTo(product string) bool { return slices.Contains(d.products, product) }
@@ -235,8 +181,8 @@ func withLanguage(t *testing.T, folder string, test func(t *testing.T, tools str
 // tableVariable names the file that gets the table of what has played.
 const tableVariable = "APPLOCK_TEST_CLIENTS_TABLE"
 
-// Goal: what a program in another language copies from here calls the operations as the contract has them, with each driver
-// on each product. Method: its player plays all scenarios through that library, in a zone that is not UTC.
+// Goal: the library of another language calls the operations as the contract has them, with each driver on each product. Method: its player plays
+// all scenarios through that library, in a zone that is not UTC.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	testdb.Clients(t)

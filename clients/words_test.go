@@ -4,7 +4,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,10 +12,7 @@ import (
 
 // The tests of this file read the text of libraries. They are red without a compiler, where the compiler would be.
 
-const (
-	javaSources = "java/core/src/main/java/io/github/applock/"
-	cobolFields = "cobol/applock.cpy"
-)
+const javaSources = "java/core/src/main/java/io/github/applock/"
 
 func textOf(t *testing.T, file string) string {
 	t.Helper()
@@ -121,31 +117,6 @@ func TestJavaEnumsAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// Goal: what COBOL keeps of an answer is not cut off. Method: the width of the fields that have words of the contract.
-func TestCOBOLFieldsHoldEveryWord(t *testing.T) {
-	t.Parallel()
-	see := operationNamed(t, "see_appl_lock")
-	text := textOf(t, cobolFields)
-	for field, words := range map[string][]string{
-		"OUT-OUTCOME": allOutcomes(),
-		"OUT-KIND":    append(noticeKinds(t), quoted(see.Columns, "kind")...),
-		"OUT-STATE":   quoted(see.Parameters, "p_state"),
-		"OUT-ANSWER":  quoted(operationNamed(t, "answer_appl_lock").Parameters, "p_answer"),
-	} {
-		found := regexp.MustCompile(`\b` + field + ` +PIC X\((\d+)\)`).FindStringSubmatch(text)
-		if found == nil {
-			t.Errorf("there is no field %s", field)
-			continue
-		}
-		width, _ := strconv.Atoi(found[1])
-		for _, word := range words {
-			if len(word) > width {
-				t.Errorf("%s has room for %d characters, and %s more", field, width, word)
-			}
-		}
-	}
-}
-
 // answeredColumns are all columns and OUT parameters that an operation or a view answers with, but the flag, which the outcome tells.
 func answeredColumns() map[string]string {
 	columns := map[string]string{}
@@ -164,26 +135,23 @@ func answeredColumns() map[string]string {
 	return columns
 }
 
-// Goal: libraries that read column by column leave none out. Method: the names of all columns in their text.
-func TestLibrariesReadEveryColumn(t *testing.T) {
+// Goal: Java, which reads column by column, leaves none out. Method: the names of all columns in its text.
+func TestEveryColumnIsReadByJava(t *testing.T) {
 	t.Parallel()
-	java, cobol := textOf(t, javaSources+"ApplLocks.java"), textOf(t, "cobol/applock-operations.cpy")
+	java := textOf(t, javaSources+"ApplLocks.java")
 	for column, of := range answeredColumns() {
 		// What an answer and a lock have in common Java reads behind a prefix.
 		bare := strings.TrimPrefix(column, "p_")
 		if !strings.Contains(java, `"`+column+`"`) && (bare == column || !strings.Contains(java, `"`+bare+`"`)) {
 			t.Errorf("Java does not read %s of %s", column, of)
 		}
-		if !strings.Contains(cobol, `WHEN "`+bare+`"`) {
-			t.Errorf("COBOL does not read %s of %s", column, of)
-		}
 	}
 }
 
-// Goal: where a library has a list of the columns of a view or of an operation's rows, it is that of the contract. Method: the list in the text.
-func TestListedColumnsAreThoseOfTheContract(t *testing.T) {
+// Goal: Node's list of the columns of a view is that of the contract. Method: the list in the text.
+func TestNodeListsTheColumnsOfTheContract(t *testing.T) {
 	t.Parallel()
-	node, shell := textOf(t, "node/applock.cjs"), textOf(t, "shell/applock.bash")
+	node := textOf(t, "node/applock.cjs")
 	for _, view := range db.Views() {
 		var want []string
 		for _, column := range view.Columns {
@@ -198,37 +166,6 @@ func TestListedColumnsAreThoseOfTheContract(t *testing.T) {
 		got := regexp.MustCompile(`\w+`).FindAllString(list[1], -1)
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("Node has the columns %q of %s, want %q", got, view.Name, want)
-		}
-		kinds := regexp.MustCompile(`\[` + view.Name + `\]="([^"]*(?:-|ts|null))"`).FindStringSubmatch(shell)
-		if kinds == nil {
-			t.Errorf("the shell has no columns of %s", view.Name)
-			continue
-		}
-		checkKinds(t, view.Name, strings.Fields(kinds[1]), view.Columns)
-	}
-	for _, operation := range operations() {
-		if !operation.ResultSet() || operation.Name == "get_appl_lock_permit" { // its rows become a lock
-			continue
-		}
-		kinds := regexp.MustCompile(`"([^"]*)" ` + operation.Name + `\b|` + operation.Name + ` "([^"]*)"`).FindStringSubmatch(shell)
-		if kinds == nil {
-			t.Errorf("the shell has no columns of %s", operation.Name)
-			continue
-		}
-		checkKinds(t, operation.Name, strings.Fields(kinds[1]+kinds[2]), operation.Columns)
-	}
-}
-
-// checkKinds compares what the shell knows of the columns: how many there are, and which are times.
-func checkKinds(t *testing.T, of string, kinds []string, columns []db.Parameter) {
-	t.Helper()
-	if len(kinds) != len(columns) {
-		t.Errorf("the shell has %d columns of %s, want %d", len(kinds), of, len(columns))
-		return
-	}
-	for i, column := range columns {
-		if (kinds[i] == "ts") != (column.Type == db.Timestamp) {
-			t.Errorf("the shell has %q for %s of %s", kinds[i], column.Name, of)
 		}
 	}
 }

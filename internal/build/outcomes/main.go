@@ -62,32 +62,16 @@ type notation func(operation string, outcomes []db.Answer) string
 // notations returns the notation of each language, by the extension of its files.
 func notations() map[string]notation {
 	return map[string]notation{
-		".py":   pairs(`"%s": {%s},`, `"%s": %s`, ", ", "False", "True"),
-		".cjs":  pairs(`%s: { %s },`, `%s: %s`, ", ", "false", "true"),
-		".php":  pairs(`'%s' => [%s],`, `'%s' => %s`, ", ", "false", "true"),
-		".rb":   pairs(`"%s" => { %s },`, `"%s" => %s`, ", ", "false", "true"),
-		".pm":   pairs(`%s => { %s },`, `%s => %s`, ", ", "0", "1"),
-		".java": pairs(`case "%s" -> Map.of(%s);`, `%s, %s`, ", ", "false", "true"),
-		".bash": pairs(`[%s]="%s"`, `%s=%s`, " ", "false", "true"),
-		".cpy":  cobol,
+		".py":   pairs(`"%s": {%s},`, `"%s": %s`, "False", "True"),
+		".cjs":  pairs(`%s: { %s },`, `%s: %s`, "false", "true"),
+		".php":  pairs(`'%s' => [%s],`, `'%s' => %s`, "false", "true"),
+		".rb":   pairs(`"%s" => { %s },`, `"%s" => %s`, "false", "true"),
+		".java": pairs(`case "%s" -> Map.of(%s);`, `%s, %s`, "false", "true"),
 	}
-}
-
-// cobol formats a condition for each outcome, for an EVALUATE. A line has at most 72 characters.
-func cobol(operation string, outcomes []db.Answer) string {
-	var list []string
-	for _, outcome := range outcomes {
-		condition := "REFUSED"
-		if outcome.Granted {
-			condition = "GRANTED"
-		}
-		list = append(list, fmt.Sprintf("         WHEN %q ALSO %q\n                   SET APPLOCK-%s TO TRUE", operation, outcome.Outcome, condition))
-	}
-	return strings.Join(list, "\n      ")
 }
 
 // pairs formats an operation with a list of outcomes, each with its truth value.
-func pairs(line, pair, separator, no, yes string) notation {
+func pairs(line, pair, no, yes string) notation {
 	return func(operation string, outcomes []db.Answer) string {
 		var list []string
 		for _, outcome := range outcomes {
@@ -97,6 +81,6 @@ func pairs(line, pair, separator, no, yes string) notation {
 			}
 			list = append(list, fmt.Sprintf(pair, outcome.Outcome, truth))
 		}
-		return fmt.Sprintf(line, operation, strings.Join(list, separator))
+		return fmt.Sprintf(line, operation, strings.Join(list, ", "))
 	}
 }

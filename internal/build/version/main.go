@@ -36,7 +36,6 @@ func places() []place {
 		{"clients/java/README.md", `<artifactId>applock-\w+</artifactId>\s*<version>`, `<`},
 		{"clients/ruby/lib/applock/version.rb", `VERSION = "`, `"`},
 		{"clients/php/package", `(?m:^)version=`, `(?m:$)`},
-		{"clients/perl/lib/Applock.pm", `\$VERSION = '`, `'`},
 	}
 }
 

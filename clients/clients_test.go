@@ -173,7 +173,7 @@ func runOwnTests(t *testing.T, folder, program, passed string) {
 func withLanguage(t *testing.T, folder string, test func(t *testing.T, tools string)) {
 	t.Helper()
 	tools := testdb.Clients(t)
-	if slices.ContainsFunc(languages(), func(l *language) bool { return l.folder == folder }) {
+	if isWanted(folder) {
 		t.Run(folder, func(t *testing.T) { test(t, tools) })
 	}
 }

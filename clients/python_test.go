@@ -32,6 +32,9 @@ func TestPythonLibrary(t *testing.T) {
 func TestPythonPackage(t *testing.T) {
 	t.Parallel()
 	testdb.Clients(t)
+	if !isWanted("python") {
+		return
+	}
 	before, out, name := filesBelow(t, "python"), t.TempDir(), "applock-"+packageVersion(t)
 	if output, err := exec.CommandContext(t.Context(), "python/package", out).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -64,6 +67,9 @@ func TestPythonPackage(t *testing.T) {
 func TestPythonRunsTheInstalledPackage(t *testing.T) {
 	t.Parallel()
 	installed := filepath.Join(testdb.Clients(t), "python-installed")
+	if !isWanted("python") {
+		return
+	}
 	command := exec.CommandContext(t.Context(), filepath.Join(installed, "bin/python3"), "-c", "import applock; print(applock.__file__)")
 	command.Dir = "python"
 	if output, err := command.Output(); err != nil || !strings.HasPrefix(string(output), installed+"/lib/") {
@@ -131,6 +137,9 @@ async def work(connection: Any) -> None:
 func TestPythonTypes(t *testing.T) {
 	t.Parallel()
 	tools := testdb.Clients(t)
+	if !isWanted("python") {
+		return
+	}
 	check := func(program string) (string, error) {
 		file := filepath.Join(t.TempDir(), "program.py")
 		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {

@@ -282,7 +282,7 @@ def left_by(error):
     def left(held):
         """How a child that leaves the block of its parent's lease gets on."""
         try:
-            applock._lease.at_one_go(applock._lease.settled(held.lost.wait()))
+            assert applock._lease.at_one_go(applock._lease.settled(held.lost.wait() if ASYNC else held.lost.wait(0)))
             left = held.__aexit__(None, error, None) if ASYNC else held.__exit__(None, error, None)
             return applock._lease.at_one_go(applock._lease.settled(left))
         except Lost as lost:
@@ -312,7 +312,7 @@ if not DRIVER.startswith("psycopg"):
 
         execute(connection, "CREATE TABLE kept (n INTEGER)")
         with pytest.raises(applock.InvalidArgument, match="transaction"):
-            with Lease(begun, "customer", 42):
+            with Lease(begun, "customer", "kept"):
                 pass
         assert not execute(connection, "SELECT n FROM kept")
 

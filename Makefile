@@ -402,21 +402,13 @@ docs: ## Build the pages as a site with search, bin/site, where every link leads
 	NO_MKDOCS_2_WARNING=1 python3 tools/python/run.py mkdocs build --strict --config-file tools/site/mkdocs.yml
 
 .PHONY: lint
-lint: ## Run gofmt, go vet, the rules of plain words, and golangci-lint, which may be missing where CI is not set.
+lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is not set.
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(foreach module,$(ADAPTERS),go -C $(module) vet ./... &&) true
-	go run ./internal/build/prose check
 	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then echo golangci-lint run; $(GOLANGCI_LINT) run && \
 		for module in $(ADAPTERS); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml) || exit; done; \
 	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; fi >&2
-
-# Pages and folders, such as README.md or applock/lease; empty is all.
-PLACES :=
-
-.PHONY: prose
-prose: ## Print each sentence that breaks the rules of plain words: PLACES. After a rewrite PLACES=update lowers what is allowed.
-	go run ./internal/build/prose $(if $(filter update,$(PLACES)),update,list $(PLACES))
 
 ##@ Make from sources
 

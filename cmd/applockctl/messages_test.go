@@ -30,7 +30,7 @@ var (
 // wordsOfMessage is how many words a text has at least: shorter ones are names.
 const wordsOfMessage = 3
 
-// Goal: the reviewer of a change sees each message, and each text of the console, in one file. The linter of plain words reads it, too.
+// Goal: the reviewer of a change sees each message, and each text of the console, in one file.
 // Method: the texts are read from the sources of the façade, the console, the program and the procedures, without those that help.golden,
 // commands.golden, the demo's and the reference have. APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites the file.
 func TestMessagesGolden(t *testing.T) {

@@ -422,14 +422,6 @@ generate: snapshot ## Make the generated code, the newest procedures migration, 
 	go run ./internal/build/outcomes
 	go run ./internal/build/version
 
-# What the operation is called, such as extend_appl_locks.
-STEM :=
-
-.PHONY: operation
-operation: ## Begin a new operation, STEM: make its files, with TODOs, enter it in the lists, and tell what is left to do.
-	go run ./internal/build/operation '$(STEM)'
-	$(MAKE) generate
-
 .PHONY: snapshot
 snapshot: ## Freeze procedures/ into the newest procedures migration.
 	go run ./internal/build/snapshot

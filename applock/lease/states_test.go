@@ -72,19 +72,19 @@ func TestAllMethodsAtOnce(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			var renewals atomic.Int64
-			var refusal atomic.Pointer[error]
+			var isEnding atomic.Bool
 			backend := transferring{&playedBackend{renew: func(asked []lease.Renewal) ([]lease.Renewed, error) {
+				renewals.Add(1)
+				if way == "unanswered" && isEnding.Load() {
+					return nil, errServer
+				}
 				answers := renewed(asked)
 				for i := range answers {
 					answers[i].ExpiresAt = time.Now()
-					if way == "lost" && refusal.Load() != nil {
-						answers[i].Lost = *refusal.Load()
+					if way == "lost" && isEnding.Load() {
+						answers[i].Lost = errServer
 					}
 				}
-				if way == "unanswered" && refusal.Load() != nil {
-					return nil, *refusal.Load()
-				}
-				renewals.Add(1)
 				return answers, nil
 			}}}
 			leases := lease.New(backend, lease.Config{})
@@ -109,7 +109,7 @@ func TestAllMethodsAtOnce(t *testing.T) {
 			for _, of := range all {
 				callAll(&group, of, done, func(name string) bool { return name == way || name == "Renew" })
 			}
-			refusal.Store(&errServer)
+			isEnding.Store(true)
 			if way == "closed" {
 				_ = leases.Close()
 			}
@@ -121,21 +121,11 @@ func TestAllMethodsAtOnce(t *testing.T) {
 	}
 }
 
-// stated is a lease or a set.
-type stated interface {
-	Context() context.Context
-	Release(ctx context.Context) error
-}
-
-// checkOf is what a caller sees that looks: a set has no other way than its context, and leases.
-func checkOf(of stated) error {
-	switch of := of.(type) {
-	case applock.Lease:
-		return of.Err()
-	case applock.LeaseSet:
-		return of.Leases()[0].Err()
-	}
-	return errors.ErrUnsupported
+// stated is a lease, or a set, which has no Err: its lease has.
+type stated struct {
+	applock.Lease
+	context context.Context //nolint:containedctx // the set's
+	release func(ctx context.Context) error
 }
 
 // Goal: Err and the context of a lease, and of a set, answer in each state as in every language. Method: the rows of the table.
@@ -168,13 +158,13 @@ func TestLeaseStates(t *testing.T) {
 						"entered": func() {},
 						"renewed": func() { time.Sleep(3 * ttl) },
 						"reentered": func() {
-							inner := enter(of.Context())
-							_ = inner.Release(t.Context())
-							if err := checkOf(inner); !errors.Is(err, applock.ErrNotHeld) || inner.Context().Err() == nil {
-								t.Errorf("the inner one, released: %v, %v", err, inner.Context().Err())
+							inner := enter(of.context)
+							_ = inner.release(t.Context())
+							if err := inner.Err(); !errors.Is(err, applock.ErrNotHeld) || inner.context.Err() == nil {
+								t.Errorf("the inner one, released: %v, %v", err, inner.context.Err())
 							}
 						},
-						"released":  func() { _ = of.Release(t.Context()) },
+						"released":  func() { _ = of.release(t.Context()) },
 						"taken":     func() { time.Sleep(ttl / 2) },
 						"unrenewed": func() { time.Sleep(ttl) },
 					}
@@ -184,7 +174,7 @@ func TestLeaseStates(t *testing.T) {
 					}
 					change()
 					synctest.Wait()
-					check, signal := checkOf(of), of.Context().Err()
+					check, signal := of.Err(), of.context.Err()
 					if (check == nil) != (row[1] == "passes") || (signal == nil) != (row[2] == "quiet") {
 						t.Errorf("check %v, signal %v, want %q", check, signal, row)
 					}
@@ -194,19 +184,21 @@ func TestLeaseStates(t *testing.T) {
 	}
 }
 
-func enterAs(ctx context.Context, t *testing.T, leases *lease.Leases, kind string, ttl time.Duration) (of stated) {
+func enterAs(ctx context.Context, t *testing.T, leases *lease.Leases, kind string, ttl time.Duration) stated {
 	t.Helper()
-	var err error
 	if kind == "lease" {
-		of, err = leases.Acquire(ctx, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: ttl})
-	} else {
-		request := applock.AcquireAllRequest{Objects: []applock.Object{nightly}, MaxHold: time.Hour, TTL: ttl}
-		of, err = leases.AcquireAllBy(ctx, request, grantFirst)
+		of, err := leases.Acquire(ctx, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stated{of, of.Context(), of.Release}
 	}
+	request := applock.AcquireAllRequest{Objects: []applock.Object{nightly}, MaxHold: time.Hour, TTL: ttl}
+	set, err := leases.AcquireAllBy(ctx, request, grantFirst)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of
+	return stated{set.Leases()[0], set.Context(), set.Release}
 }
 
 // leaseStates returns the rows of the table that all languages play: a state, check and signal.

@@ -186,7 +186,7 @@ func TestGoldenSchema(t *testing.T) {
 			UNION ALL
 			SELECT 5, format('%s %s(%s)%s %s%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END, p.proname,
 					pg_get_function_identity_arguments(p.oid),
-					CASE p.prokind WHEN 'p' THEN '' ELSE ' returns ' || format_type(p.prorettype, NULL) END,
+					CASE p.prokind WHEN 'p' THEN '' ELSE ' returns ' || replace(format_type(p.prorettype, NULL), 'applock.', '') END,
 					CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
 					CASE WHEN p.prosecdef THEN ' definer' ELSE '' END, p.proconfig), '', 0
 			FROM pg_proc AS p WHERE p.pronamespace = 'applock'::regnamespace

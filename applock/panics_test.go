@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,28 +12,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/mysql"
 	"github.com/applock/applock/applock/postgres"
-	"github.com/applock/applock/applock/sqlite"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
-// cramped is a client on a pool of one connection.
-type cramped struct {
-	client *applock.Client
-	// inTx runs work in a transaction of the client, after a get there.
-	inTx func(ctx context.Context, get applock.GetRequest, work func(rows nexter)) error
-}
-
-// nexter is an answer in which more rows wait.
-type nexter interface{ Next() bool }
+// leftTx runs work in a transaction after a get, in front of rows that nobody has read.
+type leftTx func(ctx context.Context, get applock.GetRequest, work func(rows interface{ Next() bool })) error
 
 const manyRows = "SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3"
 
-// newCramped opens a client of a product, on PostgreSQL also one of database/sql.
-func newCramped(t *testing.T, name, dsn string) cramped {
+// cramped returns a client on a pool of one connection, and its transactions.
+func cramped(t *testing.T, product, dsn string) (*applock.Client, leftTx) {
 	t.Helper()
-	if name == onPostgres {
+	if product == onPostgres {
 		config, err := pgxpool.ParseConfig(dsn)
 		if err != nil {
 			t.Fatal(err)
@@ -44,16 +34,16 @@ func newCramped(t *testing.T, name, dsn string) cramped {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(pool.Close)
+		t.Cleanup(func() { go pool.Close() }) // it waits for a connection that is not given back
 		client := testclient.Postgres(t, pool)
-		return cramped{client, func(ctx context.Context, get applock.GetRequest, work func(rows nexter)) error {
+		return client, func(ctx context.Context, get applock.GetRequest, work func(rows interface{ Next() bool })) error {
 			return postgres.InTx(ctx, client, func(tx pgx.Tx, locks *applock.Client) error {
 				_, err := locks.Get(ctx, get)
 				rows, queryErr := tx.Query(ctx, manyRows) //nolint:sqlclosecheck // work leaves them open when it panics
 				work(rows)
 				return errors.Join(err, queryErr)
 			})
-		}}
+		}
 	}
 	handle, _, err := openHandle(dsn, patientWriter)
 	if err != nil {
@@ -61,31 +51,15 @@ func newCramped(t *testing.T, name, dsn string) cramped {
 	}
 	t.Cleanup(func() { _ = handle.Close() })
 	handle.SetMaxOpenConns(1)
-	var client *applock.Client
-	switch {
-	case strings.HasPrefix(dsn, "postgres"):
-		client, err = postgres.NewSQL(handle, postgres.Config{})
-	case strings.HasPrefix(dsn, "sqlite"):
-		client, err = sqlite.New(handle, sqlite.Config{})
-	default:
-		client, err = mysql.New(handle, mysql.Config{})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cramped{client, func(ctx context.Context, get applock.GetRequest, work func(rows nexter)) error {
+	client := map[bool]func(testing.TB, *sql.DB) *applock.Client{true: testclient.SQLite, false: testclient.MySQL}[product == onSQLite](t, handle)
+	return client, func(ctx context.Context, get applock.GetRequest, work func(rows interface{ Next() bool })) error {
 		return client.InSQLTx(ctx, func(tx *sql.Tx, locks *applock.Client) error {
 			_, err := locks.Get(ctx, get)
 			rows, queryErr := tx.QueryContext(ctx, manyRows)
 			work(rows)
 			return errors.Join(err, queryErr, rows.Close(), rows.Err()) //nolint:sqlclosecheck // the same
 		})
-	}}
-}
-
-// leavings are the ways in which a function ends without a return.
-func leavings() map[string]func() {
-	return map[string]func(){"panic": func() { panic("the work's own") }, "Goexit": runtime.Goexit}
+	}
 }
 
 // leave runs a call in which leaving happens, as net/http runs a handler: it recovers. It returns what came through.
@@ -105,61 +79,52 @@ func leave(call func()) (recovered any) {
 // answers, and another session locks the object.
 func TestPanicsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{onPostgres, "database/sql " + onPostgres, onMariaDB, onMySQL, onSQLite} {
-		t.Run(name, func(t *testing.T) {
+	for _, product := range []string{onPostgres, onMariaDB, onMySQL, onSQLite} {
+		t.Run(product, func(t *testing.T) {
 			t.Parallel()
-			words := strings.Fields(name)
-			dsn := lentDSN(t, words[len(words)-1])
+			dsn := lentDSN(t, product)
 			other := testclient.Open(t, dsn, "", nil)
-			one := newCramped(t, name, dsn)
+			client, inTx := cramped(t, product, dsn)
 			object := applock.Object{Type: "order", ID: "4711"}
-			owner := applock.Owner{Operator: "JDOE"}
-			getting := applock.GetRequest{Object: object, Owner: owner, TTL: time.Hour}
+			getting := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Hour}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a call that waits for ever
 			defer cancel()
-			if _, err := other.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "order", ID: "listed"}, Owner: owner}); err != nil {
-				t.Fatal(err)
-			}
-			for way, leaving := range leavings() {
-				for call, run := range map[string]func() error{
-					"transaction": func() error {
-						return one.inTx(ctx, getting, func(nexter) { leaving() })
-					},
-					"rows": func() error {
-						return one.inTx(ctx, getting, func(rows nexter) {
-							rows.Next()
-							leaving()
-						})
-					},
-					"Do": func() error {
-						return one.client.Do(ctx, applock.AcquireRequest{Object: object, MaxHold: time.Hour},
-							func(context.Context, applock.Lease) error {
-								leaving()
-								return nil
-							})
-					},
-					"List": func() error {
-						for range one.client.List(ctx, applock.ListRequest{PageSize: 1}) {
-							leaving()
-						}
-						return nil
-					},
-					"Purge": func() error {
-						_, err := one.client.Purge(ctx, applock.PurgeRequest{Progress: func(int64) { leaving() }})
+			calls := map[string]func(leaving func()) error{
+				"transaction": func(leaving func()) error { return inTx(ctx, getting, func(interface{ Next() bool }) { leaving() }) },
+				"rows": func(leaving func()) error {
+					return inTx(ctx, getting, func(rows interface{ Next() bool }) { rows.Next(); leaving() })
+				},
+				"Do": func(leaving func()) error {
+					return client.Do(ctx, applock.AcquireRequest{Object: object, MaxHold: time.Hour},
+						func(context.Context, applock.Lease) error { leaving(); return nil })
+				},
+				"List": func(leaving func()) error {
+					if _, err := other.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "order", ID: "listed"}, Owner: getting.Owner}); err != nil {
 						return err
-					},
-				} {
-					recovered := leave(func() { t.Errorf("%s in %s has returned %v", way, call, run()) })
-					if want := map[string]any{"panic": "the work's own"}[way]; recovered != want {
-						t.Errorf("%s in %s: recovered %v, want %v", way, call, recovered, want)
 					}
-					if _, err := one.client.Inquire(ctx, object); !errors.Is(err, applock.ErrNotHeld) {
-						t.Fatalf("after a %s in %s the pool answers %v, want applock.ErrNotHeld", way, call, err)
+					for range client.List(ctx, applock.ListRequest{PageSize: 1}) {
+						leaving()
 					}
-					if _, err := other.Get(ctx, getting); err != nil {
-						t.Fatalf("after a %s in %s: %v", way, call, err)
+					return nil
+				},
+				"Purge": func(leaving func()) error {
+					_, err := client.Purge(ctx, applock.PurgeRequest{Progress: func(int64) { leaving() }})
+					return err
+				},
+			}
+			for name, call := range calls {
+				for want, leaving := range map[any]func(){"its own": func() { panic("its own") }, nil: runtime.Goexit} {
+					if got := leave(func() { t.Errorf("%s has returned %v", name, call(leaving)) }); got != want {
+						t.Errorf("%s: recovered %v, want %v", name, got, want)
 					}
-					if _, err := other.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: owner.Operator}}); err != nil {
+					if _, err := client.Inquire(ctx, object); !errors.Is(err, applock.ErrNotHeld) {
+						t.Fatalf("after %s the pool answers %v, want applock.ErrNotHeld", name, err)
+					}
+					grant, err := other.Get(ctx, getting)
+					if err != nil {
+						t.Fatalf("after %s: %v", name, err)
+					}
+					if _, err := other.Release(ctx, applock.ReleaseRequest{Key: grant.Key()}); err != nil {
 						t.Fatal(err)
 					}
 				}

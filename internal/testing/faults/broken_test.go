@@ -253,7 +253,7 @@ const (
 	fenceRule  = "appl_lock_next_fence(l.fence, v_now)"
 	liveThen   = "l.released_ts IS NULL AND l.expires_ts > clock_timestamp()"
 	liveNow    = "AND l.released_ts IS NULL\n        AND l.expires_ts > clock_timestamp()"
-	ofOperator = "            AND l.operator_id = p_operator_id\n            AND l.fence = coalesce(p_fence, l.fence)\n"
+	ofOperator = "            AND l.operator_id::text = p_operator_id\n            AND l.fence = coalesce(p_fence, l.fence)\n"
 	ofAnybody  = "            AND l.fence = coalesce(p_fence, l.fence)\n"
 )
 
@@ -297,7 +297,7 @@ func brokenGets() []variant {
 			{stemGet, fenceRule, "v_early"}, notRaised(),
 		}, waitsInLine},
 		{"the fence counts what a purge resets", []edit{
-			{stemGet, "appl_lock_next_fence(0, v_now),\n", "1,\n"}, {stemGet, fenceRule, "l.fence + 1"},
+			{stemGet, "appl_lock_next_fence(0::bigint, v_now),\n", "1,\n"}, {stemGet, fenceRule, "l.fence + 1"},
 			{stemGet, "AND f.fence >= v_fence", "AND false"}, notRaised(),
 		}, purged},
 		{"the fence does not grow", []edit{{stemGet, fenceRule, "l.fence"}, notRaised()}, releaseThenGet},

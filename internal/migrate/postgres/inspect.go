@@ -104,7 +104,7 @@ func (s site) compare(ctx context.Context, client database.DBTxConn, want migrat
 			findings = append(findings, s.rightsOn(strings.ToLower(routine.Kind), name, owner, is)...)
 		}
 	}
-	foreign, err := s.foreign(ctx, client, want, owner)
+	foreign, err := s.foreign(ctx, client, want, owner, routines)
 	return append(findings, foreign...), s.Interpret(ctx, err)
 }
 

@@ -162,15 +162,14 @@ func (s site) owned(
 }
 
 // foreign finds what is not ours in the schema: a routine of a name of ours, whoever owns it, and every object of others.
-func (s site) foreign(ctx context.Context, client database.DBTxConn, want migrate.Installation, owner string) ([]migrate.Finding, error) {
-	routines, err := s.routines(ctx, client)
-	if err != nil {
-		return nil, err
-	}
+func (s site) foreign(
+	ctx context.Context, client database.DBTxConn, want migrate.Installation, owner string, routines map[string]installed,
+) ([]migrate.Finding, error) {
 	ours := names(want.Tables)
 	for _, text := range slices.Concat(want.Routines, want.Views) {
 		ours = append(ours, text.Name)
 	}
+	routines = maps.Clone(routines)
 	for _, routine := range want.Routines {
 		delete(routines, routine.Name+"("+argumentsOf(routine)+")")
 	}

@@ -20,7 +20,7 @@ REPORT := go run ./internal/testing/report -shuffle=on -count=1 -parallel=8 $(VE
 
 PACKAGES := ./...
 # What make test runs: the other languages and the clusters have targets of their own.
-TESTED = $(filter-out %/clients %/internal/testing/clusters,$(shell go list $(PACKAGES)))
+TESTED = $(filter-out %/clients %/verification/clusters,$(shell go list $(PACKAGES)))
 # Where most of the code runs in goroutines of its own: all tests run with the race detector.
 CONCURRENT := ./applock ./applock/applocktest ./applock/lease/...
 # What has a tenth of its size with -short, which goes with the race detector.
@@ -234,8 +234,8 @@ SOAK_CALLS := 100000
 soak: ## Hold leases on every backend, while processes are killed and connections cut, and many of them: 90 minutes.
 	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_LEASES=$(SOAK_LEASES) \
 		APPLOCK_SOAK_MANY=$(SOAK_MANY) APPLOCK_SOAK_CALLERS=$(SOAK_CALLERS) APPLOCK_SOAK_CALLS=$(SOAK_CALLS) $(WITH_SERVERS) \
-		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./internal/testing/soak
-	APPLOCK_SOAK_SLOW=1 $(WITH_SERVERS) go test -count=1 -v -parallel=8 -timeout=1h -run='^TestSlowWays$$' ./internal/testing/soak
+		go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./verification/soak
+	APPLOCK_SOAK_SLOW=1 $(WITH_SERVERS) go test -count=1 -v -parallel=8 -timeout=1h -run='^TestSlowWays$$' ./verification/soak
 	APPLOCK_SOAK_SECONDS=$(SOAK_SECONDS) APPLOCK_SOAK_CALLS=$(SOAK_CALLS) \
 		go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=2h -run='^Test(Faults|LateTakes)' .
 
@@ -243,7 +243,7 @@ soak: ## Hold leases on every backend, while processes are killed and connection
 .PHONY: test-clocks
 test-clocks: faketime ## Hold leases in programs whose clocks are really set, forward and back, and that slept: two minutes.
 	@command -v qemu-x86_64 >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user; }
-	$(WITH_SERVERS) go test -tags=clocks -count=1 -v -timeout=1h -run='^Test(StepsOfTheClock|JumpOfAllClocks)$$' ./internal/testing/soak
+	$(WITH_SERVERS) go test -tags=clocks -count=1 -v -timeout=1h -run='^Test(StepsOfTheClock|JumpOfAllClocks)$$' ./verification/soak
 
 # Of each product; all run at the same time. A seed repeats what a run has drawn, as far as the machine lets it.
 FAULT_MINUTES := 0.25
@@ -259,7 +259,7 @@ test-faults: ## Compare histories with a model of a lock, while servers are kill
 	@rm -f bin/faults.md; mkdir -p bin
 	APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED) APPLOCK_FAULTS_CLOCKS=$(FAULT_CLOCKS) \
 		APPLOCK_FAULTS_TABLE=$(CURDIR)/bin/faults.md APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
-		go -C internal/testing/faults run github.com/applock/applock/internal/testing/report -count=1 -parallel=4 -timeout=24h \
+		go -C verification/faults run github.com/applock/applock/internal/testing/report -count=1 -parallel=4 -timeout=24h \
 			$(if $(findstring mysql,$(FAULTED)),,-skip='^TestFaults$$/^mysql$$') -- . || \
 		{ cat bin/faults.md; exit 1; }
 	@cat bin/faults.md
@@ -267,7 +267,7 @@ test-faults: ## Compare histories with a model of a lock, while servers are kill
 # The clusters, and the servers whose programs each of them runs. Tests of a cluster begin with its name.
 CLUSTERS := patroni pgpool groupreplication replication galera
 test-cluster-patroni test-cluster-pgpool: CLUSTERED := postgres
-test-cluster-patroni test-cluster-pgpool: INSTALLED := internal/testing/clusters/install
+test-cluster-patroni test-cluster-pgpool: INSTALLED := verification/clusters/install
 test-cluster-groupreplication: CLUSTERED := mysql
 test-cluster-replication: CLUSTERED := mysql,mariadb
 test-cluster-galera: CLUSTERED := galera
@@ -285,7 +285,7 @@ test-cluster-replication test-cluster-patroni test-cluster-groupreplication: fak
 
 test-cluster-%:
 	APPLOCK_TEST_REQUIRE=$(CLUSTERED) $(INSTALLED) go run ./internal/testing/testserver --only $(CLUSTERED) -- \
-		go test -count=1 -v -parallel=1 -timeout=2h -run='^Test(?i:$*)' ./internal/testing/clusters
+		go test -count=1 -v -parallel=1 -timeout=2h -run='^Test(?i:$*)' ./verification/clusters
 
 .PHONY: test-distributed
 test-distributed: ## Run the contract, its interleavings and the histories of make test-faults on the cluster of APPLOCK_TEST_DISTRIBUTED_DSN.
@@ -294,7 +294,7 @@ test-distributed: ## Run the contract, its interleavings and the histories of ma
 		APPLOCK_FAULTS_SECONDS=$$(awk 'BEGIN {print int($(FAULT_MINUTES) * 60)}') APPLOCK_FAULTS_SEED=$(FAULT_SEED); set -e; \
 		$(REPORT) -timeout=2h -run='^TestContract$$' -- ./internal/db/postgres; \
 		$(REPORT) -timeout=1h -run='^TestLeases$$/^postgres$$' -- ./applock; \
-		go -C internal/testing/faults run github.com/applock/applock/internal/testing/report -count=1 -timeout=24h -run='^TestFaults$$' -- .
+		go -C verification/faults run github.com/applock/applock/internal/testing/report -count=1 -timeout=24h -run='^TestFaults$$' -- .
 
 # A run that was cut off goes on in the database that APPLOCK_MILLION_DSN names. Without it a private server has it, until it ends.
 MILLION := 1000000
@@ -314,15 +314,15 @@ MINUTES := 60
 .PHONY: scale-million
 scale-million: ## Measure each operation among ROWS of each, purges beside gets, and a department's hour, for docs/scale.md: two hours.
 	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_SCALE_MINUTES=$(MINUTES) APPLOCK_SCALE_MILLION=$(CURDIR)/docs/scale/million.json APPLOCK_TEST_REQUIRE=$(FAULTED) \
-		go run ./internal/testing/testserver --only $(FAULTED) -- go test -tags=scale -count=1 -v -timeout=4h -run='^Test(Million|Day)$$' ./internal/testing/scale
-	APPLOCK_UPDATE_GOLDEN=1 go test -count=1 -run='^TestPageHasTheMillion$$' ./internal/testing/scale
+		go run ./internal/testing/testserver --only $(FAULTED) -- go test -tags=scale -count=1 -v -timeout=4h -run='^Test(Million|Day)$$' ./verification/scale
+	APPLOCK_UPDATE_GOLDEN=1 go test -count=1 -run='^TestPageHasTheMillion$$' ./verification/scale
 
 .PHONY: test-plans
 test-plans: ## Count what each operation, a page, an object and a join read of ROWS locks, waiters, requests, viewers and events, on every product: an hour.
 	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
 		$(REPORT) -timeout=1h -run='^Test(PlansOfViews|Pages?Of(The)?HistoryReads?APage)$$' -- ./internal/db/postgres ./internal/db/mysql ./internal/db/sqlite
 	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_TEST_REQUIRE=$(FAULTED) go run ./internal/testing/testserver --only $(FAULTED) -- \
-		go test -tags=scale -count=1 -timeout=2h -run='^TestMillion$$' ./internal/testing/scale
+		go test -tags=scale -count=1 -timeout=2h -run='^TestMillion$$' ./verification/scale
 
 # How long one transaction is open. On MySQL and MariaDB the contract knows a bound, 15 minutes.
 INBOX_SECONDS := 600
@@ -364,7 +364,7 @@ SCALE_CALLS := 2000
 scale: ## Measure what one server does, for docs/scale.md: writes docs/scale/run.json; the page's tests say what differs then.
 	APPLOCK_TEST_DURABLE=1 APPLOCK_TEST_REQUIRE=postgres APPLOCK_SCALE_CALLS=$(SCALE_CALLS) APPLOCK_SCALE_SETTINGS="fsync = on, synchronous_commit = on" \
 		APPLOCK_SCALE_RUN=$(CURDIR)/docs/scale/run.json go run ./internal/testing/testserver --only postgres -- \
-		go test -tags=scale -count=1 -v -timeout=1h -run='^TestMeasure$$' ./internal/testing/scale
+		go test -tags=scale -count=1 -v -timeout=1h -run='^TestMeasure$$' ./verification/scale
 
 .PHONY: bench-smoke
 bench-smoke: ## Test the bench, and measure everything once, in a minute.
@@ -373,8 +373,8 @@ bench-smoke: ## Test the bench, and measure everything once, in a minute.
 ##@ Check
 
 .PHONY: model
-model: ## Check the models of a lock and of handing it over (internal/model), and that each broken variant fails. Needs spin and cc.
-	go run ./internal/testing/report -tags=spin -count=1 -timeout=20m -- ./internal/model
+model: ## Check the models of a lock and of handing it over (verification/model), and that each broken variant fails. Needs spin and cc.
+	go run ./internal/testing/report -tags=spin -count=1 -timeout=20m -- ./verification/model
 
 .PHONY: verify
 verify: diff ## Check what is generated, frozen or documented against its source. What needs a server for that is in make test.
@@ -392,8 +392,8 @@ diff:
 	go -C tools/browser mod tidy -diff
 	go -C tools/browser vet .
 	go -C tools/etcd mod tidy -diff
-	go -C internal/testing/faults mod tidy -diff
-	go -C internal/testing/faults vet .
+	go -C verification/faults mod tidy -diff
+	go -C verification/faults vet .
 	$(foreach module,$(ADAPTERS),go -C $(module) mod tidy -diff &&) true
 
 # With --quiet nothing would be a warning, and so nothing be refused.

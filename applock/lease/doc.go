@@ -110,7 +110,7 @@
 // Live. Each change of state that gives a waiter its turn wakes the first waiter: the end of a hold, of an unsettled take, of a rest, and
 // the departure of the waiter before. For a waiter that the backend has refused, polls and messages wake the first one, too. A wake that
 // comes between a waiter's look and its sleep is kept, so that none is lost. If all of that fails, the waiter looks again after five
-// minutes. internal/model checks this with messages that are lost, late and doubled.
+// minutes. verification/model checks this with messages that are lost, late and doubled.
 //
 // Fair. The rows of turns above are the only rule between programs, and the order of the calls is the only one within a program.
 package lease

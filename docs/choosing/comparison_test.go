@@ -54,7 +54,7 @@ func TestEachRowOfTheComparisonIsATest(t *testing.T) {
 		"who waits for it":                               {"cmd/applockctl TestListWaiting", "applock/lease/etcdlock TestContract"},
 		"`Transfer`, `AcquireAll`, `TryAcquireAll`":      {"applock TestAcquireAllOrNone", "applock/lease TestTransferUnsupported", "applock/lease/etcdlock TestContract"},
 		"behind PgBouncer in transaction mode":           {"applock TestLeasesThroughPgBouncer", "applock/lease/pgadvisory TestAPoolerIsRefused"},
-		"on a Galera cluster":                            {"docs/choosing TestPlacementOnGalera", "internal/testing/clusters TestGaleraAssertion", "applock/lease/getlock TestGaleraIsRefused"},
+		"on a Galera cluster":                            {"docs/choosing TestPlacementOnGalera", "verification/clusters TestGaleraAssertion", "applock/lease/getlock TestGaleraIsRefused"},
 		"connections":                                    {"applock TestNoConnectionPinned", "applock TestLeases", "applock/lease/pgadvisory TestContract", "applock/lease/getlock TestContract", "applock/lease/redislock TestContract", "applock/lease/etcdlock TestContract"},
 		"a waiter in another process hears of a release": {"applock TestEachWayOfWaking", "applock/lease/pgadvisory TestAReleaseIsTold", "applock/lease/redislock TestAReleaseIsPublished", "applock/lease/etcdlock TestOnOneCluster"},
 	}

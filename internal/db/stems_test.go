@@ -173,6 +173,7 @@ func dialectsNamed() map[string]string {
 		"internal/migrate/":         "what is special about migrating one, each below its own folder",
 		"internal/build/":           "what makes files of this repository",
 		"internal/testing/":         "what tests need",
+		"verification/":             "tests and measurements that run on every engine",
 		"applock/consumers_":        "what each of them links",
 		"applock/postgres/":         "its constructor",
 		"applock/mysql/":            "its constructor",

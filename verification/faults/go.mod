@@ -1,9 +1,9 @@
 // The checker of histories, apart from every other module: what it checks with is no business of theirs.
-module github.com/applock/applock/internal/testing/faults
+module github.com/applock/applock/verification/faults
 
 go 1.26.0
 
-replace github.com/applock/applock => ../../..
+replace github.com/applock/applock => ../..
 
 require (
 	github.com/anishathalye/porcupine v1.3.1

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	page     = "../../../docs/scale.md"
-	results  = "../../../bench/results.md"
-	measured = "../../../docs/scale/run.json"
+	page     = "../../docs/scale.md"
+	results  = "../../bench/results.md"
+	measured = "../../docs/scale/run.json"
 
 	// modelLong is how long is simulated, and modelFlush the time of a flush: results.md has some 2,000 commits a second, one after
 	// the other.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	millionRun = "../../../docs/scale/million.json"
+	millionRun = "../../docs/scale/million.json"
 	// updateVariable has the page's tables made from the runs.
 	updateVariable = "APPLOCK_UPDATE_GOLDEN"
 	dayHours       = 8

@@ -393,7 +393,7 @@ func TestPatroniFleet(t *testing.T) {
 // primary that is killed. A lease of 10 s has ended when the next primary is there, but its holder works on until the engine hears of that.
 func TestPatroniFleetNoticesLateHolders(t *testing.T) {
 	requireFaketime(t)
-	engine, err := filepath.Abs("../../../applock/lease/hold.go")
+	engine, err := filepath.Abs("../../applock/lease/hold.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // failure is an error for a model. The text of the database's client, which may name hosts and users, goes to the log only.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/open"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // The exit codes are those of applockctl.

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/roles"
+	"github.com/applock/applock/cmd/internal/roles"
 )
 
 // locks is the state of the tools, for one operator.

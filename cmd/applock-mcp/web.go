@@ -18,8 +18,8 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console"
 	"github.com/applock/applock/applock/console/openid"
-	"github.com/applock/applock/internal/roles"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/roles"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // webFlags set the HTTP address and the sign-in.

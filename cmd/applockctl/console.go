@@ -20,8 +20,8 @@ import (
 	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
-	"github.com/applock/applock/internal/roles"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/roles"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // consoleFlags set the console's address, its sign-in and the rights of its people.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // Without the schema each command says how to create it, in words that can be pasted.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/open"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // sessions returns a morning's work: all answers of all operations.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // The words for a change between two looks. They are API: docs/json.md.

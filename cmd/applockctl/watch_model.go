@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // The state of watch's table, and its next state after an event. Nothing here waits, reads or prints: that is the desk's part.

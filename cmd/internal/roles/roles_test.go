@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/roles"
+	"github.com/applock/applock/cmd/internal/roles"
 )
 
 // Goal: a person has the first role of the command line that --member or the sign-in names. Method: people of each kind.

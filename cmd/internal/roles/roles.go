@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // Roles are what a command line says of roles and their members.

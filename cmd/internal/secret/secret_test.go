@@ -3,7 +3,7 @@ package secret_test
 import (
 	"testing"
 
-	"github.com/applock/applock/internal/secret"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // Goal: what looks like a DSN, and is none, stays readable. Method: texts of servers and of this program.

@@ -17,8 +17,9 @@ var (
 	linked   = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)]*))?\)`)
 	notInURL = regexp.MustCompile(`[^\w -]`)
 	testName = regexp.MustCompile("`(Test\\w+)")
-	// namedPath is a file or folder of ours as pages write it, without a pattern in it.
-	namedPath = regexp.MustCompile("`((?:applock|bench|clients|cmd|docs|internal|migrations|procedures|queries|testdata|tools)/[\\w./-]*)`")
+	// namedPath is a file or folder of ours as pages write it, without a pattern in it, or a package or folder in a command.
+	namedPath = regexp.MustCompile("`((?:applock|bench|clients|cmd|docs|internal|migrations|procedures|queries|testdata|tools)/[\\w./-]*)`|" +
+		`(?:go (?:get|install) github\.com/applock/applock/|goose -dir )([\w/-]+)`)
 )
 
 // pages returns the texts of all pages by their path.
@@ -87,24 +88,51 @@ func TestPagesLinkWhatIsThere(t *testing.T) {
 	}
 }
 
-// Goal: what a page names is there: files, folders and tests. Method: look for what stands in backquotes.
+// Goal: what a page names is there: files, folders, packages and tests. Method: look for what stands in backquotes and behind commands.
 func TestPagesNameWhatIsThere(t *testing.T) {
 	t.Parallel()
-	var tests strings.Builder
-	walk(t, "_test.go", func(_, text string) { tests.WriteString(text) })
+	tests := testSources(t)
 	for page, text := range pages(t) {
 		for _, found := range namedPath.FindAllStringSubmatch(text, -1) {
-			if pattern := regexp.MustCompile(`STEM|DIALECT|NNNNN`); pattern.MatchString(found[1]) {
+			name := found[1] + found[2]
+			if regexp.MustCompile(`STEM|DIALECT|NNNNN|PRODUCT`).MatchString(name) {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(root, found[1])); err != nil {
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 				t.Errorf("%s names %v", page, err)
 			}
 		}
 		for _, found := range testName.FindAllStringSubmatch(text, -1) {
-			if !strings.Contains(tests.String(), "\nfunc "+found[1]+"(") {
+			if !strings.Contains(tests, "\nfunc "+found[1]+"(") {
 				t.Errorf("%s names %s, which there is not", page, found[1])
 			}
 		}
 	}
+}
+
+// Goal: a page with code is one that a test reads, or says that nobody has run it. Method: a test of another folder has the page's name. Pages
+// of clients are read by their folder's pattern.
+func TestPagesWithCodeAreRead(t *testing.T) {
+	t.Parallel()
+	blocks := regexp.MustCompile("(?s)\n```(\\w*)\n.*?\n```")
+	unrun := regexp.MustCompile(`nothing here has run on a real|has not run on a real|nobody has run the blocks of this page`)
+	tests := testSources(t)
+	for page, text := range pages(t) {
+		name := page
+		if path.Base(page) != "README.md" {
+			name = path.Base(page)
+		}
+		hasCode := slices.ContainsFunc(blocks.FindAllStringSubmatch(text, -1), func(block []string) bool { return block[1] != "" && block[1] != "text" })
+		if hasCode && !strings.HasPrefix(page, "clients/") && !regexp.MustCompile(regexp.QuoteMeta(name)+"[\"`]").MatchString(tests) && !unrun.MatchString(text) {
+			t.Errorf("no test reads %s, which shows code", page)
+		}
+	}
+}
+
+// testSources returns the text of all tests.
+func testSources(t *testing.T) string {
+	t.Helper()
+	var tests strings.Builder
+	walk(t, "_test.go", func(_, text string) { tests.WriteString(text) })
+	return tests.String()
 }

@@ -6,24 +6,23 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/console/internal/reading"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // desk is a database with a console on it.
@@ -43,16 +42,25 @@ type counted struct {
 	blind                 atomic.Bool
 	// eventRows are the events that were returned.
 	eventRows atomic.Int64
-	// failure, if set, is what reading locks meets.
-	failure atomic.Pointer[failing]
+	// before, if set, is called before locks are read, and may fail.
+	before atomic.Pointer[func() error]
 }
 
-type failing struct{ err error }
+// allRights has a console offer everything, and send it to the database.
+func allRights(context.Context) map[string]bool {
+	rights := map[string]bool{}
+	for _, right := range access.Changes() {
+		rights[right] = true
+	}
+	return rights
+}
 
 func (c *counted) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
 	c.locks.Add(1)
-	if failure := c.failure.Load(); failure != nil {
-		return nil, failure.err
+	if before := c.before.Load(); before != nil {
+		if err := (*before)(); err != nil {
+			return nil, err
+		}
 	}
 	return c.Driver.ApplLockLive(ctx, params)
 }
@@ -129,7 +137,7 @@ func deskOn(client *applock.Client, config Config) desk {
 
 // signedIn is a console for browsers that have used its token, if it has one.
 func signedIn(c *console) http.Handler {
-	handler := c.guarded(c.routes())
+	handler := c.guarded()
 	local, is := c.config.SignIn.(*LocalSignIn)
 	if !is {
 		return handler
@@ -342,7 +350,7 @@ func TestTenThousandLocks(t *testing.T) {
 	fill(t, d, locks)
 	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
 	d.see(t, "/locks", http.StatusOK) // how many there are is asked for once a minute
-	d.console.own.counts.age = time.Hour
+	d.console.own.reader.Counts.Age = time.Hour
 	address, seen := "/locks", map[string]bool{}
 	for range 5 {
 		d.calls.taken()
@@ -350,7 +358,7 @@ func TestTenThousandLocks(t *testing.T) {
 		if got := d.calls.taken(); got != "1 1 0 0 0" {
 			t.Errorf("%s takes %s calls", address, got)
 		}
-		check(t, page, "about "+string(grouped(locks))+" in all")
+		check(t, page, "about "+"10,000"+" in all")
 		if size := len(page); size > 56<<10 {
 			t.Errorf("%s has %d bytes", address, size)
 		}
@@ -366,22 +374,22 @@ func TestTenThousandLocks(t *testing.T) {
 		}
 		address = "/" + html.UnescapeString(link[1])
 	}
-	if len(seen) != 5*rowsOfPage {
+	if len(seen) != 5*reading.RowsOfPage {
 		t.Errorf("%d locks on five pages", len(seen))
 	}
 	d.calls.taken()
 	for _, order := range []string{"left", "-left", "age", "-object", "operator", "-operator", "-waiters", "note"} {
 		page := d.see(t, "/locks?sort="+order, http.StatusOK)
-		if rows := len(objects(t, page)); rows != rowsOfPage {
+		if rows := len(objects(t, page)); rows != reading.RowsOfPage {
 			t.Errorf("sort=%s shows %d locks", order, rows)
 		}
-		check(t, page, string(grouped(locks))+" in all", "1 to 100", `rel="next"`)
+		check(t, page, "10,000"+" in all", "1 to 100", `rel="next"`)
 	}
 	if got, want := d.calls.taken(), fmt.Sprintf("%d 8 0 0 0", 8*(locks/applock.MaxPageSize+1)); got != want {
 		t.Errorf("the lists of all orders take %s calls, want %s", got, want)
 	}
-	last := d.see(t, fmt.Sprintf("/locks?after=customer%%3A%05d", locks-rowsOfPage-1), http.StatusOK)
-	if got := objects(t, last); len(got) != rowsOfPage || next.MatchString(last) {
+	last := d.see(t, fmt.Sprintf("/locks?after=customer%%3A%05d", locks-reading.RowsOfPage-1), http.StatusOK)
+	if got := objects(t, last); len(got) != reading.RowsOfPage || next.MatchString(last) {
 		t.Errorf("the last page has %d locks, or one behind it", len(got))
 	}
 	d.calls.taken()
@@ -434,12 +442,12 @@ func TestPages(t *testing.T) {
 	if strings.Contains(health, "secret") {
 		t.Error("an error of a check is shown as it is")
 	}
-	d.console.config.Checks = d.console.config.Checks[3:] // what was checked is well
+	d.console.own.config.Checks = d.console.own.config.Checks[3:] // what was checked is well
 	d.see(t, "/health", http.StatusOK)
 	check(t, d.see(t, "/nonsense", http.StatusNotFound), "There is no such page.")
 	check(t, d.see(t, "/operator", http.StatusBadRequest), "“Operator” must not be empty.")
 	check(t, d.see(t, "/object?name=", http.StatusBadRequest), "“Object”")
-	for _, name := range staticFiles() {
+	for _, name := range pages.StaticFiles() {
 		d.see(t, "/"+name, http.StatusOK)
 	}
 }
@@ -475,73 +483,6 @@ func TestMountsAnywhere(t *testing.T) {
 // confirmedForm is the last form of an action on a grant.
 func confirmedForm(grant applock.Grant, reason string) url.Values {
 	return url.Values{
-		"lock": {grantOf(grant.Key())}, "reason": {reason}, "unknown": {"ASMITH"}, "confirmed": {"yes"},
-	}
-}
-
-// Goal: every text is there, and every text is used. Method: the names in templates and code.
-func TestTexts(t *testing.T) {
-	t.Parallel()
-	used := map[string]bool{}
-	quoted := regexp.MustCompile(`"([a-zA-Z]+(?:[.-][a-zA-Z-]+)*)"`)
-	for _, pattern := range []string{"templates/*.html", "*.go"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			if path == "texts.go" || strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			for _, match := range quoted.FindAllStringSubmatch(testfile.Read(t, path), -1) {
-				used[match[1]] = true
-			}
-		}
-	}
-	for _, verb := range verbNames() {
-		for _, prefix := range []string{"verb.", "form.", "title."} {
-			used[prefix+verb] = true
-		}
-	}
-	for _, verb := range verbsOfMany() {
-		used["desk."+verb], used["some."+verb] = true, true
-	}
-	for _, name := range []string{"verb.ask", "some.ask", "here.asks.all", "here.edits.all", "here.looks.all", "told.GIVE", "told.LATER", "told.NO", "asks.LATER", "asks.NO"} {
-		used[name] = true
-	}
-	for _, outcome := range []applock.Outcome{
-		applock.OutcomeTransferred, applock.OutcomeTaken, applock.OutcomeReleased, applock.OutcomeNoted, applock.OutcomeHeld, applock.OutcomeFree,
-	} {
-		used["answer."+string(outcome)] = true
-	}
-	for _, kind := range []applock.EventKind{
-		applock.EventTransferred, applock.EventTaken, applock.EventReleased, applock.EventOvertaken, applock.EventAcquired, applock.EventRenewed,
-		applock.EventRefused, applock.EventGiven, applock.EventYielded, applock.EventPurged, applock.EventHistoryPurged, applock.EventPolicy,
-	} {
-		used["event."+string(kind)] = true
-	}
-	words := english()
-	for _, name := range slices.Sorted(maps.Keys(words)) {
-		if !used[name] {
-			t.Errorf("the text %q is not used", name)
-		}
-	}
-	inTemplate := regexp.MustCompile(`text "([^"]+)"`)
-	inCode := regexp.MustCompile(`texts(?:\[|\.html\()"([^"]+)"[\],)]`)
-	for _, of := range []struct {
-		pattern string
-		name    *regexp.Regexp
-	}{{"templates/*.html", inTemplate}, {"*.go", inCode}} {
-		paths, _ := filepath.Glob(of.pattern)
-		for _, path := range paths {
-			for _, match := range of.name.FindAllStringSubmatch(testfile.Read(t, path), -1) {
-				if _, found := words[match[1]]; !found {
-					t.Errorf("%s: there is no text %q", path, match[1])
-				}
-			}
-		}
-	}
-	if _, err := words.say("nonsense"); err == nil {
-		t.Error("a text that is missing is no error")
+		"lock": {pages.FormatGrant(grant.Key())}, "reason": {reason}, "unknown": {"ASMITH"}, "confirmed": {"yes"},
 	}
 }

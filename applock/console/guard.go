@@ -10,14 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/applock/applock/applock/console/internal/pages"
 )
 
-func personOf(r *http.Request) string { return askerOf(r.Context()).person }
-
 // guarded requires a sign-in, and refuses forms of other sites.
-func (c *console) guarded(next http.Handler) http.Handler {
-	return sameOrigin(c.signedIn(next), func(w http.ResponseWriter, r *http.Request) {
-		c.refuse(w, r, forbidden(c.texts["error.origin"]))
+func (c *console) guarded() http.Handler {
+	return sameOrigin(http.HandlerFunc(c.serve), func(w http.ResponseWriter, r *http.Request) {
+		c.refuse(w, r, forbidden(c.pages.Text("error.origin")))
 	})
 }
 
@@ -46,35 +46,31 @@ func identify(signIn SignIn, r *http.Request) (Person, error) {
 	return person, err
 }
 
-// signedIn serves static files to everybody, and all else to people whom the sign-in knows.
-func (c *console) signedIn(next http.Handler) http.Handler {
+// serve serves static files to everybody, and all else to people whom the sign-in knows.
+func (c *console) serve(w http.ResponseWriter, r *http.Request) {
+	for _, name := range pages.StaticFiles() {
+		if r.Method == http.MethodGet && r.URL.Path == "/"+name {
+			pages.ServeStatic(w, r, name)
+			return
+		}
+	}
 	sessions, hasSessions := c.config.SignIn.(Sessions)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, name := range staticFiles() {
-			if r.Method == http.MethodGet && r.URL.Path == "/"+name {
-				static(name)(w, r)
-				return
-			}
-		}
-		if hasSessions && c.served(w, r, sessions) {
-			return
-		}
-		if local, is := c.config.SignIn.(*LocalSignIn); is && local.exchange(w, r) {
-			c.sendOn(w, r, pageOf(withoutToken(r.URL)), nil)
-			return
-		}
-		person, err := identify(c.config.SignIn, r)
-		switch {
-		case err == nil:
-		case hasSessions:
-			c.sendToSignIn(w, r, err)
-			return
-		default:
-			c.refuse(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askerKey{}, c.asking(person))))
-	})
+	if hasSessions && c.served(w, r, sessions) {
+		return
+	}
+	if local, is := c.config.SignIn.(*LocalSignIn); is && local.exchange(w, r) {
+		c.sendOn(w, r, pageOf(withoutToken(r.URL)), nil)
+		return
+	}
+	person, err := identify(c.config.SignIn, r)
+	switch {
+	case err == nil:
+		c.siteOf(person).serve(w, r, person.Name)
+	case hasSessions:
+		c.sendToSignIn(w, r, err)
+	default:
+		c.refuse(w, r, err)
+	}
 }
 
 // ByItsName protects a handler whose sign-in believes a proxy on this host against DNS rebinding: a page of another site, whose name leads
@@ -140,7 +136,7 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 		c.sendOn(w, r, pageOf(page), err)
 	case "POST /sign-out":
 		sessions.End(w, r)
-		c.render(w, r, view{template: "signedout"}, shown{Title: c.texts["title.signed-out"]})
+		c.pages.Write(w, r, pages.View{Template: "signedout"}, pages.Frame{Title: c.pages.Text("title.signed-out")})
 	default:
 		return false
 	}
@@ -150,7 +146,7 @@ func (c *console) served(w http.ResponseWriter, r *http.Request, sessions Sessio
 // sendOn redirects the browser, or shows the error with a link to begin again.
 func (c *console) sendOn(w http.ResponseWriter, r *http.Request, location string, err error) {
 	if err != nil {
-		c.tellOfSignIn(w, r, err)
+		c.showSignIn(w, r, err)
 		return
 	}
 	w.Header().Set("Location", location)
@@ -189,24 +185,24 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 	var refused *RefusedError
 	unknown := errors.As(err, &refused) && refused.Status == http.StatusUnauthorized
 	if strings.Count(r.URL.Path, "/") > 1 {
-		c.tellOfSignIn(w, r, &RefusedError{Status: http.StatusNotFound, Reason: c.texts["error.no-page"]})
+		c.showSignIn(w, r, &RefusedError{Status: http.StatusNotFound, Reason: c.pages.Text("error.no-page")})
 		return
 	}
 	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" {
-		c.tellOfSignIn(w, r, err)
+		c.showSignIn(w, r, err)
 		return
 	}
 	c.sendOn(w, r, "sign-in?page="+url.QueryEscape(r.URL.RequestURI()), nil)
 }
 
-// tellOfSignIn shows the page for people who are not signed in.
-func (c *console) tellOfSignIn(w http.ResponseWriter, r *http.Request, err error) {
+// showSignIn shows the page for people who are not signed in.
+func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	refused := c.refusal(w, r, err)
-	c.render(w, r, view{template: "signedout", status: refused.Status}, shown{Title: c.texts["title.sign-in"], Data: refused.Reason})
+	c.pages.Write(w, r, pages.View{Template: "signedout", Status: refused.Status}, pages.Frame{Title: c.pages.Text("title.sign-in"), Data: refused.Reason})
 }
 
 func (c *console) refusal(w http.ResponseWriter, r *http.Request, err error) *RefusedError {
-	return refusal(w, r, err, c.config.Logger, c.texts["error.sign-in"])
+	return refusal(w, r, err, c.config.Logger, c.pages.Text("error.sign-in"))
 }
 
 // refusal returns the answer to a failed sign-in and logs the failure. An error that is no *RefusedError gets the text broken.
@@ -230,14 +226,10 @@ func refusal(w http.ResponseWriter, r *http.Request, err error, logger *slog.Log
 
 func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refused := c.refusal(w, r, err)
-	c.render(w, r, view{template: "error", status: refused.Status}, shown{Title: c.texts["error.title"], Data: refused.Reason})
+	c.pages.Write(w, r, pages.View{Template: "error", Status: refused.Status}, pages.Frame{Title: c.pages.Text("error.title"), Data: refused.Reason})
 }
 
 // logRefusal logs a refused request. It omits the address' parameters and the form, since either may contain a secret.
-func (c *console) logRefusal(r *http.Request, status int, person, reason string) {
-	logRefusal(c.config.Logger, r, status, person, reason)
-}
-
 func logRefusal(logger *slog.Logger, r *http.Request, status int, person, reason string) {
 	logger.WarnContext(r.Context(), "console: refused",
 		slog.Int("status", status),

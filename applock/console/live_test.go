@@ -2,10 +2,9 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/console/internal/reading"
 )
 
 // looker is somebody whose page asks whether it still shows what the database has.
@@ -84,6 +85,16 @@ func TestViewersShareReads(t *testing.T) {
 	}
 }
 
+// Goal: of two parts that differ by nothing but seconds the version is the same, and of others it is not. Method: counters and their like.
+func TestVersionLeavesOutCounters(t *testing.T) {
+	t.Parallel()
+	of := func(text string) string { return versionOf(template.HTML(text)) }
+	left := of(`<span data-seconds="3600">1 h</span> a`)
+	if left != of(`<span data-seconds="60">1 m</span> a`) || left == of(`<span data-seconds="3600">1 h</span> b`) || left == of(`<span data-seconds=&#34;60&#34;&gt;1 m</span> a`) {
+		t.Error("the version is not that of all but the seconds")
+	}
+}
+
 // Goal: each change of what a page shows is told, nothing else is, and whoever opens the page sees it at once. Method: changes, the
 // question of a page after each, and a page that is opened before.
 func TestChangesAreTold(t *testing.T) {
@@ -123,32 +134,6 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-// Goal: of two parts that differ by nothing but seconds the version is the same, and of others it is not. Method: rows at different times.
-func TestVersionLeavesOutCounters(t *testing.T) {
-	t.Parallel()
-	c := newConsole(nil, Config{})
-	version := func(v view) string {
-		text, err := c.body(v, shown{Data: v.data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return versionOf(text, c.counters)
-	}
-	locks := func(left time.Duration, note string) string {
-		lock := applock.Lock{Object: applock.Object{Type: "customer", ID: "42"}, Left: left, Note: note}
-		return version(view{template: "list", data: listed{Rows: []row{{Lock: lock}}}})
-	}
-	waiters := func(waited time.Duration, operator string) string {
-		return version(view{template: "object", data: objectShown{Waiters: []applock.Waiter{{Waited: waited, Owner: applock.Owner{Operator: operator}}}}})
-	}
-	if locks(time.Hour, "") != locks(time.Minute, "") || locks(time.Hour, "") == locks(time.Hour, "a") || locks(time.Hour, `data-seconds="1">a<`) == locks(time.Hour, "") {
-		t.Error("the version of locks is not that of all but what is left")
-	}
-	if waiters(time.Hour, "A") != waiters(time.Minute, "A") || waiters(time.Hour, "A") == waiters(time.Hour, "B") {
-		t.Error("the version of waiters is not that of all but how long they have waited")
-	}
-}
-
 // byHeader believes the header of anybody.
 type byHeader struct{}
 
@@ -161,13 +146,13 @@ func (byHeader) Identify(r *http.Request) (Person, error) {
 func TestSharedPageIsNobodys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, Config{SignIn: byHeader{}, MayChange: func(person string) bool { return person != "EVE" }})
+		d := newDesk(t, Config{SignIn: byHeader{}, MayChange: func(person string) bool { return person[0] != 'E' }})
 		d.get(t, "customer:42", "JDOE", time.Hour)
 		for range 2 {
-			for _, person := range []string{"MLEE", "PKING", "EVE"} {
+			for _, person := range []string{"MLEE", "PKING", "EVE", "EVA"} {
 				l := &looker{desk: d, address: "/object?name=customer%3A42", person: person, version: "none"}
 				_, page := l.asks()
-				if !strings.Contains(page, "You are "+string(value(person))) || strings.Contains(page, `href="release?`) != (person != "EVE") {
+				if !strings.Contains(page, "You are "+string(pages.Value(person))) || strings.Contains(page, `href="release?`) != (person[0] != 'E') {
 					t.Errorf("%s sees %s", person, page)
 				}
 			}
@@ -185,7 +170,8 @@ func TestDatabaseIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		d := newDesk(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		d.calls.failure.Store(&failing{fmt.Errorf("password=secret")})
+		away := func() error { return errors.New("password=secret") }
+		d.calls.before.Store(&away)
 		l := &looker{desk: d, address: "/", version: "none"}
 		for range 3 {
 			status, page := l.asks()
@@ -196,106 +182,12 @@ func TestDatabaseIsAway(t *testing.T) {
 		if lines := strings.Count(log.String(), "\n"); lines != 3 {
 			t.Errorf("the log has %d lines for three reads:\n%s", lines, log.String())
 		}
-		d.calls.failure.Store(nil)
+		d.calls.before.Store(nil)
 		if status, _ := l.asks(); status != http.StatusOK {
 			t.Errorf("it is back, and the status is %d", status)
 		}
 		if page := d.see(t, "/locks?within=soon", http.StatusBadRequest); strings.Contains(page, "data-interval") {
 			t.Error("an address that is wrong asks again and again")
-		}
-	})
-}
-
-// reads is a shared read that takes a second and counts how often it is run.
-type reads struct {
-	shared *shared[string, int]
-	number int
-	err    error
-}
-
-func newReads(age time.Duration) *reads {
-	return &reads{shared: &shared[string, int]{age: age, results: map[string]*result[int]{}}}
-}
-
-func (r *reads) get(ctx context.Context, key string, known bool) (int, error) {
-	return r.shared.get(ctx, key, known, func() (int, error) {
-		r.number++
-		number, err := r.number, r.err
-		time.Sleep(time.Second)
-		return number, err
-	})
-}
-
-// Goal: a read serves those who asked before it began, and those who are content with an old one; a reload never gets what was read
-// before it. Method: reads that take a second, in a time of the test's own.
-func TestSharedRead(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newReads(2 * time.Second)
-		later := func(known bool, want int) {
-			go func() {
-				if got, err := r.get(t.Context(), "a", known); got != want || err != nil {
-					t.Errorf("known %t: %d, %v, want %d", known, got, err, want)
-				}
-			}()
-			time.Sleep(10 * time.Millisecond)
-		}
-		later(false, 1)
-		for range 10 {
-			later(true, 1)
-			later(false, 2) // the first read had begun before
-		}
-		time.Sleep(4500 * time.Millisecond)
-		later(true, 2) // which took a second: four more it is good for
-		time.Sleep(time.Second)
-		later(true, 3)
-		synctest.Wait()
-		time.Sleep(10 * time.Second)
-		if r.number != 3 {
-			t.Errorf("%d reads", r.number)
-		}
-	})
-}
-
-// Goal: who leaves keeps nobody waiting, an error serves those who waited for it only, a panic keeps nobody waiting, and what is kept
-// has an end. Method: reads of each kind.
-func TestSharedReadFails(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newReads(time.Hour)
-		r.err = io.EOF
-		for range 3 {
-			go func() {
-				if _, err := r.get(t.Context(), "a", true); !errors.Is(err, io.EOF) {
-					t.Errorf("error %v", err)
-				}
-			}()
-		}
-		time.Sleep(time.Millisecond)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		if _, err := r.get(ctx, "a", true); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("who leaves gets %v", err)
-		}
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		r.err = nil
-		if got, err := r.get(t.Context(), "a", true); got != 2 || err != nil {
-			t.Errorf("after an error: %d, %v", got, err)
-		}
-		go func() {
-			defer func() { _ = recover() }()
-			_, _ = r.shared.get(t.Context(), "b", true, func() (int, error) { time.Sleep(time.Second); panic("b") })
-		}()
-		time.Sleep(time.Millisecond)
-		if _, err := r.get(t.Context(), "b", true); !errors.Is(err, errReadFailed) {
-			t.Errorf("beside a panic: %v", err)
-		}
-		for i := range 3 * sharedMost {
-			_, _ = r.get(t.Context(), fmt.Sprint(i), true)
-		}
-		if got := len(r.shared.results); got > sharedMost {
-			t.Errorf("%d results are kept", got)
 		}
 	})
 }
@@ -308,7 +200,7 @@ func TestHistoryIsReadFromItsEnd(t *testing.T) {
 	object := applock.Object{Type: "customer", ID: "42"}
 	people := []string{"JDOE", "ASMITH"}
 	d.get(t, "customer:42", people[0], time.Hour)
-	for i := range 6*rowsOfPage + 1 {
+	for i := range 6*reading.RowsOfPage + 1 {
 		_, err := d.client.Transfer(t.Context(), applock.TransferRequest{
 			Object: object, From: people[i%2], To: applock.Owner{Operator: people[(i+1)%2]}, Actor: "MLEE", Reason: fmt.Sprintf("reason %d.", i),
 		})
@@ -317,7 +209,7 @@ func TestHistoryIsReadFromItsEnd(t *testing.T) {
 		}
 	}
 	for address, most := range map[string]int64{
-		"/object?name=customer%3A42": rowsOfPage + 1, "/operator?name=JDOE": eventsOfDesk + 1, "/operator?name=MLEE": eventsOfDesk + 1,
+		"/object?name=customer%3A42": reading.RowsOfPage + 1, "/operator?name=JDOE": 501, "/operator?name=MLEE": 501,
 	} {
 		d.calls.taken()
 		d.calls.eventRows.Store(0)
@@ -325,10 +217,10 @@ func TestHistoryIsReadFromItsEnd(t *testing.T) {
 		if calls, rows := d.calls.events.Load(), d.calls.eventRows.Load(); calls != 1 || rows > most {
 			t.Errorf("%s takes %d calls, which return %d events", address, calls, rows)
 		}
-		newest, oldest := fmt.Sprintf("reason %d.", 6*rowsOfPage), fmt.Sprintf("reason %d.", 5*rowsOfPage+1)
+		newest, oldest := fmt.Sprintf("reason %d.", 6*reading.RowsOfPage), fmt.Sprintf("reason %d.", 5*reading.RowsOfPage+1)
 		_, behind, found := strings.Cut(page, newest)
-		if !found || !strings.Contains(behind, oldest) || strings.Contains(page, fmt.Sprintf("reason %d.", 5*rowsOfPage)) {
-			t.Errorf("%s does not show the newest %d events, the newest first", address, rowsOfPage)
+		if !found || !strings.Contains(behind, oldest) || strings.Contains(page, fmt.Sprintf("reason %d.", 5*reading.RowsOfPage)) {
+			t.Errorf("%s does not show the newest %d events, the newest first", address, reading.RowsOfPage)
 		}
 	}
 }

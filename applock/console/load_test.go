@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/reading"
 	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -65,17 +66,16 @@ func TestPageIsFourQueries(t *testing.T) {
 	config.Timeout = time.Hour
 	for who, d := range map[string]desk{"who looks": deskOn(client, Config{Timeout: time.Hour}), "a supervisor": deskOn(client, config)} {
 		d.see(t, "/locks", http.StatusOK) // the rights, for who may change, and how many locks there are
-		now := time.Now()
-		d.console.own.rights.now = func() time.Time { return now } // however slow this is, no minute is over
-		d.console.own.rights.until = now.Add(time.Minute)
-		d.console.own.counts.age = time.Hour
+		rights := d.console.own.rights(t.Context())
+		d.console.own.rights = func(context.Context) map[string]bool { return rights } // however slow this is, no minute is over
+		d.console.own.reader.Counts.Age = time.Hour
 		for _, address := range []string{"/locks", "/locks?after=customer%3A05000", "/locks?type=customer&operator=jdoe&department=sales"} {
 			before := sent.number.Load()
 			page := d.see(t, address, http.StatusOK)
 			if got := sent.number.Load() - before; got != 4 {
 				t.Errorf("%s: %s is %d queries", who, address, got)
 			}
-			if rows := strings.Count(page, `<th scope="row">`); rows != rowsOfPage || len(page) > pageMost {
+			if rows := strings.Count(page, `<th scope="row">`); rows != reading.RowsOfPage || len(page) > pageMost {
 				t.Errorf("%s: %s has %d locks in %d bytes", who, address, rows, len(page))
 			}
 		}

@@ -16,7 +16,7 @@ func TestLocalWithoutTheToken(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]Config{"Local": {SignIn: Local("MLEE")}, "no sign-in": {}} {
 		c := newConsole(clients.New(nil, nil, lease.Hooks{}), config)
-		w := desk{handler: c.guarded(c.routes())}.do(request(http.MethodGet, "/nonsense", ""))
+		w := desk{handler: c.guarded()}.do(request(http.MethodGet, "/nonsense", ""))
 		if w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden {
 			t.Errorf("%s: status %d", name, w.Code)
 		}
@@ -31,7 +31,7 @@ func TestOneTimeToken(t *testing.T) {
 	var told []string
 	local.Told = func(token string) { told = append(told, token) }
 	c := newConsole(clients.New(nil, nil, lease.Hooks{}), Config{SignIn: local})
-	d := desk{handler: c.guarded(c.routes())}
+	d := desk{handler: c.guarded()}
 	first := local.Token()
 	ask := func(address string, cookie *http.Cookie) *httptest.ResponseRecorder {
 		r := request(http.MethodGet, address, "")

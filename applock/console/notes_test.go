@@ -89,7 +89,7 @@ func TestTwoNotesAtOnce(t *testing.T) {
 	config := supervisor()
 	config.Timeout = time.Hour
 	d := deskOn(clients.New(&meeting{Driver: clients.Driver(behind.client), met: make(chan struct{})}, nil, lease.Hooks{}), config)
-	d.console.own.rights.believeAll()
+	d.console.own.rights = allRights
 	var saved, refused atomic.Int32
 	var both sync.WaitGroup
 	for _, text := range []string{"one", "two"} {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/reading"
 )
 
 // hold has an operator of a department get an object.
@@ -71,7 +72,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Goal: the first page has who blocks whom, grouped by object, with the holder, the note and the deeds; what ends within the hour;
+// Goal: the first page has who blocks whom, grouped by object, with the holder, the note and the actions; what ends within the hour;
 // what has happened, also of one
 // department only, the newest first; and who holds most. Method: a desk with all of it.
 func TestNow(t *testing.T) {
@@ -84,13 +85,13 @@ func TestNow(t *testing.T) {
 		d.wait(t, "customer:42", operator)
 	}
 	d.wait(t, "order:1", "PKING")
-	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", 48*time.Hour), "ASMITH", "Claims", "the first deed")
-	d.handOver(t, d.hold(t, "case:2", "CWU", "Legal", 48*time.Hour), "BJONES", "Billing", "the second deed")
+	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", 48*time.Hour), "ASMITH", "Claims", "the first change")
+	d.handOver(t, d.hold(t, "case:2", "CWU", "Legal", 48*time.Hour), "BJONES", "Billing", "the second change")
 	page := d.see(t, "/", http.StatusOK)
 	check(t, page, "<strong>4</strong> waiting", "<strong>2</strong> blocked objects", "<strong>5</strong> locks", "<strong>1</strong> end within 1 h",
 		"<strong>3 waiting</strong>", "and 1 more", "call back at three", "nobody holds it", `href="transfer?name=customer%3a42"`, `href="release?name=customer%3a42"`,
-		"the first deed", `title="TRANSFERRED"`)
-	if strings.Index(page, "the second deed") > strings.Index(page, "the first deed") {
+		"the first change", `title="TRANSFERRED"`)
+	if strings.Index(page, "the second change") > strings.Index(page, "the first change") {
 		t.Error("the newest event is not the first")
 	}
 	if got := strings.Join(objects(t, page), " "); got != "customer:42 order:1 customer:43" {
@@ -100,13 +101,13 @@ func TestNow(t *testing.T) {
 		t.Errorf("who holds most is %v", most)
 	}
 	page = d.see(t, "/?department=Legal", http.StatusOK)
-	check(t, page, "the second deed", `href="history?since=1d&amp;department=Legal"`)
-	if strings.Contains(page, "the first deed") {
+	check(t, page, "the second change", `href="history?since=1d&amp;department=Legal"`)
+	if strings.Contains(page, "the first change") {
 		t.Error("another department's event is there")
 	}
 	looks := deskOn(d.client, Config{Timeout: time.Hour})
 	if strings.Contains(looks.see(t, "/", http.StatusOK), "release?") {
-		t.Error("a deed is offered to who may only look")
+		t.Error("an action is offered to who may only look")
 	}
 	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "1 waiting for 1 objects", "nobody holds it")
 }
@@ -117,23 +118,23 @@ func TestHistoryPages(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})
 	grant := d.hold(t, "case:1", "A0", "Sales", time.Hour)
-	const events = 3*rowsOfPage - 50
+	const events = 3*reading.RowsOfPage - 50
 	for i := range events {
 		department := "Sales"
 		if i%50 == 49 {
 			department = "Legal"
 		}
-		d.handOver(t, grant, fmt.Sprintf("A%d", i+1), department, fmt.Sprintf("deed %d.", i))
+		d.handOver(t, grant, fmt.Sprintf("A%d", i+1), department, fmt.Sprintf("change %d.", i))
 		grant.Owner.Operator = fmt.Sprintf("A%d", i+1)
 	}
-	deeds := regexp.MustCompile(`>deed (\d+)\.<`)
+	changes := regexp.MustCompile(`>change (\d+)\.<`)
 	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
 	for first, want := range map[string]int{"/history?since=7d": events, "/history?since=7d&department=Sales": events, "/history?department=Legal": 9} {
 		var seen []string
 		for address := first; address != ""; {
 			page := d.see(t, address, http.StatusOK)
-			for _, deed := range deeds.FindAllStringSubmatch(page, -1) {
-				seen = append(seen, deed[1])
+			for _, change := range changes.FindAllStringSubmatch(page, -1) {
+				seen = append(seen, change[1])
 			}
 			link := next.FindStringSubmatch(page)
 			if address = ""; link != nil {
@@ -151,17 +152,17 @@ func TestHistoryPages(t *testing.T) {
 }
 
 // Goal: what an operator did and what others did with the operator's locks are told apart, and the head of each page leads there.
-// Method: deeds of both kinds.
-func TestDeskTellsDeedsFromInbox(t *testing.T) {
+// Method: events of both kinds.
+func TestDeskTellsActionsFromInbox(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, supervisor())
-	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", time.Hour), "ASMITH", "Claims", "a deed of MLEE")
+	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", time.Hour), "ASMITH", "Claims", "an action of MLEE")
 	check(t, d.see(t, "/", http.StatusOK), `<a href="desk">You are MLEE</a>`)
-	_, deeds, _ := strings.Cut(d.see(t, "/operator?name=MLEE", http.StatusOK), `id="deeds"`)
-	check(t, deeds, "a deed of MLEE")
-	inbox, deeds, _ := strings.Cut(d.see(t, "/operator?name=JDOE", http.StatusOK), `id="deeds"`)
-	check(t, inbox, "a deed of MLEE")
-	check(t, deeds, "The history has nothing that this operator did.")
+	_, actions, _ := strings.Cut(d.see(t, "/operator?name=MLEE", http.StatusOK), `id="actions"`)
+	check(t, actions, "an action of MLEE")
+	inbox, actions, _ := strings.Cut(d.see(t, "/operator?name=JDOE", http.StatusOK), `id="actions"`)
+	check(t, inbox, "an action of MLEE")
+	check(t, actions, "The history has nothing that this operator did.")
 }
 
 // Goal: policies are on a page, in words. Method: one policy, and none.
@@ -193,50 +194,6 @@ func TestStatisticsLeadToTheirLocks(t *testing.T) {
 	}
 }
 
-// Goal: a filter that is set is a chip, whose link is the list without it; filters asked for most are offered. Method: the links of a list.
-func TestChips(t *testing.T) {
-	t.Parallel()
-	f := filterOf(url.Values{"within": {"1h"}, "department": {" Billing "}, "waiting": {"1"}, "sort": {"-left"}})
-	var got []string
-	for _, chip := range f.Chips() {
-		got = append(got, chip.Value+" "+chip.Address)
-	}
-	want := []string{"Billing locks?sort=-left&waiting=1&within=1h", " locks?department=Billing&sort=-left&within=1h", "1h locks?department=Billing&sort=-left&waiting=1"}
-	if !slices.Equal(got, want) {
-		t.Errorf("the chips are %q", got)
-	}
-	if offers := f.Offers(); len(offers) != 1 || offers[0].Address != "locks?department=Billing&older=7d&sort=-left&waiting=1&within=1h" {
-		t.Errorf("the offers are %v", offers)
-	}
-}
-
-// Goal: times are written as people say them. Method: times around one.
-func TestTimesAsPeopleSayThem(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 26, 16, 0, 0, 0, time.UTC) // a Thursday
-	for at, want := range map[time.Time]string{
-		now.Add(-3 * time.Hour): "13:00", now.Add(9 * time.Hour): "Fri 01:00", now.Add(-66 * time.Hour): "Mon 22:00", now.Add(-7 * 24 * time.Hour): "19 Nov 16:00",
-		now.Add(12 * 24 * time.Hour): "8 Dec 16:00", now.Add(400 * 24 * time.Hour): "31 Dec 2027", now.In(time.FixedZone("", 3600)): "16:00",
-	} {
-		if got := said(at, now); got != want {
-			t.Errorf("%s is said %q, want %q", at, got, want)
-		}
-	}
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0 s", 59 * time.Second: "59 s", 32*time.Minute + 59*time.Second: "32 m", time.Hour: "1 h", 5*time.Hour + 12*time.Minute: "5 h 12 m",
-		48 * time.Hour: "2 d", 51 * time.Hour: "2 d 3 h", 30*24*time.Hour + 5*time.Hour: "30 d",
-	} {
-		if got := lasting(d); got != want {
-			t.Errorf("%s lasts %q, want %q", d, got, want)
-		}
-	}
-	for number, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := grouped(number); string(got) != want {
-			t.Errorf("%d is written %q", number, got)
-		}
-	}
-}
-
 // Goal: all who ask for pages that are made from a snapshot share one look at the database, whichever page it is, and nobody gets one that
 // was begun before. Method: ten searches while a snapshot is read, which the test holds up.
 func TestSnapshotsAreShared(t *testing.T) {
@@ -245,12 +202,12 @@ func TestSnapshotsAreShared(t *testing.T) {
 		d := newDesk(t, Config{})
 		d.see(t, "/locks?q=1", http.StatusOK) // the statistics of this minute
 		d.calls.taken()
+		time.Sleep(time.Second)
 		held := make(chan struct{})
 		go func() {
-			_, _ = d.console.own.snapshots.get(t.Context(), struct{}{}, false, func() (*snapshot, error) {
-				<-held
-				return &snapshot{}, nil
-			})
+			wait := func() error { <-held; return nil }
+			d.calls.before.Store(&wait)
+			d.do(request(http.MethodGet, "/locks?q=0", ""))
 		}()
 		synctest.Wait()
 		time.Sleep(time.Second)
@@ -263,7 +220,7 @@ func TestSnapshotsAreShared(t *testing.T) {
 		time.Sleep(time.Minute / 2)
 		close(held)
 		asking.Wait()
-		if got := d.calls.taken(); got != "1 1 0 0 0" {
+		if got := d.calls.taken(); got != "2 2 0 0 0" { // the one that was held up, and one
 			t.Errorf("ten lists take %s calls", got)
 		}
 	})
@@ -290,7 +247,7 @@ func TestMoreLocksThanASnapshot(t *testing.T) {
 		d.get(t, fmt.Sprintf("customer:%d", i), "JDOE", time.Duration(ttl)*time.Minute)
 	}
 	d.wait(t, "customer:3", "PKING")
-	d.console.own.snapshotMost = 2
+	d.console.own.reader.Most = 2
 	for address, want := range map[string]string{
 		"/locks":                     "customer:0 customer:1 customer:2 customer:3",
 		"/locks?sort=left&within=1h": "customer:3 customer:2 customer:1 customer:0",

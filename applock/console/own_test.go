@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -46,10 +48,10 @@ func (o *operatorRole) TakeApplLock(ctx context.Context, params db.TakeApplLockP
 }
 
 // operators is the database of people of role operator.
-func (d desk) operators() (*database, *operatorRole) {
-	role := &operatorRole{Driver: d.calls}
-	role.says(db.KindPrivilege)
-	return newDatabase(clients.New(role, nil, lease.Hooks{}), d.console.config), role
+func (d desk) operators(role string) (*site, *operatorRole) {
+	user := &operatorRole{Driver: d.calls}
+	user.says(db.KindPrivilege)
+	return d.console.newSite(clients.New(user, nil, lease.Hooks{}), role), user
 }
 
 // withRoles is a logged console for operators and supervisors.
@@ -57,8 +59,8 @@ func withRoles(t *testing.T) (d desk, role *operatorRole, log *bytes.Buffer) {
 	t.Helper()
 	d, log = logged(t)
 	d.console.config.Roles = []Role{{Name: "operators"}, {Name: "supervisors"}}
-	operators, role := d.operators()
-	d.console.databases = []*database{operators, d.console.own}
+	operators, role := d.operators("operators")
+	d.console.sites = []*site{operators, d.console.newSite(d.console.own.client, "supervisors")}
 	return d, role, log
 }
 
@@ -78,7 +80,7 @@ func anyForm(keys ...applock.Key) url.Values {
 		"client": {"test"}, "answer": {"NO"}, "old": {"marker"},
 	}
 	for _, key := range keys {
-		form.Add("lock", grantOf(key))
+		form.Add("lock", pages.FormatGrant(key))
 	}
 	return form
 }
@@ -86,7 +88,7 @@ func anyForm(keys ...applock.Key) url.Values {
 // eachAction calls play with each action of the console, for a lock of MLEE and for one of JDOE, which have texts.
 func (d desk) eachAction(t *testing.T, play func(action, holder string, grant applock.Grant)) {
 	t.Helper()
-	for pattern := range d.console.table() {
+	for pattern := range d.console.own.handlers {
 		action, is := strings.CutPrefix(pattern, "POST /")
 		for _, holder := range []string{"MLEE", "JDOE"} {
 			if !is {
@@ -140,14 +142,14 @@ func TestOperatorsChangeTheirOwn(t *testing.T) {
 			t.Errorf("nobody has said what an operator may do by %s", action)
 		}
 		want, tries := statuses[holder], []url.Values{anyForm(grant.Key())}
-		if at := slices.IndexFunc(verbs(), func(v verb) bool { return v.Name == action }); at >= 0 {
+		if slices.Contains(access.Changes(), action) {
 			if w := d.as(http.MethodGet, "/"+action+"?name="+grant.Object.String(), "operators", nil); w.Code != want {
 				t.Errorf("the form of %s on a lock of %s has status %d", action, holder, w.Code)
 			}
 			planning := anyForm(grant.Key())
 			planning.Del("confirmed")
 			tries = append([]url.Values{{"lock": planning["lock"]}, planning}, tries...)
-			if verbs()[at].Many {
+			if slices.Contains(access.ChangesOfMany(), action) {
 				tries = append([]url.Values{{"desk": {holder}}, {"desk": {holder}, "reason": {"typed"}}}, tries...)
 			}
 		}
@@ -246,7 +248,7 @@ func TestOperatorsOfEachSignIn(t *testing.T) {
 	}
 	for name, signIn := range map[string]SignIn{"local": Local("MLEE"), "passwords": basic, "header": byHeader{}} {
 		d := newDesk(t, Config{SignIn: signIn, MayChange: func(string) bool { return true }})
-		d.console.own, _ = d.operators()
+		d.console.own, _ = d.operators("")
 		for holder, want := range map[string]int{"MLEE": http.StatusSeeOther, "JDOE": http.StatusForbidden} {
 			r := request(http.MethodPost, "/release", anyForm(d.get(t, "customer:"+holder, holder, time.Hour).Key()).Encode())
 			r.Header.Set("X-User", "MLEE")
@@ -263,7 +265,7 @@ func TestOperatorsShareSnapshots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, Config{SignIn: byHeader{}, MayChange: func(string) bool { return true }})
-		d.console.own, _ = d.operators()
+		d.console.own, _ = d.operators("")
 		const lookers, intervals = 40, 5
 		for n := range lookers * intervals {
 			l := &looker{desk: d, address: "/waiters", person: fmt.Sprintf("OP%d", n%lookers), version: "none"}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/pages"
 )
 
 // Goal: a hand-over goes to somebody who is known, or to whom it was confirmed to go, and a name has no character that cannot be seen.
@@ -104,7 +105,7 @@ func TestHandBack(t *testing.T) {
 		if object == "a:3" {
 			operator = "BJONES"
 		}
-		form.Add("lock", grantOf(d.get(t, object, operator, time.Hour).Key()))
+		form.Add("lock", pages.FormatGrant(d.get(t, object, operator, time.Hour).Key()))
 	}
 	form.Set("carry", "yes")
 	_, answer := d.follow(t, d.submit("/take", form))

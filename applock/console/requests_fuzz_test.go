@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/applock/applock/applock/console/internal/access"
 )
 
 // Goal: no address and no form, however odd, makes the console fail, runs in a page, or touches a lock whose fence it does not
@@ -15,7 +17,7 @@ func FuzzRequests(f *testing.F) {
 	} {
 		f.Add(false, path, "name=customer%3A42&sort=left&after=customer%3A1&older=1d&within=1h&id=x&q=42&skip=1&since=1d", "")
 	}
-	for _, verb := range verbNames() {
+	for _, verb := range access.Changes() {
 		f.Add(false, verb, "name=customer:42", "")
 		f.Add(false, verb, "desk=JDOE", "")
 		f.Add(true, verb, "", "lock=1+JDOE+customer%3A42&to=ASMITH&department=CS&reason=%3Cscript%3E&unknown=ASMITH&confirmed=1")

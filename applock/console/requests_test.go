@@ -13,6 +13,8 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/applocktest"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
 )
 
 // signedInDesk is a desk whose people are named by a header of a proxy on this host.
@@ -157,7 +159,7 @@ func TestAskAndNotGive(t *testing.T) {
 		check(t, d.by("BROWN", "/desk", nil).Body.String(), "<strong>"+of.text+"</strong>", "because of "+of.answer)
 		check(t, d.by("JDOE", "/desk", nil).Body.String(), of.theirs)
 	}
-	form := url.Values{"name": {"customer:42"}, "client": {consoleClient}}
+	form := url.Values{"name": {"customer:42"}, "client": {access.Client}}
 	if _, page := d.follows(t, "BROWN", "/withdraw", form); !strings.Contains(page, "You ask for nothing.") || len(d.asking(t)) != 0 {
 		t.Errorf("after it was withdrawn: %+v", d.asking(t))
 	}
@@ -174,7 +176,7 @@ func TestAnswersComeTooLate(t *testing.T) {
 		},
 		"FREE": func(d desk) { d.release(t, "customer:42", "JDOE") },
 		"GONE": func(d desk) {
-			d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:42"}, "client": {consoleClient}})
+			d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:42"}, "client": {access.Client}})
 		},
 	} {
 		d := signedInDesk(t)
@@ -217,9 +219,9 @@ func TestRequestsAreRefused(t *testing.T) {
 		{"AUDITOR", "/ask?name=customer%3A42", nil, http.StatusForbidden, "You have no right"},
 		{"AUDITOR", "/get", url.Values{"name": {"customer:43"}}, http.StatusForbidden, "You have no right"},
 		{"AUDITOR", "/withdraw", url.Values{"name": {"customer:42"}, "client": {"console"}}, http.StatusForbidden, "You have no right"},
-		{"AUDITOR", "/respond", url.Values{"lock": {grantOf(grant.Key())}}, http.StatusForbidden, "You have no right"},
-		{"BROWN", "/respond", url.Values{"lock": {grantOf(grant.Key())}, "asker": {"BROWN"}, "answer": {"GIVE"}}, http.StatusForbidden, "You have no right"},
-		{"JDOE", "/respond", url.Values{"lock": {grantOf(grant.Key())}, "asker": {"BROWN"}, "answer": {"MAYBE"}}, http.StatusBadRequest, "must be GIVE, LATER or NO"},
+		{"AUDITOR", "/respond", url.Values{"lock": {pages.FormatGrant(grant.Key())}}, http.StatusForbidden, "You have no right"},
+		{"BROWN", "/respond", url.Values{"lock": {pages.FormatGrant(grant.Key())}, "asker": {"BROWN"}, "answer": {"GIVE"}}, http.StatusForbidden, "You have no right"},
+		{"JDOE", "/respond", url.Values{"lock": {pages.FormatGrant(grant.Key())}, "asker": {"BROWN"}, "answer": {"MAYBE"}}, http.StatusBadRequest, "must be GIVE, LATER or NO"},
 		{"JDOE", "/respond", url.Values{"lock": {"x"}, "asker": {"BROWN"}, "answer": {"GIVE"}}, http.StatusBadRequest, "is missing"},
 		{"BROWN", "/get", url.Values{"name": {"customer:42"}}, http.StatusConflict, "HELD</strong> Nothing has happened: JDOE"},
 	} {
@@ -247,8 +249,8 @@ func TestAskForSeveral(t *testing.T) {
 	t.Parallel()
 	d := signedInDesk(t)
 	one, two := d.get(t, "customer:42", "JDOE", time.Hour), d.get(t, "customer:43", "ASMITH", time.Hour)
-	check(t, d.by("BROWN", "/locks", nil).Body.String(), "Ask for the selected", `value="`+grantOf(one.Key())+`"`)
-	_, form := d.follows(t, "BROWN", "/ask", url.Values{"lock": {grantOf(one.Key()), grantOf(two.Key())}})
+	check(t, d.by("BROWN", "/locks", nil).Body.String(), "Ask for the selected", `value="`+pages.FormatGrant(one.Key())+`"`)
+	_, form := d.follows(t, "BROWN", "/ask", url.Values{"lock": {pages.FormatGrant(one.Key()), pages.FormatGrant(two.Key())}})
 	check(t, form, "Ask for 2 locks", "Each holder reads your message")
 	carried := formOf(form)
 	carried.Set("message", "both, please")
@@ -301,7 +303,7 @@ func TestRequestsLiveWithThePage(t *testing.T) {
 		check(t, d.by("BROWN", "/desk", nil).Body.String(), "Nobody holds customer:42 any more.", "Get customer:42", "data-asks")
 		_, page := d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:42"}})
 		check(t, page, "ACQUIRED")
-		d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:43"}, "client": {consoleClient}})
+		d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:43"}, "client": {access.Client}})
 		open("BROWN", 1, time.Minute)
 		lacks(t, d.by("BROWN", "/desk", nil).Body.String(), "Nobody holds customer:42", "data-asks")
 		if got := open("BROWN", 1, time.Minute); got != 0 {

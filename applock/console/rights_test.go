@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -17,10 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/internal/clients"
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
@@ -50,16 +47,6 @@ func roleClient(t *testing.T, owner *applock.Client, dsn, role string) *applock.
 	}
 	address.User = url.UserPassword(name, "secret")
 	return testclient.Open(t, address.String(), "", nil)
-}
-
-// believeAll has a console offer everything, and send it to the database.
-func (r *rights) believeAll() {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.allowed, r.until = map[string]bool{}, r.now().Add(24*time.Hour)
-	for _, name := range verbNames() {
-		r.allowed[name] = true
-	}
 }
 
 // as is somebody of some groups, as a proxy on this host says.
@@ -121,7 +108,7 @@ func TestRolesOfPeople(t *testing.T) {
 		if w := d.as(http.MethodGet, "/statistics", groups, nil); w.Code != want.statistics {
 			t.Errorf("%q see the statistics with status %d", groups, w.Code)
 		}
-		for _, name := range verbNames() {
+		for _, name := range access.Changes() {
 			if slices.Contains(got, name) {
 				continue
 			}
@@ -130,14 +117,9 @@ func TestRolesOfPeople(t *testing.T) {
 			}
 		}
 	}
-	for key := range d.console.databases[2].parts.results {
-		if key.person != "" {
-			t.Errorf("auditors do not share %s", key.path)
-		}
-	}
 	// The console believes that auditors may do all, and sends their forms to the database.
-	d.console.databases[2].rights.believeAll()
-	for _, verb := range verbNames() {
+	d.console.sites[2].rights = allRights
+	for _, verb := range access.Changes() {
 		w := d.as(http.MethodPost, "/"+verb, "auditors", own)
 		answer := d.as(http.MethodGet, "/"+w.Header().Get("Location"), "auditors", nil)
 		check(t, answer.Body.String(), "a privilege is missing")
@@ -155,57 +137,6 @@ func TestRolesOfPeople(t *testing.T) {
 	check(t, d.as(http.MethodGet, "/"+w.Header().Get("Location"), "supervisors", nil).Body.String(), "TRANSFERRED", "ASMITH")
 }
 
-// refusing is a database whose user may not note, and which counts how often somebody tries.
-type refusing struct {
-	db.Driver
-	asked int
-	err   error
-}
-
-func (r *refusing) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.NoteApplLockResult, error) {
-	r.asked++
-	if r.err != nil {
-		return db.NoteApplLockResult{}, r.err
-	}
-	return r.Driver.NoteApplLock(ctx, params)
-}
-
-// Goal: rights are asked for once a minute at most, a failure is no answer, and asking leaves nothing behind. Method: a
-// driver that counts, and a clock of the test's own.
-func TestRightsAreKept(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, Config{})
-	refused := &refusing{Driver: clients.Driver(d.client), err: &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}}
-	client := clients.New(refused, nil, lease.Hooks{})
-	now := time.Now()
-	r := &rights{now: func() time.Time { return now }}
-	ask := func(noteAllowed bool, asked int) {
-		t.Helper()
-		allowed := r.read(t.Context(), client)
-		for _, name := range verbNames() {
-			if allowed[name] != (noteAllowed || name != "note") {
-				t.Errorf("%s is allowed: %t", name, allowed[name])
-			}
-		}
-		if refused.asked != asked {
-			t.Errorf("asked %d times, want %d", refused.asked, asked)
-		}
-	}
-	ask(false, 1)
-	now = now.Add(rightsKept - 1)
-	ask(false, 1)
-	now = now.Add(1)
-	refused.err = errors.New("broken off")
-	ask(true, 2) // nobody knows, and the database will say so
-	refused.err = nil
-	ask(true, 3)
-	ask(true, 3)
-	if events := d.events(t); len(events) != 0 {
-		t.Errorf("the history has %+v", events)
-	}
-	check(t, d.see(t, "/locks", http.StatusOK), "No lock is held.")
-}
-
 // Goal: the rights of the database's user are the limit, whatever the console believes that a person may do: an auditor
 // looks, and a crafted form is refused by the database; a supervisor changes. Method: a console for each role on PostgreSQL.
 func TestRightsOfTheDatabase(t *testing.T) {
@@ -215,13 +146,13 @@ func TestRightsOfTheDatabase(t *testing.T) {
 	config := supervisor()
 	config.Timeout = time.Hour
 	auditor := deskOn(roleClient(t, owner, dsn, "auditor"), config)
-	auditor.console.own.rights.believeAll()
+	auditor.console.own.rights = allRights
 	grant := deskOn(owner, config).get(t, "customer:42", "JDOE", time.Hour)
 	own := deskOn(owner, config).get(t, "customer:1", "MLEE", time.Hour)
 	for _, page := range []string{"/", "/locks", "/locks?sort=waiters", "/history", "/policies", "/object?name=customer:42", "/operator?name=JDOE", "/waiters", "/statistics", "/health"} {
 		auditor.see(t, page, http.StatusOK)
 	}
-	for _, verb := range verbNames() {
+	for _, verb := range access.Changes() {
 		form := confirmedForm(own, "because")
 		form.Set("to", "ASMITH")
 		status, page := auditor.follow(t, auditor.submit("/"+verb, form))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 )
@@ -269,7 +270,7 @@ func TestTextsOfLocksDoNotRun(t *testing.T) {
 	} {
 		pages[address] = d.see(t, address, http.StatusOK)
 	}
-	for _, verb := range verbNames() {
+	for _, verb := range access.Changes() {
 		form := formOf(pages["/"+verb+"?name="+name])
 		form.Set("reason", attack)
 		form.Set("to", attack)
@@ -280,7 +281,7 @@ func TestTextsOfLocksDoNotRun(t *testing.T) {
 			t.Errorf("%s: the form does not carry what it was given: %v", verb, confirmed)
 		}
 	}
-	for _, verb := range verbsOfMany() {
+	for _, verb := range access.ChangesOfMany() {
 		form := deskForm(attack, attack)
 		form.Set("reason", attack)
 		form.Set("department", attack)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/pages"
 )
 
 // Person is who asks.
@@ -162,7 +163,7 @@ func PersonName(name string) (string, error) {
 }
 
 // lookalike reports whether a name with this character could look like another: one that is not seen, or a blank of another kind.
-func lookalike(r rune) bool { return unseen(r) || !unicode.IsPrint(r) || r == '\u2800' }
+func lookalike(r rune) bool { return pages.Unseen(r) || !unicode.IsPrint(r) || r == '\u2800' }
 
 // Basic asks the browser for a name and a password. It is for trials: the password is readable on an unencrypted
 // connection. After five failures a name waits at that address, a second first, then twice as long after each failure, up to
@@ -210,7 +211,7 @@ func (b *basic) Identify(r *http.Request) (Person, error) {
 	if wait > 0 {
 		refused = &RefusedError{
 			Status: http.StatusTooManyRequests, RetryAfter: wait,
-			Reason: fmt.Sprintf("This name was tried with wrong passwords here too often: try again in %s.", lasting(wait+time.Second-1)),
+			Reason: fmt.Sprintf("This name was tried with wrong passwords here too often: try again in %s.", pages.Lasting(wait+time.Second-1)),
 		}
 	}
 	if _, known := b.sums[name]; known {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
 )
 
 // turned begins with what would have a browser write the rest from right to left.
@@ -42,7 +43,7 @@ func TestValuesAreIsolated(t *testing.T) {
 	} {
 		pages[address] = d.see(t, address, http.StatusOK)
 	}
-	for _, verb := range verbNames() {
+	for _, verb := range access.Changes() {
 		form := formOf(pages["/"+verb+"?name="+name])
 		form.Set("reason", turned+" ")
 		form.Set("to", "ASMITH")
@@ -75,23 +76,4 @@ func besideValues(page string) string {
 		page = regexp.MustCompile(part).ReplaceAllString(page, "")
 	}
 	return page
-}
-
-// Goal: a text isolates its values and nothing else, and its title says the same. Method: a text of each kind of argument.
-func TestTextsIsolateValues(t *testing.T) {
-	t.Parallel()
-	words := texts{"greeting": "%s & %s: %d", "bare": "a < b"}
-	got := words.html("greeting", "<x>\u200b", value("y"), 3)
-	if want := `<bdi>&lt;x&gt;\u200b</bdi> &amp; <bdi>y</bdi>: 3`; string(got) != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if title, want := plain(got), `<x>\u200b & y: 3`; title != want {
-		t.Errorf("the title is %s, want %s", title, want)
-	}
-	if bare, err := words.shown("bare"); err != nil || bare != "a < b" {
-		t.Errorf("%v, %v", bare, err)
-	}
-	if _, err := words.shown("nonsense", 1); err == nil {
-		t.Error("a text that is missing is no error")
-	}
 }

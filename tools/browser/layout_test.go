@@ -192,7 +192,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Goal: the first page leads from who blocks whom to the deed, and back. Method: a release by its link.
+// Goal: the first page leads from who blocks whom to the action, and back. Method: a release by its link.
 func TestFirstPageLeadsOn(t *testing.T) {
 	t.Parallel()
 	d := crowded(t)

@@ -127,7 +127,7 @@ func (s shot) take(browser context.Context, base string) error {
 		return err
 	}
 	if s.receiver != "" {
-		if _, err := chromedp.RunResponse(browser, chromedp.Submit("form.deed", chromedp.ByQuery)); err != nil {
+		if _, err := chromedp.RunResponse(browser, chromedp.Submit("form.change", chromedp.ByQuery)); err != nil {
 			return err
 		}
 	}

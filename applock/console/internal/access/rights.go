@@ -1,0 +1,157 @@
+// Package access says who reads a page, and what the rights of the database user behind it let that person do.
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/applock/applock/applock"
+)
+
+// A Right is the name of what a visitor may do: a change of a lock, or one of the others.
+const (
+	Transfer = "transfer"
+	Take     = "take"
+	Release  = "release"
+	Note     = "note"
+	// Ask and Answer are the rights to ask for a lock, and to answer the requests of others.
+	Ask    = "ask"
+	Answer = "answer"
+	// Others is the right to change the locks of others: that of a database user who may hand over or take. A user of the role operator
+	// may release any lock, since there the program decides for which operator it speaks. The console speaks for the person.
+	Others = "others"
+)
+
+// Changes returns the changes of one lock, in the order of the page.
+func Changes() []string { return append(ChangesOfMany(), Note) }
+
+// ChangesOfMany returns the changes that accept several locks.
+func ChangesOfMany() []string { return []string{Transfer, Take, Release} }
+
+// Client is the client of all the console's requests, so that a person's request counts once, however many pages are open.
+const Client = "console"
+
+// Visitor is the reader of a page.
+type Visitor struct {
+	// Person is the name of who has signed in. It is empty for somebody who may only look, and for a live page that people share.
+	Person string
+	// Role is the person's role here. It is empty for the console's own client.
+	Role string
+	// Rights are what the visitor may do, limited by the rights of the database user.
+	Rights map[string]bool
+	// Polls is true if an open page checks for changes.
+	Polls bool
+}
+
+// May returns those of the rights that the visitor has on a lock of this holder.
+func (v Visitor) May(holder string, rights []string) []string {
+	others := holder == "" || holder != v.Person
+	return slices.DeleteFunc(slices.Clone(rights), func(right string) bool {
+		return !v.Rights[right] || others && !v.Rights[Others] && right != Ask
+	})
+}
+
+// Granted returns the names of the visitor's rights, sorted.
+func (v Visitor) Granted() []string {
+	var granted []string
+	for right, has := range v.Rights {
+		if has {
+			granted = append(granted, right)
+		}
+	}
+	slices.Sort(granted)
+	return granted
+}
+
+// kept is how long the rights of a database user are cached.
+const kept = time.Minute
+
+// Rights caches what a client's database user may do. It decides what pages offer; the database itself enforces it. It is safe for concurrent
+// use.
+type Rights struct {
+	client *applock.Client
+
+	mutex   sync.Mutex
+	granted map[string]bool
+	until   time.Time
+}
+
+// NewRights returns the rights of the client's database user, which it reads when they are needed.
+func NewRights(client *applock.Client) *Rights { return &Rights{client: client} }
+
+// Read returns what the client's user may do.
+func (r *Rights) Read(ctx context.Context) map[string]bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if time.Now().Before(r.until) {
+		return r.granted
+	}
+	granted, sure := map[string]bool{}, true
+	for right, probe := range probes(r.client) {
+		err := probe(ctx)
+		granted[right] = !errors.Is(err, applock.ErrPrivilege)
+		sure = sure && (err == nil || errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrNotHeld))
+	}
+	if sure {
+		r.granted, r.until = granted, time.Now().Add(kept)
+	}
+	return granted
+}
+
+// Supervises asks the database whether its user may change the locks of others, since cached rights may have ended.
+func (r *Rights) Supervises(ctx context.Context) (bool, error) {
+	err := probes(r.client)[Others](ctx)
+	switch {
+	case errors.Is(err, applock.ErrPrivilege):
+		return false, nil
+	case err == nil || errors.Is(err, applock.ErrNotHeld):
+		return true, nil
+	}
+	return false, err
+}
+
+// probes returns a call for each right. It fails with a lack of privilege if the user does not have the right.
+//
+// The calls name an object and people that do not exist. They therefore change nothing, and yet show on every product whether the user may
+// call the procedure, without reading a catalogue.
+func probes(client *applock.Client) map[string]func(ctx context.Context) error {
+	key := applock.Key{Object: applock.Object{Type: "applock-console", ID: rand.Text()}, Operator: rand.Text(), Fence: 1}
+	to, by := applock.Owner{Operator: rand.Text()}, rand.Text()
+	const why = "may this user do it?"
+	transfer := func(ctx context.Context) error {
+		_, err := client.Transfer(ctx, applock.TransferRequest{Object: key.Object, From: key.Operator, To: to, Actor: by, Reason: why})
+		return err
+	}
+	take := func(ctx context.Context) error {
+		_, err := client.Take(ctx, applock.TakeRequest{Object: key.Object, Owner: to, ExpectedFence: key.Fence, Reason: why})
+		return err
+	}
+	return map[string]func(ctx context.Context) error{
+		Transfer: transfer,
+		Take:     take,
+		Release: func(ctx context.Context) error {
+			_, err := client.Release(ctx, applock.ReleaseRequest{Key: key, Actor: by, Reason: why})
+			return err
+		},
+		Note: func(ctx context.Context) error { return client.Note(ctx, key, why) },
+		Ask: func(ctx context.Context) error {
+			_, err := client.Ask(ctx, applock.AskRequest{Object: key.Object, Owner: to, Client: Client, Withdraw: true})
+			return err
+		},
+		Answer: func(ctx context.Context) error {
+			_, err := client.Answer(ctx, applock.AnswerRequest{Key: key, Asker: to.Operator, Answer: applock.AnswerNo})
+			return err
+		},
+		Others: func(ctx context.Context) error {
+			err := transfer(ctx)
+			if errors.Is(err, applock.ErrPrivilege) {
+				err = take(ctx)
+			}
+			return err
+		},
+	}
+}

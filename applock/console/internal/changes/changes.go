@@ -1,0 +1,347 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+)
+
+// rowsOfPlan is the number of locks in one confirmation, which lists them all.
+const rowsOfPlan = 500
+
+// change is a requested change of locks, as a form carries it.
+type change struct {
+	// Locks are the grants that the page showed.
+	Locks []applock.Key
+	// Desk selects all locks of an operator, or those of Type. After is the last object of the plan before, and Next the last of this plan
+	// if more follow.
+	Desk, Type  string
+	After, Next applock.Object
+	To          applock.Owner
+	// Unknown is a name that the database does not know, and that the person has confirmed.
+	Unknown string
+	// Text is the reason for the history, or the new text of a note. Old is the note that the page showed.
+	Text, Old string
+	// Carry copies the notes to the new grants.
+	Carry bool
+	// By is the person who asks for the change.
+	By string
+}
+
+// ownerAfter returns the new owner of a lock. Without a department of the receiver, the lock keeps its own.
+func (d change) ownerAfter(lock applock.Lock) applock.Owner {
+	return applock.Owner{Operator: d.To.Operator, Department: cmp.Or(d.To.Department, lock.Owner.Department)}
+}
+
+// verb is a kind of change. Each entry of verbs is one.
+type verb struct {
+	Name string
+	// Hands is true if the form asks for a receiver, Gives if somebody gets a new grant.
+	Hands, Gives bool
+	// Many is true if the verb accepts several locks. Such a verb ends the grants, and with them their notes.
+	Many bool
+	// Limit is the maximum of characters in the reason or note.
+	Limit int
+	// argument is the reason's name in errors.
+	argument string
+	// call changes one grant in the database.
+	call func(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error)
+}
+
+// verbs returns the verbs in the order of the page.
+func verbs() []verb {
+	return []verb{
+		{Name: access.Transfer, Hands: true, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: transfer},
+		{Name: access.Take, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: take},
+		{Name: access.Release, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: release},
+		{Name: access.Note, Limit: applock.MaxNoteLength, argument: "Note", call: note},
+	}
+}
+
+// transfer names the holder, which the database compares. It cannot name the grant; current has compared that just before.
+func transfer(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
+	return client.Transfer(ctx, applock.TransferRequest{
+		Object: lock.Object, From: lock.Owner.Operator, To: d.ownerAfter(lock), Actor: d.By, Reason: d.Text,
+	})
+}
+
+func take(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
+	return client.Take(ctx, applock.TakeRequest{Object: lock.Object, Owner: d.ownerAfter(lock), ExpectedFence: lock.Fence, Reason: d.Text})
+}
+
+func release(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
+	outcome, err := client.Release(ctx, applock.ReleaseRequest{Key: lock.Key(), Actor: d.By, Reason: d.Text})
+	return applock.Grant{Outcome: outcome}, err
+}
+
+func note(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
+	err := client.Note(ctx, lock.Key(), d.Text)
+	return applock.Grant{Outcome: applock.OutcomeNoted, Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt}, err
+}
+
+// step is the step of a form: ask for what is missing, show the plan, then do it.
+type step int
+
+const (
+	asking step = iota
+	planning
+	doing
+)
+
+// changeOf reads the form of a person, and the step that it asks for.
+func changeOf(person string, posted url.Values) (d change, at step, err error) {
+	form := func(name string) string { return pages.Tidy(posted.Get(name)) }
+	d = change{
+		Type: form("type"), To: applock.Owner{Operator: form("to"), Department: form("department")},
+		Text: form("reason"), Old: form("old"), Carry: form("carry") != "", By: person,
+		// Names keep their blanks.
+		Desk: posted.Get("desk"), Unknown: posted.Get("unknown"),
+	}
+	for _, text := range posted["lock"] {
+		key, err := pages.ParseGrant(text)
+		if err != nil {
+			return d, at, err
+		}
+		d.Locks = append(d.Locks, key)
+	}
+	for name, object := range map[string]*applock.Object{"after": &d.After, "next": &d.Next} {
+		if text := posted.Get(name); text != "" {
+			if *object, err = applock.ParseObject(text); err != nil {
+				return d, at, err
+			}
+		}
+	}
+	switch {
+	case len(d.Locks) > rowsOfPlan:
+		return d, at, pages.ErrFormTooBig
+	case len(d.Locks) == 0 && d.Desk == "":
+		return d, at, pages.NoLock()
+	case !posted.Has("reason"):
+		return d, asking, nil
+	case form("confirmed") == "" || len(d.Locks) == 0:
+		return d, planning, nil
+	}
+	return d, doing, nil
+}
+
+// formPage returns the form of a verb for the lock, or the desk, in the address.
+func (c *Changer) formPage(v verb) Page {
+	return func(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
+		d := change{Desk: query.Get("desk"), Type: query.Get("type"), By: who.Person}
+		if d.Desk != "" && v.Many {
+			return c.begin(ctx, v, d)
+		}
+		object, err := applock.ParseObject(query.Get("name"))
+		if err != nil {
+			return pages.View{}, err
+		}
+		lock, err := c.reader.Inquire(ctx, object)
+		if err != nil {
+			return pages.View{}, err
+		}
+		if lock == nil {
+			d.Locks = []applock.Key{{Object: object}}
+			return c.answer(who, v, d, []outcome{{Key: d.Locks[0], err: applock.ErrNotHeld}}, nil), nil
+		}
+		d.Locks = []applock.Key{lock.Key()}
+		if v.Name == access.Note {
+			d.Text, d.Old = lock.Note, lock.Note
+		}
+		return c.begin(ctx, v, d)
+	}
+}
+
+// begin returns the form of a verb that an address asks for.
+func (c *Changer) begin(ctx context.Context, v verb, d change) (pages.View, error) {
+	if err := c.refuseOthers(ctx, d); err != nil {
+		return pages.View{}, err
+	}
+	return c.form(ctx, v, d, problem{})
+}
+
+// changePage takes a form. It asks for what is missing, shows the plan, or does it.
+func (c *Changer) changePage(v verb) Page {
+	return func(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
+		d, at, err := changeOf(who.Person, form)
+		if err == nil {
+			err = c.refuseOthers(ctx, d)
+		}
+		var wrong problem
+		switch {
+		case err != nil:
+			return pages.View{}, err
+		case !v.Many && len(d.Locks) != 1:
+			return pages.View{}, pages.NoLock()
+		case at != asking:
+			if wrong, err = c.check(ctx, v, &d); err != nil {
+				return pages.View{}, err
+			}
+		}
+		if at == asking || wrong.status != 0 {
+			return c.form(ctx, v, d, wrong)
+		}
+		page, next := "plan", c.plan
+		if at == doing {
+			page, next = "answer", c.do
+		}
+		shown, err := next(ctx, who, v, d)
+		var changed *noteChangedError
+		switch {
+		case errors.As(err, &changed):
+			d.Old = changed.note
+			return c.form(ctx, v, d, problem{status: http.StatusConflict, text: c.pages.HTML("error.note"), changed: changed})
+		case err != nil:
+			return pages.View{}, err
+		}
+		// Redirect to an address of its own, so that neither back nor reload sends the form again.
+		return pages.View{Location: page + "?id=" + url.QueryEscape(c.answers.keep(d.By, shown))}, nil
+	}
+}
+
+// problem is the reason why a form is shown again. The zero value means none.
+type problem struct {
+	status int
+	text   template.HTML
+	// nobody is a name unknown to the database.
+	nobody string
+	// changed has the text that a note has got meanwhile.
+	changed *noteChangedError
+}
+
+// noteChangedError means that the note differs from the one on the page.
+type noteChangedError struct{ note string }
+
+func (*noteChangedError) Error() string { return "somebody has changed the note meanwhile" }
+
+// check validates a form, and fills in the receiver's department.
+func (c *Changer) check(ctx context.Context, v verb, d *change) (problem, error) {
+	wrong := func(name, argument string, args ...any) (problem, error) {
+		args = append([]any{template.HTML(c.pages.Argument(argument))}, args...) //nolint:gosec // a text of ours
+		return problem{status: http.StatusBadRequest, text: c.pages.HTML(name, args...)}, nil
+	}
+	if !v.Hands {
+		d.To.Operator = d.By
+	}
+	switch length := utf8.RuneCountInString(d.Text); {
+	case v.Hands && d.To.Operator == "":
+		return wrong("error.missing", "To.Operator")
+	case v.Hands && strings.ContainsFunc(d.To.Operator, pages.Unseen):
+		return wrong("error.unseen", "To.Operator", d.To.Operator)
+	case strings.ContainsFunc(d.To.Department, pages.Unseen):
+		return wrong("error.unseen", "To.Department", d.To.Department)
+	case d.Text == "" && (v.Many || d.Old == ""):
+		return wrong("error.missing", v.argument)
+	case length > v.Limit:
+		return wrong("error.long", v.argument, length, v.Limit)
+	case !v.Gives:
+		return problem{}, nil
+	}
+	known, err := c.reader.OperatorNamed(ctx, d.To.Operator)
+	if err == nil && known == nil && v.Hands && d.Unknown != d.To.Operator {
+		return problem{status: http.StatusBadRequest, text: c.pages.HTML("error.nobody", d.To.Operator), nobody: d.To.Operator}, nil
+	}
+	if known != nil && !strings.ContainsFunc(known.Department, pages.Unseen) {
+		d.To.Department = cmp.Or(d.To.Department, known.Department)
+	}
+	return problem{}, err
+}
+
+// changeShown is the data of a form, a plan or an answer.
+type changeShown struct {
+	change
+	verb
+	// Title is the heading and the button, What are the locks, Whose are their holders.
+	Title, What, Whose template.HTML
+	// Back is the address where the person began.
+	Back string
+
+	// Problem is the mistake in the form, Nobody an unknown name in it, Changed the present text of a note that has changed.
+	Problem template.HTML
+	Nobody  string
+	Changed bool
+	// People are the operators that the form suggests.
+	People []applock.Owner
+
+	Plan plan
+	// Receiver gets the locks of a plan. It has a department if all the locks get the same.
+	Receiver applock.Owner
+	Done     outcomes
+}
+
+// shown returns the data of a change that form, plan and answer share.
+func (c *Changer) shown(v verb, d change, title string) changeShown {
+	s := changeShown{change: d, verb: v}
+	holders := map[string]bool{d.Desk: true}
+	for _, key := range d.Locks {
+		holders[key.Operator] = true
+	}
+	delete(holders, "")
+	s.Whose = c.pages.HTML("change.holders", len(holders))
+	for holder := range holders {
+		if len(holders) == 1 {
+			s.Whose = pages.Value(holder)
+		}
+	}
+	var of template.HTML
+	switch {
+	case len(d.Locks) == 0:
+		s.What, of = c.pages.HTML("change.all"), c.pages.HTML("change.desk", s.Whose)
+	case len(d.Locks) == 1:
+		s.What, s.Back = pages.Value(d.Locks[0].Object), "object?name="+url.QueryEscape(d.Locks[0].Object.String())
+		of = s.What
+	default:
+		s.What, s.Back = c.pages.HTML("change.locks", len(d.Locks)), "./"
+		of = c.pages.HTML("change.locks-of", len(d.Locks), s.Whose)
+	}
+	if d.Desk != "" {
+		s.Back = "operator?name=" + url.QueryEscape(d.Desk)
+	}
+	s.Title = c.pages.HTML(title, of, d.To)
+	return s
+}
+
+// form returns the form of a verb, with the problem if it is shown again.
+func (c *Changer) form(ctx context.Context, v verb, d change, wrong problem) (pages.View, error) {
+	var err error
+	s := c.shown(v, d, "title."+v.Name)
+	s.Problem, s.Nobody, s.Changed = wrong.text, wrong.nobody, wrong.changed != nil
+	if v.Hands {
+		s.People, err = c.reader.People(ctx)
+	} else if v.Gives && d.To.Department == "" {
+		var me *applock.Owner
+		if me, err = c.reader.OperatorNamed(ctx, d.By); me != nil {
+			s.To.Department = me.Department
+		}
+	}
+	return pages.View{Template: "form", Status: wrong.status, Title: pages.Plain(s.Title), Data: s}, err
+}
+
+// refuseOthers refuses the locks and the desk of others, unless the database user supervises.
+func (c *Changer) refuseOthers(ctx context.Context, d change) error {
+	var refused pages.OthersError
+	for _, key := range d.Locks {
+		if key.Operator != d.By {
+			refused = append(refused, key.Object.String()+" ("+key.Operator+")")
+		}
+	}
+	if d.Desk != "" && d.Desk != d.By && len(refused) == 0 {
+		refused = pages.OthersError{d.Desk}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	supervises, err := c.rights.Supervises(ctx)
+	if err == nil && !supervises {
+		return refused
+	}
+	return err
+}

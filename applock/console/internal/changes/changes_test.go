@@ -1,0 +1,64 @@
+package changes
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/pages"
+)
+
+// Goal: an answer is for whoever has asked, and kept no longer than there is room. Method: another name, and many answers.
+func TestAnswersAreKept(t *testing.T) {
+	t.Parallel()
+	a := NewAnswers()
+	first := a.keep("MLEE", pages.View{Title: "first"})
+	if kept, found := a.find(first, "MLEE"); !found || kept.Title != "first" {
+		t.Error("the answer is not found")
+	}
+	if _, found := a.find(first, "ASMITH"); found {
+		t.Error("somebody else finds it")
+	}
+	for range answersKept {
+		a.keep("MLEE", pages.View{})
+	}
+	if _, found := a.find(first, "MLEE"); found || len(a.kept) != answersKept || len(a.order) != answersKept {
+		t.Errorf("%d answers are kept", len(a.kept))
+	}
+}
+
+// Goal: a note that does not fit behind the reason is cut, and the plan says so before. Method: reasons and notes of several lengths.
+func TestHistoryKeepsWhatFits(t *testing.T) {
+	t.Parallel()
+	c := &Changer{pages: pages.New(nil)}
+	for name, test := range map[string]struct {
+		reason, note int
+		whole        bool
+	}{
+		"fits":      {100, applock.MaxReasonLength - 100 - len(" [note: ]"), true},
+		"one more":  {100, applock.MaxReasonLength - 99 - len(" [note: ]"), false},
+		"no room":   {applock.MaxReasonLength, 10, false},
+		"no note":   {applock.MaxReasonLength, 0, true},
+		"all notes": {1, applock.MaxNoteLength, false},
+	} {
+		reason, note := strings.Repeat("r", test.reason), strings.Repeat("n", test.note)
+		text, whole := c.withNote(reason, note)
+		if length := len([]rune(text)); whole != test.whole || length > applock.MaxReasonLength || !strings.HasPrefix(text, reason) {
+			t.Errorf("%s: %d characters, whole: %t: %s", name, length, whole, text)
+		}
+	}
+}
+
+// Goal: a lock that is handed over lasts its grant's time again, no longer than the policy lets it. Method: a lock's times.
+func TestEndAfterAHandOver(t *testing.T) {
+	t.Parallel()
+	ends := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	lock := applock.Lock{ExpiresAt: ends, Left: 10 * time.Minute, TTL: time.Hour}
+	if got, want := endsThen(lock, 0), ends.Add(50*time.Minute); !got.Equal(want) {
+		t.Errorf("it ends at %s, want %s", got, want)
+	}
+	if got, want := endsThen(lock, 20*time.Minute), ends.Add(10*time.Minute); !got.Equal(want) {
+		t.Errorf("with a policy it ends at %s, want %s", got, want)
+	}
+}

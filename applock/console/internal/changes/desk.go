@@ -1,0 +1,118 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/console/internal/reading"
+)
+
+// ownDesk is the private part of a person's own desk.
+type ownDesk struct {
+	// Asked are requests for locks that the person holds. Asks are the person's own requests.
+	Asked []askedFor
+	Asks  []applock.Asker
+	// Given are locks that the person was given and has not accepted yet. Freed are objects that became free after the person asked for
+	// them.
+	Given []givenLock
+	Freed []applock.Object
+	// ReasonLimit is the maximum of characters in an answer.
+	ReasonLimit int
+}
+
+// askedFor is a request that the person may answer.
+type askedFor struct {
+	applock.Notice
+	// Grant is the requested grant.
+	Grant applock.Key
+	// Answered is LATER if that was the answer so far.
+	Answered applock.AskAnswer
+}
+
+// givenLock is a lock that ends within a minute unless the person accepts it.
+type givenLock struct {
+	applock.Lock
+	// From is the former holder, if known.
+	From string
+}
+
+// DeskPage is the person's own desk.
+func (c *Changer) DeskPage(ctx context.Context, who access.Visitor, _ url.Values) (pages.View, error) {
+	data, err := c.reader.ReadDesk(ctx, who, who.Person)
+	if err != nil {
+		return pages.View{}, err
+	}
+	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == access.Take }) // a person's own locks need no take
+	own, err := c.readOwn(ctx, who, data)
+	data.Own = own
+	return pages.View{Template: "operator", Title: c.pages.Text("title.desk"), Here: "desk", Data: data}, err
+}
+
+// readOwn reads the private part of a desk.
+func (c *Changer) readOwn(ctx context.Context, who access.Visitor, desk reading.Desk) (*ownDesk, error) {
+	own := &ownDesk{ReasonLimit: applock.MaxReasonLength}
+	for _, row := range desk.Rows {
+		if untaken(row.Lock) {
+			own.Given = append(own.Given, givenLock{Lock: row.Lock, From: giverOf(row.Object, desk.Inbox)})
+		}
+	}
+	var err error
+	if own.Asks, err = c.requestsOf(ctx, who.Person); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(own.Asks, func(a applock.Asker) bool { return a.Client == access.Client }) {
+		c.beats.begin(who.Person) // needed after a restart of the console, which forgets the beats
+	}
+	own.Freed = c.beats.freed(who.Person)
+	slices.SortFunc(own.Freed, applock.Object.Compare)
+	if who.Rights[access.Answer] {
+		own.Asked, err = c.readAsked(ctx, who)
+	}
+	return own, err
+}
+
+// readAsked returns the requests for the person's locks. It skips the inbox' events, which the page shows as history.
+func (c *Changer) readAsked(ctx context.Context, who access.Visitor) ([]askedFor, error) {
+	noEvents := applock.InboxPosition{After: math.MaxInt64}
+	notices, _, err := c.client.Inbox(ctx, applock.InboxRequest{Operator: who.Person, Position: noEvents})
+	if errors.Is(err, applock.ErrPrivilege) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	answerTo, err := c.reader.AnswersTo(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	var asked []askedFor
+	for _, n := range notices {
+		if n.Kind == applock.NoticeAwaited && n.Client != "" {
+			key := applock.Key{Object: n.Object, Operator: who.Person, Fence: n.Fence}
+			asked = append(asked, askedFor{Notice: n, Grant: key, Answered: answerTo(n.Object, n.Other.Operator, n.Client)})
+		}
+	}
+	return asked, nil
+}
+
+// untaken reports whether a given lock still has its short time; the first get replaces that by the time that was asked for.
+func untaken(lock applock.Lock) bool {
+	return lock.ExpiresAt.Sub(lock.LockedAt)+time.Second < lock.TTL
+}
+
+// giverOf returns the former holder of an object, from the newest event in the inbox.
+func giverOf(object applock.Object, inbox []applock.Event) string {
+	for _, event := range inbox {
+		if event.Object == object {
+			return event.From.Operator
+		}
+	}
+	return ""
+}

@@ -1,0 +1,308 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+)
+
+// A person asks, answers and accepts in that person's own name, so these are single steps without a plan.
+
+// unsayable reports whether a character changes the direction of text, or does not belong in a line of text.
+func unsayable(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+}
+
+// askShown is the data of the form that asks.
+type askShown struct {
+	Objects       []applock.Object
+	Message, Wait string
+	// Holder is the lock, if the form is about a single object.
+	Holder *applock.Lock
+	Limit  int
+	Title  template.HTML
+	// Back is the address where the person began.
+	Back    string
+	Problem template.HTML
+}
+
+// askForm returns the form for a message to the holder.
+func (c *Changer) askForm(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
+	object, err := applock.ParseObject(query.Get("name"))
+	if err != nil {
+		return pages.View{}, err
+	}
+	return c.askAgain(ctx, who, askShown{Objects: []applock.Object{object}}, "")
+}
+
+// askAgain returns the form, or says that the object has no holder to ask.
+func (c *Changer) askAgain(ctx context.Context, who access.Visitor, s askShown, problem template.HTML) (pages.View, error) {
+	s.Problem, s.Limit, s.Back = problem, applock.MaxMessageLength, "locks"
+	what := c.pages.HTML("change.locks", len(s.Objects))
+	if len(s.Objects) == 1 {
+		object := s.Objects[0]
+		what, s.Back = pages.Value(object), "object?name="+url.QueryEscape(object.String())
+		lock, err := c.reader.Inquire(ctx, object)
+		switch {
+		case err != nil:
+			return pages.View{}, err
+		case lock == nil:
+			return c.results(what, "title.ask", []result{c.isFree(object)}), nil
+		case lock.Owner.Operator == who.Person:
+			return c.results(what, "title.ask", []result{c.isOwn(object)}), nil
+		}
+		s.Holder = lock
+	}
+	s.Title = c.pages.HTML("title.ask", what)
+	v := pages.View{Template: "ask", Title: pages.Plain(s.Title), Data: s}
+	if problem != "" {
+		v.Status = http.StatusBadRequest
+	}
+	return v, nil
+}
+
+// askPage asks for objects in the person's name.
+func (c *Changer) askPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
+	objects, err := objectsOf(form)
+	if err != nil {
+		return pages.View{}, err
+	}
+	s := askShown{Objects: objects, Message: pages.Tidy(form.Get("message")), Wait: pages.Tidy(form.Get("wait"))}
+	if !form.Has("message") { // objects selected in the list, without a message yet
+		return c.askAgain(ctx, who, s, "")
+	}
+	wait, err := pages.ParseSpan("Wait", s.Wait)
+	length := utf8.RuneCountInString(s.Message)
+	switch {
+	case err != nil:
+		_, text := c.pages.Explain(err)
+		return c.askAgain(ctx, who, s, template.HTML(text)) //nolint:gosec // a text of ours
+	case length > applock.MaxMessageLength:
+		argument := template.HTML(c.pages.Argument("Message")) //nolint:gosec // a text of ours
+		return c.askAgain(ctx, who, s, c.pages.HTML("error.long", argument, length, applock.MaxMessageLength))
+	case strings.ContainsFunc(s.Message, unsayable):
+		return c.askAgain(ctx, who, s, c.pages.HTML("error.unseen", template.HTML(c.pages.Argument("Message")), s.Message)) //nolint:gosec // a text of ours
+	}
+	owner, err := c.ownerOf(ctx, who.Person)
+	if err != nil {
+		return pages.View{}, err
+	}
+	var lines []result
+	asked := true
+	for _, object := range objects {
+		line := c.ask(ctx, who.Person, applock.AskRequest{Object: object, Owner: owner, Client: access.Client, Message: s.Message, Wait: wait})
+		lines, asked = append(lines, line), asked && line.Good
+	}
+	if asked {
+		return pages.View{Location: "desk"}, nil
+	}
+	what := c.pages.HTML("change.locks", len(objects))
+	if len(objects) == 1 {
+		what = pages.Value(objects[0])
+	}
+	return c.keepResults(who.Person, what, "title.ask", lines), nil
+}
+
+// objectsOf returns the objects in a form.
+func objectsOf(form url.Values) (objects []applock.Object, err error) {
+	for _, text := range form["lock"] {
+		key, err := pages.ParseGrant(text)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, key.Object)
+	}
+	for _, text := range form["name"] {
+		object, err := applock.ParseObject(text)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	switch {
+	case len(objects) == 0:
+		return nil, pages.NoLock()
+	case len(objects) > rowsOfPlan:
+		return nil, pages.ErrFormTooBig
+	}
+	return objects, nil
+}
+
+// ownerOf returns the person as an owner, with the department if known.
+func (c *Changer) ownerOf(ctx context.Context, person string) (applock.Owner, error) {
+	known, err := c.reader.OperatorNamed(ctx, person)
+	if known == nil || strings.ContainsFunc(known.Department, pages.Unseen) {
+		return applock.Owner{Operator: person}, err
+	}
+	return *known, err
+}
+
+// result is the result of a request, an answer or a get.
+type result struct {
+	Object applock.Object
+	// Word is the procedure's outcome, Text its explanation.
+	Word string
+	Text template.HTML
+	Good bool
+	// Gets is true if the person can get the object now.
+	Gets bool
+	// status is the HTTP status of a failure.
+	status int
+}
+
+func (c *Changer) isFree(object applock.Object) result {
+	return result{Object: object, Word: string(applock.OutcomeFree), Text: c.pages.HTML("result.free"), Gets: true, status: http.StatusConflict}
+}
+
+func (c *Changer) isOwn(object applock.Object) result {
+	return result{Object: object, Word: "OWN", Text: c.pages.HTML("result.own"), status: http.StatusConflict}
+}
+
+// failed is the result of a failed call.
+func (c *Changer) failed(object applock.Object, err error) result {
+	status, text := c.pages.Explain(err)
+	escaped := template.HTML(template.HTMLEscapeString(text)) //nolint:gosec // escaped
+	return result{Object: object, Text: c.pages.HTML("result.failed", escaped), status: status}
+}
+
+// ask makes one request, and starts its renewal.
+func (c *Changer) ask(ctx context.Context, person string, request applock.AskRequest) result {
+	asked, err := c.client.Ask(ctx, request)
+	c.logRequest(ctx, person, "ask", request.Object, string(asked.Outcome), err)
+	switch {
+	case errors.Is(err, applock.ErrNotHeld):
+		return c.isFree(request.Object)
+	case errors.Is(err, applock.ErrHeld):
+		return c.isOwn(request.Object)
+	case err != nil:
+		return c.failed(request.Object, err)
+	}
+	c.beats.begin(person)
+	return result{Object: request.Object, Word: string(asked.Outcome), Text: c.pages.HTML("result.asked", asked.Holder.Owner.Operator), Good: true}
+}
+
+// withdrawPage withdraws a request.
+func (c *Changer) withdrawPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
+	objects, err := objectsOf(form)
+	if err != nil {
+		return pages.View{}, err
+	}
+	for _, object := range objects {
+		asked, err := c.client.Ask(ctx, applock.AskRequest{
+			Object: object, Owner: applock.Owner{Operator: who.Person}, Client: form.Get("client"), Withdraw: true,
+		})
+		c.logRequest(ctx, who.Person, "withdraw", object, string(asked.Outcome), err)
+		if err != nil && !isRefusal(err) {
+			return pages.View{}, err
+		}
+	}
+	return pages.View{Location: "desk"}, nil
+}
+
+// respondPage answers a request for the grant that the page showed.
+func (c *Changer) respondPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
+	key, err := pages.ParseGrant(form.Get("lock"))
+	reason := pages.Tidy(form.Get("reason"))
+	switch {
+	case err != nil:
+		return pages.View{}, err
+	case key.Operator != who.Person:
+		return pages.View{}, pages.ErrMayNot // only the holder may answer
+	case strings.ContainsFunc(reason, unsayable):
+		return pages.View{}, &applock.InvalidError{Argument: "Reason", Reason: "must not contain a control character"}
+	}
+	request := applock.AnswerRequest{
+		Key: key, Asker: form.Get("asker"), Client: form.Get("client"),
+		Answer: applock.AskAnswer(form.Get("answer")), Reason: reason,
+	}
+	answered, err := c.client.Answer(ctx, request)
+	c.logRequest(ctx, who.Person, "respond", key.Object, string(answered.Outcome), err)
+	line := result{Object: key.Object, Word: string(answered.Outcome), status: http.StatusConflict}
+	var held *applock.HeldError
+	switch {
+	case err == nil:
+		line.Good, line.status = true, 0
+		line.Text = c.pages.HTML("result."+string(request.Answer), request.Asker)
+	case errors.As(err, &held):
+		line.Word, line.Text = string(applock.OutcomeHeld), c.pages.HTML("result.held", held.Holder.Owner)
+	case errors.Is(err, applock.ErrNotHeld):
+		line.Word, line.Text = string(applock.OutcomeFree), c.pages.HTML("answer.FREE")
+	case errors.Is(err, applock.ErrNotAsking):
+		line.Word, line.Text = "GONE", c.pages.HTML("result.gone", request.Asker)
+	case errors.Is(err, applock.ErrInvalid):
+		return pages.View{}, err
+	default:
+		line = c.failed(key.Object, err)
+	}
+	return c.keepResults(who.Person, pages.Value(key.Object), "title.respond", []result{line}), nil
+}
+
+// getPage gets an object for the person: a given lock, or an object that has become free.
+func (c *Changer) getPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
+	objects, err := objectsOf(form)
+	if err != nil {
+		return pages.View{}, err
+	}
+	owner, err := c.ownerOf(ctx, who.Person)
+	if err != nil {
+		return pages.View{}, err
+	}
+	object := objects[0]
+	grant, err := c.client.Get(ctx, applock.GetRequest{Object: object, Owner: owner})
+	c.logRequest(ctx, who.Person, "get", object, string(grant.Outcome), err)
+	line := result{Object: object, Word: string(grant.Outcome), Good: true}
+	var held *applock.HeldError
+	switch {
+	case err == nil:
+		line.Text = c.pages.HTML("result.have", c.pages.Time(grant.ExpiresAt))
+	case errors.As(err, &held):
+		text := c.pages.HTML("result.held", held.Holder.Owner)
+		line = result{Object: object, Word: string(applock.OutcomeHeld), Text: text, status: http.StatusConflict}
+	default:
+		line = c.failed(object, err)
+	}
+	if !errors.Is(err, applock.ErrUnreachable) {
+		c.beats.got(owner.Operator, object)
+	}
+	return c.keepResults(who.Person, pages.Value(object), "title.get", []result{line}), nil
+}
+
+// resultsShown is the data of the page with the results.
+type resultsShown struct {
+	Title template.HTML
+	Rows  []result
+	Good  bool
+}
+
+func (c *Changer) results(what template.HTML, title string, lines []result) pages.View {
+	s := resultsShown{Title: c.pages.HTML(title, what), Rows: lines, Good: true}
+	v := pages.View{Template: "results", Title: pages.Plain(s.Title)}
+	for _, line := range lines {
+		s.Good, v.Status = s.Good && line.Good, max(v.Status, line.status)
+	}
+	v.Data = s
+	return v
+}
+
+// keepResults redirects to a page with the results, so that neither back nor reload sends the form again.
+func (c *Changer) keepResults(person string, what template.HTML, title string, lines []result) pages.View {
+	id := c.answers.keep(person, c.results(what, title, lines))
+	return pages.View{Location: "answer?id=" + url.QueryEscape(id)}
+}
+
+func (c *Changer) logRequest(ctx context.Context, person, what string, object applock.Object, outcome string, err error) {
+	c.logger.InfoContext(ctx, fmt.Sprintf("console: %s", what),
+		slog.String("person", person), slog.String("object", object.String()), slog.String("outcome", outcome),
+		failureOf(err))
+}

@@ -1,0 +1,125 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/span"
+)
+
+// parseTemplates returns the templates of all pages, each within the frame.
+func parseTemplates(words texts) map[string]*template.Template {
+	frame := template.Must(template.New("frame.html").Funcs(template.FuncMap{
+		"seconds":  wholeSeconds,
+		"lasting":  Lasting,
+		"said":     func(t time.Time) string { return said(t, time.Now()) },
+		"happened": func(kind applock.EventKind) string { return cmp.Or(words["event."+string(kind)], string(kind)) },
+		"whole":    whole,
+		"number":   grouped,
+		"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"entries":  menu,
+	}).Funcs(words.functions()).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	pages := map[string]*template.Template{}
+	names, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		panic(err) // the pattern is a literal
+	}
+	for _, name := range names {
+		page := strings.TrimSuffix(path.Base(name), ".html")
+		if page != "frame" && page != "parts" {
+			pages[page] = template.Must(template.Must(frame.Clone()).ParseFS(files, name))
+		}
+	}
+	return pages
+}
+
+// entry is an entry of the menu.
+type entry struct{ Address, Text string }
+
+// menu returns the menu. Its addresses are relative, since the handler may be mounted anywhere.
+func menu() []entry {
+	return []entry{
+		{"./", "menu.now"},
+		{"locks", "menu.locks"},
+		{"waiters", "menu.waiters"},
+		{"history", "menu.history"},
+		{"statistics", "menu.statistics"},
+		{"policies", "menu.policies"},
+		{"health", "menu.health"},
+	}
+}
+
+func wholeSeconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// Lasting formats a time left: seconds below a minute, minutes below an hour, days alone from a week on, otherwise the two largest units.
+// The script in the browser does the same.
+func Lasting(d time.Duration) string {
+	seconds := max(0, wholeSeconds(d))
+	minutes, hours, days := seconds/60, seconds/3600, seconds/86400
+	switch {
+	case seconds < 60:
+		return fmt.Sprintf("%d s", seconds)
+	case minutes < 60:
+		return fmt.Sprintf("%d m", minutes)
+	case days >= 7, days > 0 && hours%24 == 0:
+		return fmt.Sprintf("%d d", days)
+	case days > 0:
+		return fmt.Sprintf("%d d %d h", days, hours%24)
+	case minutes%60 == 0:
+		return fmt.Sprintf("%d h", hours)
+	default:
+		return fmt.Sprintf("%d h %d m", hours, minutes%60)
+	}
+}
+
+// said formats a moment in UTC: the time for today, the weekday for the days around it, the date within the year, or the date with its
+// year.
+func said(t, now time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	const near = 6 * 24 * time.Hour // beyond, the weekday would be ambiguous
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format("15:04")
+	case t.Sub(now).Abs() < near:
+		return t.Format("Mon 15:04")
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	default:
+		return t.Format("2 Jan 2006")
+	}
+}
+
+// longestWhole is the longest name that is never broken: it fits into the table of locks at any width.
+const longestWhole = 24
+
+func whole(name string) bool { return utf8.RuneCountInString(name) <= longestWhole }
+
+// grouped separates the thousands of a whole number.
+func grouped(number any) template.HTML {
+	text := fmt.Sprint(number)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return template.HTML(text) //nolint:gosec // digits
+}
+
+// ParseSpan parses a time such as 7d, 36h, 90m or 1d12h; an empty text is zero.
+func ParseSpan(argument, text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, nil
+	}
+	parsed, err := span.Parse(text, applock.MaxTTL)
+	if err != nil {
+		return 0, &applock.InvalidError{Argument: argument, Reason: "is written as 7d, 36h, 90m, 30s or 1d12h"}
+	}
+	return parsed, nil
+}

@@ -1,0 +1,99 @@
+package pages
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"strings"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/visible"
+)
+
+// A value is text from people or programs: a name, an id, a note. It may be written from right to left and disturb the words around it, so
+// each value is isolated, and control characters are escaped.
+
+// functions are the functions for templates that show values.
+func (t texts) functions() template.FuncMap {
+	return template.FuncMap{
+		"text":    t.shown,
+		"names":   t.names,
+		"few":     func(all []string) template.HTML { return t.firstNames(all, NamesOfQueue) },
+		"several": several,
+		"grant":   FormatGrant,
+		"value":   Value,
+		"words":   words,
+		"visible": visible.Text,
+	}
+}
+
+// shown formats a text with isolated values. Without values the result also fits an attribute.
+func (t texts) shown(name string, args ...any) (any, error) {
+	text, err := t.say(name)
+	if err != nil || len(args) == 0 {
+		return text, err
+	}
+	return t.html(name, args...), nil
+}
+
+// html formats a text with isolated values.
+func (t texts) html(name string, args ...any) template.HTML {
+	isolated := make([]any, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case template.HTML, int, int64, applock.Fence:
+			isolated[i] = arg
+		default:
+			isolated[i] = Value(arg)
+		}
+	}
+	return template.HTML(fmt.Sprintf(html.EscapeString(t[name]), isolated...)) //nolint:gosec // each value is escaped
+}
+
+// Value isolates a value.
+func Value(of any) template.HTML {
+	return template.HTML("<bdi>" + html.EscapeString(visible.Text(fmt.Sprint(of))) + "</bdi>") //nolint:gosec // escaped
+}
+
+// words isolates a text of several lines.
+func words(text string) template.HTML {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = string(Value(line))
+	}
+	return template.HTML(strings.Join(lines, "\n")) //nolint:gosec // each line is escaped
+}
+
+// NamesOfQueue is the number of waiters of a queue that are named.
+const NamesOfQueue = 2
+
+// namesShown is the maximum of names in a sentence.
+const namesShown = 20
+
+// several returns the name of a text in the singular or plural.
+func several(text string, names []string) string {
+	if len(names) > 1 {
+		return text + ".all"
+	}
+	return text
+}
+
+// names lists the names, shortened if there are many.
+func (t texts) names(all []string) template.HTML { return t.firstNames(all, namesShown) }
+
+func (t texts) firstNames(all []string, most int) template.HTML {
+	var list []string
+	for _, name := range all[:min(len(all), most)] {
+		list = append(list, string(Value(name)))
+	}
+	text := template.HTML(strings.Join(list, ", ")) //nolint:gosec // each name is escaped
+	if more := len(all) - len(list); more > 0 {
+		return t.html("names.more", text, more)
+	}
+	return text
+}
+
+// Plain removes the markup, for the browser's title.
+func Plain(text template.HTML) string {
+	return html.UnescapeString(strings.NewReplacer("<bdi>", "", "</bdi>", "").Replace(string(text)))
+}

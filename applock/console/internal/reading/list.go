@@ -1,0 +1,445 @@
+package reading
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+)
+
+// RowsOfPage is the number of locks, waiters or events on a page.
+const RowsOfPage = 100
+
+// The orders of the list. A leading "-" reverses one.
+const (
+	byObject     = "object"
+	byOperator   = "operator"
+	byDepartment = "department"
+	byWaiters    = "waiters"
+	byAge        = "age"
+	byLeft       = "left"
+	byNote       = "note"
+)
+
+// comparisons returns the comparison of each order.
+func comparisons() map[string]func(a, b row) int {
+	return map[string]func(a, b row) int{
+		byObject:     func(a, b row) int { return 0 }, // the rows are sorted so already
+		byOperator:   func(a, b row) int { return strings.Compare(a.Owner.Operator, b.Owner.Operator) },
+		byDepartment: func(a, b row) int { return strings.Compare(a.Owner.Department, b.Owner.Department) },
+		byWaiters: func(a, b row) int {
+			return cmp.Or(cmp.Compare(a.Waiters, b.Waiters), cmp.Compare(a.Longest, b.Longest))
+		},
+		byAge:  func(a, b row) int { return a.AcquiredAt.Compare(b.AcquiredAt) },
+		byLeft: func(a, b row) int { return a.ExpiresAt.Compare(b.ExpiresAt) },
+		byNote: func(a, b row) int { return strings.Compare(a.Note, b.Note) },
+	}
+}
+
+// filter holds the parameters of a list's address as they are written.
+type filter struct {
+	// Search is the text from the search box.
+	Search                             string
+	Type, Prefix, Operator, Department string
+	NoDepartment, Waiting              bool
+	Older, Within                      string
+	Sort                               string
+	// After is the last object of the previous page, if sorted by object. Skip is the number of locks before this page in other orders.
+	After string
+	Skip  int
+}
+
+func filterOf(query url.Values) filter {
+	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
+	f := filter{
+		Search: get("q"),
+		Type:   get("type"), Prefix: get("prefix"), Operator: get("operator"), Department: get("department"),
+		NoDepartment: get("no-department") != "", Waiting: get("waiting") != "",
+		Older: get("older"), Within: get("within"), Sort: get("sort"),
+		After: query.Get("after"),
+	}
+	if comparisons()[strings.TrimPrefix(f.Sort, "-")] == nil {
+		f.Sort = byObject
+	}
+	if skip, err := strconv.Atoi(get("skip")); err == nil {
+		f.Skip = max(0, skip)
+	}
+	return f
+}
+
+// fields returns the parameters by name.
+func (f filter) fields() map[string]string {
+	fields := map[string]string{
+		"q": f.Search, "type": f.Type, "prefix": f.Prefix, "operator": f.Operator, "department": f.Department,
+		"older": f.Older, "within": f.Within,
+	}
+	for name, set := range map[string]bool{"no-department": f.NoDepartment, "waiting": f.Waiting} {
+		if set {
+			fields[name] = "1"
+		}
+	}
+	return fields
+}
+
+// query returns the parameters of the first page.
+func (f filter) query() url.Values {
+	query := url.Values{}
+	for name, value := range f.fields() {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if f.Sort != byObject {
+		query.Set("sort", f.Sort)
+	}
+	return query
+}
+
+func addressOf(query url.Values) string {
+	if len(query) == 0 {
+		return "locks"
+	}
+	return "locks?" + query.Encode()
+}
+
+// Sorted returns the address of the same list in another order.
+func (f filter) Sorted(order string) string {
+	f.Sort = order
+	return addressOf(f.query())
+}
+
+// First returns the address of the first page.
+func (f filter) First() string { return f.Sorted(f.Sort) }
+
+// Next returns the address of the page behind an object.
+func (f filter) Next(last applock.Object) string {
+	query := f.query()
+	query.Set("after", last.String())
+	return addressOf(query)
+}
+
+// Skipped returns the address of the page that begins after skip locks.
+func (f filter) Skipped(skip int) string {
+	query := f.query()
+	if skip > 0 {
+		query.Set("skip", strconv.Itoa(skip))
+	}
+	return addressOf(query)
+}
+
+// Filtered reports whether the filter excludes anything.
+func (f filter) Filtered() bool {
+	f.Sort = byObject
+	return len(f.query()) > 0
+}
+
+// chip is a set part of the filter, with the address of the list without it; or an offered part, with the address of the list with it.
+// Value is empty if the label says it all.
+type chip struct{ Label, Value, Address string }
+
+// Chips returns the set parts of the filter.
+func (f filter) Chips() []chip {
+	var chips []chip
+	for _, of := range []struct{ name, label string }{
+		{"q", "chip.search"}, {"prefix", "chip.prefix"}, {"type", "chip.type"}, {"operator", "chip.operator"}, {"department", "chip.department"},
+		{"no-department", "chip.no-department"}, {"waiting", "chip.waiting"}, {"older", "chip.older"}, {"within", "chip.within"},
+	} {
+		value := f.fields()[of.name]
+		if value == "" {
+			continue
+		}
+		query := f.query()
+		query.Del(of.name)
+		if of.name == "no-department" || of.name == "waiting" {
+			value = ""
+		}
+		chips = append(chips, chip{Label: of.label, Value: value, Address: addressOf(query)})
+	}
+	return chips
+}
+
+// Offers returns the common filters that are not set.
+func (f filter) Offers() []chip {
+	var offers []chip
+	for _, of := range []struct{ name, value, label string }{
+		{"waiting", "1", "chip.waiting"}, {"within", "1h", "offer.within"}, {"older", "7d", "offer.older"},
+	} {
+		if f.fields()[of.name] != "" {
+			continue
+		}
+		query := f.query()
+		query.Set(of.name, of.value)
+		if of.name == "within" {
+			query.Set("sort", byLeft)
+		}
+		offers = append(offers, chip{Label: of.label, Address: addressOf(query)})
+	}
+	return offers
+}
+
+// column is a column's head. Its link sorts by the column, or reverses the order.
+type column struct{ Label, Address, Sorted string }
+
+// Columns returns the heads of the list.
+func (f filter) Columns() []column {
+	var columns []column
+	for _, of := range []struct{ order, label string }{
+		{byObject, "label.object"}, {byOperator, "label.operator"}, {byDepartment, "label.department"}, {"-" + byWaiters, "label.waiting"},
+		{byAge, "label.since"}, {byLeft, "label.ends"}, {byNote, "label.note"},
+	} {
+		c := column{Label: of.label, Address: f.Sorted(of.order)}
+		name := strings.TrimPrefix(of.order, "-")
+		switch f.Sort {
+		case name:
+			c.Sorted, c.Address = "ascending", f.Sorted("-"+name)
+		case "-" + name:
+			c.Sorted, c.Address = "descending", f.Sorted(name)
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+// byKey reports whether the database can read a page by its key, with any filter.
+func (f filter) byKey() bool {
+	return f.Sort == byObject && f.Search == "" && !f.Waiting && f.Skip == 0
+}
+
+// inSQL returns the database's order for the list, and whether it has one.
+func (f filter) inSQL() (applock.ListOrder, bool) {
+	order, known := map[string]applock.ListOrder{
+		byObject: applock.ByObject, byLeft: applock.ByTimeLeft, byAge: applock.ByAge, "-" + byWaiters: applock.ByWaiters,
+	}[f.Sort]
+	selects := f.Search == "" && f.Skip == 0 && (f.Prefix == "" || order == applock.ByObject) && (!f.Waiting || order == applock.ByWaiters)
+	return order, known && selects
+}
+
+// request returns the read that the filter asks for.
+func (f filter) request() (applock.ListRequest, error) {
+	r := applock.ListRequest{
+		ObjectType: f.Type, Prefix: f.Prefix, Operator: f.Operator, Department: f.Department, NoDepartment: f.NoDepartment,
+	}
+	var err error
+	if r.OlderThan, err = pages.ParseSpan("OlderThan", f.Older); err != nil {
+		return r, err
+	}
+	if r.ExpiresWithin, err = pages.ParseSpan("ExpiresWithin", f.Within); err != nil {
+		return r, err
+	}
+	r.PageSize = RowsOfPage + 1
+	r.Order, _ = f.inSQL()
+	if f.After != "" && r.Order == applock.ByObject {
+		r.After, err = applock.ParseObject(f.After)
+	}
+	return r, err
+}
+
+// listed is a page of the list.
+type listed struct {
+	Filter filter
+	Rows   []row
+	// Total is the number of locks that pass the filter, zero if unknown. About marks a number that may be a minute old.
+	Total int
+	About bool
+	// From is the number of the first row, zero if unknown.
+	From int
+	// Back and More are the addresses of the previous and next page, empty if there is none.
+	Back, More string
+	// Cut is true if more locks exist without a next page, TooMany if there are too many to search or sort.
+	Cut, TooMany bool
+	// Types and Departments are the existing ones, for the filter's boxes.
+	Types, Departments []string
+	// Verbs are the person's verbs that accept several locks, and that at least one of the rows permits.
+	Verbs []string
+	// Named is an object whose name was searched for, and that no row shows.
+	Named *applock.Object
+}
+
+// To returns the number of the last row.
+func (l listed) To() int { return l.From + len(l.Rows) - 1 }
+
+// ListPage is the list of locks.
+func (r *Reader) ListPage(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
+	f := filterOf(query)
+	v := pages.View{Template: "list", Title: r.pages.Text("title.locks"), Here: "locks", Search: f.Search}
+	if f.First() == (filter{Within: "1h", Sort: byLeft}).First() {
+		v.Title = r.pages.Text("title.expiring")
+	}
+	page, err := r.readList(ctx, who, f)
+	if err != nil {
+		return v, err
+	}
+	if err := r.attach(ctx, who, page.Rows); err != nil {
+		return v, err
+	}
+	stats := r.readCounts(ctx)
+	page.Types, page.Departments = kindsOf(stats)
+	if page.Total == 0 {
+		page.Total = totalOf(stats, f)
+		page.About = page.Total > 0
+	}
+	for i, row := range page.Rows {
+		verbs := who.May(row.Owner.Operator, append(access.ChangesOfMany(), access.Ask))
+		page.Rows[i].Selects = len(verbs) > 0
+		if len(verbs) > len(page.Verbs) {
+			page.Verbs = verbs
+		}
+	}
+	v.Data = page
+	return v, nil
+}
+
+// kindsOf returns the existing types and departments.
+func kindsOf(stats []applock.Stats) (types, departments []string) {
+	for _, of := range stats {
+		types, departments = append(types, of.ObjectType), append(departments, of.Department)
+	}
+	for _, names := range []*[]string{&types, &departments} {
+		slices.Sort(*names)
+		*names = slices.DeleteFunc(slices.Compact(*names), func(name string) bool { return name == "" })
+	}
+	return types, departments
+}
+
+// totalOf returns the number of locks that pass the filter, or zero if the statistics cannot tell.
+func totalOf(stats []applock.Stats, f filter) int {
+	known := filter{Type: f.Type, Department: f.Department, NoDepartment: f.NoDepartment, Sort: f.Sort, After: f.After, Skip: f.Skip}
+	if f != known {
+		return 0
+	}
+	total := 0
+	for _, of := range stats {
+		ofDepartment := (f.Department == "" || f.Department == of.Department) && (!f.NoDepartment || of.Department == "")
+		if ofDepartment && (f.Type == "" || f.Type == of.ObjectType) {
+			total += int(of.Live)
+		}
+	}
+	return total
+}
+
+// readList reads one page. Sorted by object, it is read by its key. Other lists come from the shared snapshot, or from the database if
+// there are more locks than a snapshot holds.
+func (r *Reader) readList(ctx context.Context, who access.Visitor, f filter) (listed, error) {
+	request, err := f.request()
+	if err != nil {
+		return listed{Filter: f}, err
+	}
+	if f.byKey() {
+		return r.readPage(ctx, f, request)
+	}
+	all, err := r.readShared(ctx, who)
+	if err != nil {
+		return listed{Filter: f}, err
+	}
+	return r.listFrom(ctx, all, f, request)
+}
+
+// listFrom makes a page from a snapshot. If the snapshot is incomplete, the database sorts, as far as it can.
+func (r *Reader) listFrom(ctx context.Context, all *snapshot, f filter, request applock.ListRequest) (listed, error) {
+	if !all.cut {
+		return all.page(f, request), nil
+	}
+	if _, can := f.inSQL(); can {
+		return r.readPage(ctx, f, request)
+	}
+	return listed{Filter: f, TooMany: true}, nil
+}
+
+// readPage reads one page of locks and their waiters.
+func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListRequest) (listed, error) {
+	page := listed{Filter: f}
+	waiting, err := r.countWaiters(ctx, request)
+	if err != nil {
+		return page, err
+	}
+	for lock, err := range r.client.List(ctx, request) {
+		if err != nil {
+			return page, err
+		}
+		if len(page.Rows) == RowsOfPage {
+			page.Cut = f.Sort != byObject
+			if !page.Cut {
+				page.More = f.Next(page.Rows[RowsOfPage-1].Object)
+			}
+			break
+		}
+		page.Rows = append(page.Rows, row{Lock: lock, Waiters: waiting[lock.Object]})
+	}
+	if f.After == "" {
+		page.From = 1
+		if page.More == "" && !page.Cut {
+			page.Total = len(page.Rows)
+		}
+	}
+	return page, nil
+}
+
+// page makes a page from a complete snapshot.
+func (s *snapshot) page(f filter, request applock.ListRequest) listed {
+	words := strings.Fields(fold(f.Search))
+	passed := []row{}
+	named, parsed := applock.ParseObject(f.Search)
+	isObject := parsed == nil
+	for i, row := range s.rows {
+		if f.passes(row, request) && s.search(i, words) {
+			passed = append(passed, row)
+			isObject = isObject && row.Object != named
+		}
+	}
+	compare := comparisons()[strings.TrimPrefix(f.Sort, "-")]
+	switch {
+	case f.Sort == "-"+byObject:
+		slices.Reverse(passed)
+	case strings.HasPrefix(f.Sort, "-"):
+		slices.SortStableFunc(passed, func(a, b row) int { return compare(b, a) })
+	default:
+		slices.SortStableFunc(passed, compare)
+	}
+	page := listed{Filter: f, Total: len(passed), From: min(f.Skip, len(passed)) + 1}
+	page.Rows = passed[page.From-1 : min(page.From-1+RowsOfPage, len(passed))]
+	if page.To() < len(passed) {
+		page.More = f.Skipped(page.To())
+	}
+	if f.Skip > 0 {
+		page.Back = f.Skipped(max(0, f.Skip-RowsOfPage))
+	}
+	if isObject {
+		page.Named = &named
+	}
+	return page
+}
+
+// passes reports whether a lock passes the filter, apart from the search.
+func (f filter) passes(r row, request applock.ListRequest) bool {
+	switch {
+	case f.Type != "" && r.Object.Type != f.Type,
+		f.Operator != "" && r.Owner.Operator != f.Operator,
+		f.Department != "" && r.Owner.Department != f.Department,
+		f.NoDepartment && r.Owner.Department != "",
+		f.Waiting && r.Waiters == 0,
+		f.Prefix != "" && !strings.HasPrefix(r.Object.String(), f.Prefix),
+		request.OlderThan > 0 && r.ExpiresAt.Add(-r.Left).Sub(r.AcquiredAt) < request.OlderThan, // now by the database's clock
+		request.ExpiresWithin > 0 && r.Left > request.ExpiresWithin:
+		return false
+	}
+	return true
+}
+
+// countWaiters counts the waiters for each object of a list.
+func (r *Reader) countWaiters(ctx context.Context, list applock.ListRequest) (map[applock.Object]int, error) {
+	waiting := map[applock.Object]int{}
+	request := applock.WaitersRequest{ObjectType: list.ObjectType, Prefix: list.Prefix, PageSize: applock.MaxPageSize}
+	for waiter, err := range r.client.Waiters(ctx, request) {
+		if err != nil {
+			return nil, err
+		}
+		waiting[waiter.Object]++
+	}
+	return waiting, nil
+}

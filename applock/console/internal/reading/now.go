@@ -1,0 +1,262 @@
+package reading
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+)
+
+const (
+	// rowsOfNow is the number of rows of each kind on the first page. Links lead to the rest.
+	rowsOfNow = 8
+	// eventsMost limits the events that one page reads to find those of a department.
+	eventsMost = 20_000
+	// sinceYesterday is the period of the events on the first page.
+	sinceYesterday = "1d"
+)
+
+// queue is an object with waiters.
+type queue struct {
+	Object applock.Object
+	// Lock is nil if the object is free.
+	Lock *applock.Lock
+	// Waiters are the named ones, the longest wait first. All is the number of all.
+	Waiters []applock.Waiter
+	All     int
+	// Here are the others at the object.
+	Here here
+	// Verbs are the verbs that the reader may use on the lock.
+	Verbs []string
+}
+
+// Beyond is the number of waiters that are not named.
+func (q queue) Beyond() int { return q.All - len(q.Waiters) }
+
+// queues returns the objects of a type with waiters, the longest wait first. An empty type means all.
+func (s *snapshot) queues(objectType string) []queue {
+	of := map[applock.Object][]applock.Waiter{}
+	for _, waiter := range s.waiters {
+		if objectType == "" || waiter.Object.Type == objectType {
+			of[waiter.Object] = append(of[waiter.Object], waiter)
+		}
+	}
+	var queues []queue
+	for object, waiters := range of {
+		slices.SortFunc(waiters, func(a, b applock.Waiter) int {
+			return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Owner.Operator, b.Owner.Operator))
+		})
+		named := waiters[:min(len(waiters), pages.NamesOfQueue)]
+		queues = append(queues, queue{Object: object, Lock: s.lockOn(waiters[0]), Waiters: named, All: len(waiters)})
+	}
+	slices.SortFunc(queues, func(a, b queue) int {
+		return cmp.Or(a.Waiters[0].Since.Compare(b.Waiters[0].Since), a.Object.Compare(b.Object))
+	})
+	return queues
+}
+
+// offer fills in the verbs of each queue, and reports whether there are any.
+func offer(who access.Visitor, queues []queue) (offers bool) {
+	for i, q := range queues {
+		if q.Lock != nil {
+			queues[i].Verbs = who.May(q.Lock.Owner.Operator, []string{access.Transfer, access.Release, access.Ask})
+		}
+		offers = offers || len(queues[i].Verbs) > 0
+	}
+	return offers
+}
+
+// lockOn returns the lock that a waiter waits for. If an incomplete snapshot lacks it, the waiter's data replaces it.
+func (s *snapshot) lockOn(waiter applock.Waiter) *applock.Lock {
+	at, found := slices.BinarySearchFunc(s.rows, waiter.Object, func(r row, object applock.Object) int {
+		return r.Object.Compare(object)
+	})
+	switch {
+	case found:
+		return &s.rows[at].Lock
+	case s.cut && waiter.Holder.Owner.Operator != "":
+		return &applock.Lock{Object: waiter.Object, Owner: waiter.Holder.Owner, Left: waiter.Holder.Left}
+	default:
+		return nil
+	}
+}
+
+// share is the number of locks of one operator.
+type share struct {
+	Operator string
+	Locks    int
+	// Percent is relative to the operator with the most locks.
+	Percent int
+}
+
+// shares returns the operators with the most locks.
+func (s *snapshot) shares() []share {
+	held := map[string]int{}
+	for _, row := range s.rows {
+		held[row.Owner.Operator]++
+	}
+	all := make([]share, 0, len(held))
+	for operator, locks := range held {
+		all = append(all, share{Operator: operator, Locks: locks})
+	}
+	slices.SortFunc(all, func(a, b share) int { return cmp.Or(b.Locks-a.Locks, strings.Compare(a.Operator, b.Operator)) })
+	all = all[:min(len(all), rowsOfNow)]
+	for i := range all {
+		all[i].Percent = max(1, all[i].Locks*100/all[0].Locks)
+	}
+	return all
+}
+
+// nowShown is the data of the first page.
+type nowShown struct {
+	Queues []queue
+	// Blocked counts the objects with waiters, Waiting the waiters, Locks the locks.
+	Blocked, Waiting, Locks int
+	Ending                  []row
+	// Ends counts the locks that end within the hour.
+	Ends     int
+	Happened []applock.Event
+	// Department restricts the events; empty for all.
+	Department  string
+	Departments []string
+	Most        []share
+	// Asked are the oldest requests, AllAsked the number of all.
+	Asked    []applock.Asker
+	AllAsked int
+	// Asks is true if the reader may ask, too.
+	Asks bool
+	// Cut is true if there are more locks than the numbers include.
+	Cut bool
+	// Offers is true if any queue has verbs.
+	Offers bool
+}
+
+// NowPage is the first page.
+func (r *Reader) NowPage(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
+	department := strings.TrimSpace(query.Get("department"))
+	all, err := r.readShared(ctx, who)
+	if err != nil {
+		return pages.View{}, err
+	}
+	queues := all.queues("")
+	data := nowShown{
+		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters),
+		Locks: len(all.rows), Most: all.shares(), Cut: all.cut,
+		Department: department, Asks: who.Rights[access.Ask],
+	}
+	data.Offers = offer(who, data.Queues)
+	soon := filter{Within: "1h", Sort: byLeft}
+	ends, err := soon.request()
+	if err != nil {
+		return pages.View{}, err
+	}
+	ending, err := r.listFrom(ctx, all, soon, ends)
+	if err != nil {
+		return pages.View{}, err
+	}
+	data.Ending, data.Ends = ending.Rows[:min(len(ending.Rows), rowsOfNow)], max(ending.Total, len(ending.Rows))
+	present, err := r.readPresent(ctx, who)
+	if err != nil {
+		return pages.View{}, err
+	}
+	present.attachTo(data.Queues)
+	asked := present.asked()
+	data.Asked, data.AllAsked = asked[:min(len(asked), rowsOfNow)], len(asked)
+	_, data.Departments = kindsOf(r.readCounts(ctx))
+	request := applock.HistoryRequest{Since: 24 * time.Hour}
+	data.Happened, _, err = r.readHappened(ctx, request, department, rowsOfNow)
+	return pages.View{Template: "now", Title: r.pages.Text("title.now"), Here: "./", Data: data}, err
+}
+
+// readHappened returns the newest events of a department, limited in number, and the event to continue behind, zero for none. An event
+// belongs to the departments of both its old and its new owner.
+func (r *Reader) readHappened(
+	ctx context.Context, request applock.HistoryRequest, department string, rows int,
+) (found []applock.Event, last int64, err error) {
+	request.NewestFirst, request.PageSize = true, rows+1
+	if department != "" {
+		request.PageSize = applock.DefaultPageSize
+	}
+	read := 0
+	for event, err := range r.client.History(ctx, request) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if read == eventsMost || len(found) == rows {
+			return found, last, nil
+		}
+		read++
+		if last = event.ID; department == "" || event.From.Department == department || event.To.Department == department {
+			found = append(found, event)
+		}
+	}
+	return found, 0, nil
+}
+
+// historyShown is the data of the history page.
+type historyShown struct {
+	Events            []applock.Event
+	Since, Department string
+	Departments       []string
+	Operator          string
+	// Next is the address of the earlier events, empty if there are none. After is true on such a page.
+	Next  string
+	After bool
+}
+
+// Address returns the address of the page for another period.
+func (h historyShown) Address(since string) string {
+	h.Since = since
+	return "history?" + h.query().Encode()
+}
+
+func (h historyShown) query() url.Values {
+	query := url.Values{}
+	for name, value := range map[string]string{"since": h.Since, "department": h.Department, "operator": h.Operator} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}
+
+// HistoryPage is the history, newest first.
+func (r *Reader) HistoryPage(ctx context.Context, _ access.Visitor, query url.Values) (pages.View, error) {
+	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
+	data := historyShown{Since: cmp.Or(get("since"), sinceYesterday), Department: get("department"), Operator: get("operator")}
+	since, err := pages.ParseSpan("Since", data.Since)
+	if err != nil {
+		return pages.View{}, err
+	}
+	request := applock.HistoryRequest{Since: since, Operator: data.Operator}
+	if after := get("after"); after != "" {
+		data.After = true
+		if request.After, err = strconv.ParseInt(after, 10, 64); err != nil {
+			return pages.View{}, &applock.InvalidError{Argument: "After", Reason: "is not the number of an event"}
+		}
+	}
+	var last int64
+	if data.Events, last, err = r.readHappened(ctx, request, data.Department, RowsOfPage); err != nil {
+		return pages.View{}, err
+	}
+	if last > 0 {
+		next := data.query()
+		next.Set("after", strconv.FormatInt(last, 10))
+		data.Next = "history?" + next.Encode()
+	}
+	_, data.Departments = kindsOf(r.readCounts(ctx))
+	return pages.View{Template: "history", Title: r.pages.Text("title.history"), Here: "history", Data: data}, nil
+}
+
+// PoliciesPage is the list of policies.
+func (r *Reader) PoliciesPage(ctx context.Context, _ access.Visitor, _ url.Values) (pages.View, error) {
+	policies, err := r.client.Policies(ctx, "")
+	return pages.View{Template: "policies", Title: r.pages.Text("title.policies"), Here: "policies", Data: policies}, err
+}

@@ -1,0 +1,166 @@
+package reading
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+)
+
+// presentMost limits the viewers, and the requests, of one read.
+const presentMost = applock.MaxPageSize
+
+// present are the requests and viewers of objects. It is immutable.
+type present struct {
+	askers  map[applock.Object][]applock.Asker
+	viewers map[applock.Object][]applock.Viewer
+}
+
+// readPresent reads all of them, or those of one object. Without the right to it, and on a standby, there are none.
+func readPresent(ctx context.Context, client *applock.Client, of applock.Object) (*present, error) {
+	p := &present{askers: map[applock.Object][]applock.Asker{}, viewers: map[applock.Object][]applock.Viewer{}}
+	asking := applock.AskingRequest{ObjectType: of.Type, ObjectID: of.ID, PageSize: presentMost}
+	_, err := First(client.Asking(ctx, asking), presentMost, func(a applock.Asker) bool {
+		p.askers[a.Object] = append(p.askers[a.Object], a)
+		return false
+	})
+	if err != nil && !NotToBeSeen(err) {
+		return nil, err
+	}
+	viewers := applock.ViewersRequest{ObjectType: of.Type, ObjectID: of.ID, PageSize: presentMost}
+	_, err = First(client.Viewers(ctx, viewers), presentMost, func(v applock.Viewer) bool {
+		p.viewers[v.Object] = append(p.viewers[v.Object], v)
+		return false
+	})
+	if err != nil && !NotToBeSeen(err) {
+		return nil, err
+	}
+	return p, nil
+}
+
+// NotToBeSeen reports whether the account lacks the right, or the standby the data.
+func NotToBeSeen(err error) bool {
+	return errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrReadOnly)
+}
+
+// readPresent returns the requests and viewers. Concurrent requests share one read; a page that only checks for changes takes the last one.
+func (r *Reader) readPresent(ctx context.Context, who access.Visitor) (*present, error) {
+	return r.present.Get(ctx, struct{}{}, who.Polls, func(ctx context.Context) (*present, error) {
+		return readPresent(ctx, r.client, applock.Object{})
+	})
+}
+
+// here names the others at an object, who neither hold it nor wait for it, each once.
+type here struct{ Askers, Editors, Viewers []string }
+
+// on returns the others at an object that somebody holds.
+func (p *present) on(object applock.Object, holder string) here {
+	var h here
+	add := func(names *[]string, name string) {
+		if name != holder && !slices.Contains(*names, name) {
+			*names = append(*names, name)
+		}
+	}
+	for _, asker := range p.askers[object] {
+		add(&h.Askers, asker.Owner.Operator)
+	}
+	for _, viewer := range p.viewers[object] {
+		if viewer.State == applock.StateEditing {
+			add(&h.Editors, viewer.Owner.Operator)
+		}
+	}
+	for _, viewer := range p.viewers[object] {
+		if !slices.Contains(h.Editors, viewer.Owner.Operator) {
+			add(&h.Viewers, viewer.Owner.Operator)
+		}
+	}
+	return h
+}
+
+// asked returns all requests, the oldest first.
+func (p *present) asked() []applock.Asker {
+	var all []applock.Asker
+	for _, askers := range p.askers {
+		all = append(all, askers...)
+	}
+	slices.SortFunc(all, func(a, b applock.Asker) int {
+		if by := a.Since.Compare(b.Since); by != 0 {
+			return by
+		}
+		return a.Object.Compare(b.Object)
+	})
+	return all
+}
+
+// AnswersTo returns a function for the holder's answer to a request, empty for none.
+func (r *Reader) AnswersTo(ctx context.Context, who access.Visitor) (func(object applock.Object, operator, client string) applock.AskAnswer, error) {
+	p, err := r.readPresent(ctx, who)
+	return func(object applock.Object, operator, client string) applock.AskAnswer {
+		for _, asker := range p.askers[object] {
+			if asker.Owner.Operator == operator && asker.Client == client {
+				return asker.Answer
+			}
+		}
+		return ""
+	}, err
+}
+
+// attach adds the others to the rows of a page.
+func (r *Reader) attach(ctx context.Context, who access.Visitor, rows []row) error {
+	p, err := r.readPresent(ctx, who)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		rows[i].Here = p.on(rows[i].Object, rows[i].Owner.Operator)
+	}
+	return nil
+}
+
+// attachTo adds the others to queues.
+func (p *present) attachTo(queues []queue) {
+	for i, q := range queues {
+		holder := ""
+		if q.Lock != nil {
+			holder = q.Lock.Owner.Operator
+		}
+		queues[i].Here = p.on(q.Object, holder)
+	}
+}
+
+// presence is a line of an object's page: a request or a viewer.
+type presence struct {
+	Owner applock.Owner
+	// Does is the name of the text that describes it.
+	Does  string
+	Since time.Time
+	// Message is the asker's message.
+	Message string
+}
+
+// presences returns the lines of an object's page, each operator once for each kind.
+func (p *present) presences(object applock.Object) []presence {
+	var lines []presence
+	add := func(line presence) {
+		same := func(l presence) bool {
+			return l.Owner == line.Owner && l.Does == line.Does && l.Message == line.Message
+		}
+		if !slices.ContainsFunc(lines, same) {
+			lines = append(lines, line)
+		}
+	}
+	for _, asker := range p.askers[object] {
+		add(presence{Owner: asker.Owner, Does: "does.asks", Since: asker.Since, Message: asker.Message})
+	}
+	for _, viewer := range p.viewers[object] {
+		does := map[applock.PresenceState]string{applock.StateEditing: "does.edits", applock.StateIdle: "does.idles"}[viewer.State]
+		if does == "" {
+			does = "does.looks"
+		}
+		add(presence{Owner: viewer.Owner, Does: does, Since: viewer.Since})
+	}
+	return lines
+}

@@ -1,0 +1,233 @@
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/changes"
+	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/console/internal/reading"
+)
+
+// site is the console of the people who share a client.
+type site struct {
+	config Config
+	pages  *pages.Pages
+	client *applock.Client
+	// role is empty for the console's own client.
+	role string
+	// rights returns what the client's database user may do.
+	rights  func(context.Context) map[string]bool
+	reader  *reading.Reader
+	changer *changes.Changer
+	// parts are the live pages that visitors share.
+	parts *reading.Shared[liveKey, livePart]
+	// handlers are the handlers by pattern. The mux only finds the pattern of a request.
+	handlers map[string]handler
+	mux      *http.ServeMux
+}
+
+// handler serves a request of a person, whose name is empty for somebody who may only look.
+type handler func(w http.ResponseWriter, r *http.Request, person string)
+
+// route sets the handlers of all pages and actions by their patterns. Actions are those with POST.
+func (s *site) route() {
+	s.handlers = map[string]handler{
+		"GET /{$}":        s.live(s.reader.NowPage, false),
+		"GET /locks":      s.live(s.reader.ListPage, false),
+		"GET /object":     s.live(s.reader.ObjectPage, false),
+		"GET /desk":       s.live(s.changer.DeskPage, true),
+		"GET /operator":   s.live(s.reader.OperatorPage, false),
+		"GET /waiters":    s.live(s.reader.WaitersPage, false),
+		"GET /history":    s.live(s.reader.HistoryPage, false),
+		"GET /policies":   s.live(s.reader.PoliciesPage, false),
+		"GET /statistics": s.page(s.reader.StatisticsPage),
+		"GET /health":     s.page(s.healthPage),
+	}
+	for pattern, page := range s.changer.Pages() {
+		s.handlers[pattern] = s.page(page)
+	}
+	for _, name := range pages.StaticFiles() {
+		s.handlers["GET /"+name] = func(w http.ResponseWriter, r *http.Request, _ string) { pages.ServeStatic(w, r, name) }
+	}
+	s.mux = http.NewServeMux()
+	for pattern := range s.handlers {
+		s.mux.Handle(pattern, http.NotFoundHandler())
+	}
+}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request, person string) {
+	if _, pattern := s.mux.Handler(r); pattern != "" {
+		s.handlers[pattern](w, r, person)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.config.Timeout)
+	defer cancel()
+	s.answer(w, r, s.visitor(ctx, person), pages.View{}, s.noPage(w, r))
+}
+
+// noPage returns the error for an unknown address, or for a method that the address does not have.
+func (s *site) noPage(w http.ResponseWriter, r *http.Request) error {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, found := s.mux.Handler(other); found != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		return pages.ErrNoPage
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return pages.ErrNoForm
+}
+
+// visitor returns the person as a visitor of this site.
+func (s *site) visitor(ctx context.Context, person string) access.Visitor {
+	who := access.Visitor{Person: person, Role: s.role}
+	if person != "" && (s.role != "" || s.config.MayChange(person)) {
+		who.Rights = s.rights(ctx)
+	}
+	return who
+}
+
+// page serves a page from the address' parameters, or from the form.
+func (s *site) page(page changes.Page) handler {
+	return func(w http.ResponseWriter, r *http.Request, person string) {
+		values, err := r.URL.Query(), error(nil)
+		if r.Method == http.MethodPost {
+			values, err = pages.ReadForm(r)
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), s.config.Timeout)
+		defer cancel()
+		who := s.visitor(ctx, person)
+		s.changer.Beat(ctx, person)
+		var v pages.View
+		if err == nil {
+			v, err = page(ctx, who, values)
+		}
+		s.answer(w, r, who, v, err)
+	}
+}
+
+// answer writes a view, or the page of its error.
+func (s *site) answer(w http.ResponseWriter, r *http.Request, who access.Visitor, v pages.View, err error) {
+	if err != nil {
+		s.pages.Log(r.Context(), r.URL.Path, err)
+		v = s.failure(r, who.Person, err)
+	}
+	if v.Location != "" {
+		// http.Redirect would make the address absolute without the path where the handler is mounted.
+		w.Header().Set("Location", v.Location)
+		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
+	s.pages.Write(w, r, v, s.frame(who, v, nil))
+}
+
+// failure returns the page of an error, and logs a refusal.
+func (s *site) failure(r *http.Request, person string, err error) pages.View {
+	v := s.pages.Failure(err)
+	if v.Status == http.StatusForbidden {
+		logRefusal(s.config.Logger, r, v.Status, person, err.Error())
+	}
+	return v
+}
+
+// frame returns what a template shows to a visitor.
+func (s *site) frame(who access.Visitor, v pages.View, live *pages.Live) pages.Frame {
+	_, hasSession := s.config.SignIn.(Sessions)
+	return pages.Frame{
+		Title: v.Title, Here: v.Here, Person: who.Person, Role: who.Role, MayChange: len(who.Granted()) > 0,
+		HasSession: hasSession, Asks: s.changer.Asks(who.Person), Live: live, Search: v.Search, Data: v.Data,
+	}
+}
+
+// liveKey identifies what a live page shows.
+type liveKey struct {
+	// path and query are the page's address.
+	path, query string
+	// rights are what the page may offer.
+	rights string
+	// person is empty for a page that people share.
+	person string
+}
+
+// livePart is the part of a live page that all its readers share.
+type livePart struct {
+	view pages.View
+	main template.HTML
+	// version changes with the content, except for the seconds of counters.
+	version string
+	read    time.Time
+}
+
+// live serves a page that the script keeps up to date. In each interval the script asks again, naming the version that it shows. A request
+// without a version, such as a reload, gets a read that began after the request.
+//
+// All readers of a page share one read, so page gets a visitor with rights, but without a person. Pages that are somebody's own are not
+// shared.
+func (s *site) live(page changes.Page, own bool) handler {
+	return func(w http.ResponseWriter, r *http.Request, person string) {
+		ctx, cancel := context.WithTimeout(r.Context(), s.config.Timeout)
+		defer cancel()
+		known := r.Header.Get("If-None-Match")
+		who := s.visitor(ctx, person)
+		all := access.Visitor{Rights: who.Rights, Polls: known != ""}
+		rights := strings.Join(all.Granted(), " ")
+		if own || rights != "" && !all.Rights[access.Others] { // what such a person is offered depends on who holds a lock
+			all.Person = person
+		}
+		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), rights: rights, person: all.Person}
+		s.changer.Beat(ctx, person)
+		part, err := s.parts.Get(ctx, key, known != "", func(ctx context.Context) (livePart, error) { return s.readPart(ctx, r.URL, all, page) })
+		state := &pages.Live{Version: part.version, Age: time.Since(part.read).Milliseconds(), Interval: s.config.Interval.Milliseconds()}
+		switch {
+		case err != nil:
+			v := s.failure(r, person, err)
+			if v.Status < http.StatusInternalServerError {
+				state = nil // a retry would not help
+			}
+			s.pages.Write(w, r, v, s.frame(who, v, state))
+		case known == part.version:
+			w.WriteHeader(http.StatusNotModified)
+		default:
+			w.Header().Set("ETag", part.version)
+			s.pages.WriteAround(w, r, part.view, part.main, s.frame(who, part.view, state))
+		}
+	}
+}
+
+// readPart reads a live page for all its readers.
+func (s *site) readPart(ctx context.Context, address *url.URL, all access.Visitor, page changes.Page) (livePart, error) {
+	part := livePart{read: time.Now()}
+	var err error
+	if part.view, err = page(ctx, all, address.Query()); err == nil {
+		part.main, err = s.pages.Main(part.view, pages.Frame{Title: part.view.Title, Data: part.view.Data})
+	}
+	if err != nil {
+		s.pages.Log(ctx, address.Path, err)
+		return part, err
+	}
+	part.version = versionOf(part.main)
+	return part, nil
+}
+
+// counters match a counter of parts.html: its seconds and its text.
+var counters = regexp.MustCompile(`data-seconds="[0-9]+">[^<]*<`)
+
+// versionOf returns an ETag that is equal for parts which differ only in their counters.
+func versionOf(main template.HTML) string {
+	sum := sha256.Sum256(counters.ReplaceAllLiteral([]byte(main), nil))
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
+}

@@ -37,7 +37,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -93,22 +92,13 @@ func configured(config Config) (*server, sessions.Config, error) {
 	conn.InterpolateParams = true // one round trip
 	mysqldriver.BeginWith(conn, "autocommit = 1")
 	if conn.ConnectionAttributes == "" {
-		conn.ConnectionAttributes = programName()
+		conn.ConnectionAttributes = "program_name:" + sessions.ProgramName() // in performance_schema.session_connect_attrs
 	}
 	connector, err := mysql.NewConnector(conn)
 	if err != nil {
 		return nil, common, &applock.InvalidError{Argument: "dsn", Reason: err.Error()}
 	}
 	return &server{connector: connector, namespace: common.Namespace}, common, nil
-}
-
-// programName is the holder's name in performance_schema.session_connect_attrs.
-func programName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("program_name:applock %s/%d", host, os.Getpid())
 }
 
 const (

@@ -2,95 +2,113 @@ package pgadvisory_test
 
 import (
 	"context"
-	"crypto/rand"
-	"io"
-	"strings"
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/internal/sessions/sessionstest"
 	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/applock/lease/pgadvisory"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m, open) }
+func TestMain(m *testing.M) { locktest.Main(m, tested().Open) }
+
+// tested is the package as its tests with getlock's use it.
+func tested() sessionstest.Package {
+	configOf := func(config sessionstest.Config) pgadvisory.Config {
+		return pgadvisory.Config{DSN: config.DSN, Namespace: config.Namespace, Grace: config.Grace}
+	}
+	return sessionstest.Package{
+		New: func(config sessionstest.Config) (*lease.Leases, error) { return pgadvisory.New(configOf(config)) },
+		NewBackend: func(config sessionstest.Config) (lease.Backend, error) {
+			return pgadvisory.NewBackend(configOf(config))
+		},
+	}
+}
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	locktest.Exercise(t, locktest.Backend{
-		Place:   newPlace,
-		Open:    open,
-		Direct:  direct,
-		Endless: true,
-		Losses: map[string]func(t testing.TB, place string, object applock.Object){
-			"KilledSession": killHolder,
+	product(t).Contract(t)
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	sessionstest.Exercise(t, product(t))
+}
+
+func TestBadConfig(t *testing.T) { tested().TestBadConfig(t, "postgres") }
+
+// product is PostgreSQL.
+func product(t testing.TB) sessionstest.Product {
+	t.Helper()
+	dsn := testdb.Require(t, "postgres")
+	return sessionstest.Product{
+		Package: tested(),
+		DSN:     dsn,
+		Holder: func(t testing.TB, namespace string, object applock.Object) int {
+			t.Helper()
+			const query = `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+				AND (classid::bigint << 32) | objid::bigint = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+			return ask[int](t, connect(t, dsn), query, pgadvisory.Key(namespace, object))
 		},
-	})
-}
-
-// newPlace is a namespace and, after a blank, the DSN of the server.
-func newPlace(t testing.TB) string {
-	t.Helper()
-	return rand.Text() + " " + testdb.Require(t, "postgres")
-}
-
-func configOf(place string) pgadvisory.Config {
-	namespace, dsn, _ := strings.Cut(place, " ")
-	return pgadvisory.Config{DSN: dsn, Namespace: namespace}
-}
-
-func direct(_ context.Context, place string) (lease.Backend, func() error, error) {
-	backend, err := pgadvisory.NewBackend(configOf(place))
-	if err != nil {
-		return nil, nil, err
+		Alive: func(t testing.TB, session int) bool {
+			t.Helper()
+			return ask[bool](t, connect(t, dsn), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)", session)
+		},
+		Kill: func(t testing.TB, session int) {
+			t.Helper()
+			ask[bool](t, connect(t, dsn), "SELECT pg_terminate_backend($1)", session)
+		},
+		Other: func(t testing.TB, namespace string, object applock.Object) sessionstest.Other {
+			t.Helper()
+			conn := connect(t, dsn)
+			const sql = "SELECT ('x' || left(encode(sha256(convert_to($1 || ':' || $2, 'UTF8')), 'hex'), 16))::bit(64)::bigint"
+			key := ask[int64](t, conn, sql, namespace, object.String())
+			return otherOn(conn, fmt.Sprint(key))
+		},
 	}
-	return backend, backend.(io.Closer).Close, nil
 }
 
-func open(_ context.Context, place string) (lease.Locker, func() error, error) {
-	leases, err := pgadvisory.New(configOf(place))
-	if err != nil {
-		return nil, nil, err
+// otherOn returns a program that takes the lock with this key, or these two.
+func otherOn(conn *pgx.Conn, key string) sessionstest.Other {
+	call := func(t testing.TB, function string) bool {
+		t.Helper()
+		return ask[bool](t, conn, fmt.Sprintf("SELECT %s(%s)", function, key))
 	}
-	return leases, leases.Close, nil
+	return sessionstest.Other{
+		Name: fmt.Sprintf("session %d ()", conn.PgConn().PID()),
+		Lock: func(t testing.TB) bool {
+			t.Helper()
+			return call(t, "pg_try_advisory_lock")
+		},
+		Unlock: func(t testing.TB) {
+			t.Helper()
+			if !call(t, "pg_advisory_unlock") {
+				t.Error("the other program had lost its lock")
+			}
+		},
+	}
 }
 
-func connect(t testing.TB, place string) *pgx.Conn {
+// ask returns the one value that a query returns.
+func ask[T any](t testing.TB, conn *pgx.Conn, query string, args ...any) (answer T) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), configOf(place).DSN)
+	if err := conn.QueryRow(t.Context(), query, args...).Scan(&answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func connect(t testing.TB, dsn string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	return conn
-}
-
-// holderOf returns the process id of the session that has the lock on an object, 0 if nobody has it.
-func holderOf(t testing.TB, place string, object applock.Object) (pid int) {
-	t.Helper()
-	const query = `SELECT coalesce(max(pid), 0) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
-		AND (classid::bigint << 32) | objid::bigint = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-	key := pgadvisory.Key(configOf(place).Namespace, object)
-	if err := connect(t, place).QueryRow(t.Context(), query, key).Scan(&pid); err != nil {
-		t.Fatal(err)
-	}
-	return pid
-}
-
-func killHolder(t testing.TB, place string, object applock.Object) {
-	t.Helper()
-	kill(t, place, holderOf(t, place, object))
-}
-
-// kill ends a session and returns when it has ended.
-func kill(t testing.TB, place string, pid int) {
-	t.Helper()
-	var ended bool
-	row := connect(t, place).QueryRow(t.Context(), "SELECT pg_terminate_backend($1, 60000)", pid)
-	if err := row.Scan(&ended); err != nil || !ended {
-		t.Fatalf("end session %d: %t, %v", pid, ended, err)
-	}
 }

@@ -3,17 +3,13 @@ package pgadvisory_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/pgadvisory"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -34,7 +30,7 @@ func existingKeys(object applock.Object) (pgadvisory.LockKey, error) {
 }
 
 // Goal: a program that exists and takes pg_advisory_lock(42) or (1, 2) excludes ours on the object with that key, and is
-// excluded, and a waiter comes in after it. Method: the statements of such a program, as they are; the extremes of the keys, too.
+// excluded. Method: the statements of such a program, as they are; the extremes of the keys, too.
 func TestExistingKeys(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t) // its keys are nobody else's
@@ -48,72 +44,9 @@ func TestExistingKeys(t *testing.T) {
 	}
 	for _, sessions := range []int{1, 3} {
 		for keys, object := range objects {
-			t.Run(fmt.Sprintf("%s of %d", keys, sessions), func(t *testing.T) {
-				leases := mustOpen(t, pgadvisory.Config{DSN: dsn, Sessions: sessions, Keys: existingKeys})
-				existing := existingProgram{conn: connect(t, " "+dsn), keys: keys}
-				existing.excludes(t, leases, object)
-				existing.isExcluded(t, leases, object)
-			})
+			leases := mustOpen(t, pgadvisory.Config{DSN: dsn, Sessions: sessions, Keys: existingKeys})
+			otherOn(connect(t, dsn), keys).Excludes(t, leases, object)
 		}
-	}
-}
-
-// existingProgram is a session of a program that knows nothing of this package.
-type existingProgram struct {
-	conn *pgx.Conn
-	keys string
-}
-
-// call calls one of the functions of advisory locks.
-func (e existingProgram) call(t *testing.T, function string) bool {
-	t.Helper()
-	var answer string
-	err := e.conn.QueryRow(t.Context(), fmt.Sprintf("SELECT %s(%s)::text", function, e.keys)).Scan(&answer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer != "false"
-}
-
-// excludes has the program take the lock first.
-func (e existingProgram) excludes(t *testing.T, leases *lease.Leases, object applock.Object) {
-	t.Helper()
-	e.call(t, "pg_advisory_lock")
-	_, err := leases.TryAcquire(t.Context(), request(object))
-	var held *applock.HeldError
-	if want := fmt.Sprintf("session %d ()", e.conn.PgConn().PID()); !errors.As(err, &held) || held.Holder.Owner.Operator != want {
-		t.Errorf("refused: %v, want %q as the holder", err, want)
-	}
-	waiter := make(chan error, 1)
-	go func() {
-		waiter <- leases.Do(t.Context(), request(object), func(context.Context, applock.Lease) error { return nil })
-	}()
-	if !e.call(t, "pg_advisory_unlock") {
-		t.Error("the other program had lost its lock")
-	}
-	if err := <-waiter; err != nil {
-		t.Error(err)
-	}
-}
-
-// isExcluded has us take the lock first.
-func (e existingProgram) isExcluded(t *testing.T, leases *lease.Leases, object applock.Object) {
-	t.Helper()
-	lease, err := leases.TryAcquire(t.Context(), request(object))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e.call(t, "pg_try_advisory_lock") {
-		t.Error("the other program got the lock")
-	}
-	if err := lease.Renew(t.Context()); err != nil { // the session is seen to have it
-		t.Error(err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if !e.call(t, "pg_try_advisory_lock") || !e.call(t, "pg_advisory_unlock") {
-		t.Error("the other program did not get the lock after the release")
 	}
 }
 
@@ -137,44 +70,15 @@ func TestKindsOfKeysDiffer(t *testing.T) {
 	}
 }
 
-// Goal: programs with the same keys hear of each other's releases, as those with the keys of this package do. Method: a waiter in
-// another client comes in.
-func TestExistingKeysAreTold(t *testing.T) {
-	t.Parallel()
-	config := pgadvisory.Config{DSN: testdb.Postgres(t), Keys: existingKeys}
-	invoice := applock.Object{Type: "invoice", ID: "1"}
-	holder, waiting := mustOpen(t, config), mustOpen(t, config)
-	for range 20 {
-		lease, err := holder.Acquire(t.Context(), request(invoice))
-		if err != nil {
-			t.Fatal(err)
-		}
-		came := make(chan error, 1)
-		go func() {
-			came <- waiting.Do(t.Context(), request(invoice), func(context.Context, applock.Lease) error { return nil })
-		}()
-		if err := lease.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-came; err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Goal: an object without a key is refused, with the reason, and so is a key that would collide with what the package itself
 // uses. Method: an id that is no number, and the first key of the namespace's hints, which was computed in SQL.
 func TestRefusedKeys(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
-	var hint int32
-	const sql = "SELECT ('x' || left(encode(sha256('applock'), 'hex'), 8))::bit(32)::int"
-	if err := connect(t, " "+dsn).QueryRow(t.Context(), sql).Scan(&hint); err != nil {
-		t.Fatal(err)
-	}
+	hint := ask[int](t, connect(t, dsn), "SELECT ('x' || left(encode(sha256('applock'), 'hex'), 8))::bit(32)::int")
 	for reason, object := range map[string]applock.Object{
 		"invalid syntax": {Type: "job", ID: "nightly"},
-		"show who waits": {Type: "invoice", ID: strconv.Itoa(int(hint))},
+		"show who waits": {Type: "invoice", ID: strconv.Itoa(hint)},
 	} {
 		leases := mustOpen(t, pgadvisory.Config{DSN: dsn, Keys: existingKeys})
 		_, err := leases.Acquire(t.Context(), request(object))

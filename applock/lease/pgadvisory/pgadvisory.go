@@ -35,7 +35,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -99,20 +98,11 @@ func configured(config Config) (*server, sessions.Config, error) {
 		}
 	}
 	if pool.ConnConfig.RuntimeParams["application_name"] == "" {
-		pool.ConnConfig.RuntimeParams["application_name"] = programName()
+		pool.ConnConfig.RuntimeParams["application_name"] = sessions.ProgramName() // in pg_stat_activity and in other programs' refusals
 	}
 	return &server{
 		config: pool.ConnConfig, pooler: config.SessionPooler, namespace: common.Namespace, keys: config.Keys,
 	}, common, nil
-}
-
-// programName is the holder's name in pg_stat_activity and in other programs' refusals.
-func programName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("applock %s/%d", host, os.Getpid())
 }
 
 // server opens sessions on PostgreSQL.

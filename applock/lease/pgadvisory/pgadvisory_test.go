@@ -2,13 +2,10 @@ package pgadvisory_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"log"
-	"net"
-	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,44 +14,9 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
-	"github.com/applock/applock/applock/lease/internal/sessions/sessionstest"
 	"github.com/applock/applock/applock/lease/pgadvisory"
 	"github.com/applock/applock/internal/testing/testdb"
 )
-
-func TestSessions(t *testing.T) {
-	t.Parallel()
-	dsn := testdb.Require(t, "postgres")
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		t.Fatal("the DSN cannot be parsed")
-	}
-	place := func(namespace string) string { return namespace + " " + dsn }
-	sessionstest.Exercise(t, sessionstest.Product{
-		Open: func(t testing.TB, namespace, via string, grace time.Duration) *lease.Leases {
-			t.Helper()
-			return mustOpen(t, pgadvisory.Config{DSN: through(t, dsn, via), Namespace: namespace, Grace: grace})
-		},
-		Address: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))),
-		Holder: func(t testing.TB, namespace string, object applock.Object) int {
-			t.Helper()
-			return holderOf(t, place(namespace), object)
-		},
-		Alive: func(t testing.TB, session int) bool {
-			t.Helper()
-			var alive bool
-			row := connect(t, place("")).QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)", session)
-			if err := row.Scan(&alive); err != nil {
-				t.Fatal(err)
-			}
-			return alive
-		},
-		Kill: func(t testing.TB, session int) {
-			t.Helper()
-			kill(t, place(""), session)
-		},
-	})
-}
 
 func mustOpen(t testing.TB, config pgadvisory.Config) *lease.Leases {
 	t.Helper()
@@ -66,18 +28,10 @@ func mustOpen(t testing.TB, config pgadvisory.Config) *lease.Leases {
 	return leases
 }
 
-// through returns a DSN with another address.
-func through(t testing.TB, dsn, address string) string {
+// ownNamespace is a namespace of the test's own.
+func ownNamespace(t testing.TB) pgadvisory.Config {
 	t.Helper()
-	if address == "" {
-		return dsn
-	}
-	parsed, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal("the DSN is not a URL")
-	}
-	parsed.Host = address
-	return parsed.String()
+	return pgadvisory.Config{DSN: testdb.Require(t, "postgres"), Namespace: rand.Text()}
 }
 
 func customer(id string) applock.Object { return applock.Object{Type: "customer", ID: id} }
@@ -86,81 +40,21 @@ func request(object applock.Object) applock.AcquireRequest {
 	return applock.AcquireRequest{Object: object, MaxHold: time.Minute}
 }
 
-// Goal: programs in other languages exclude ours, and are excluded. Method: the SQL of the documentation makes the
-// same keys, and takes locks, also shared ones, that refuse ours; the refusal tells the session and its name.
-func TestOtherLanguages(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t)
-	other := connect(t, place)
-	for _, object := range []applock.Object{customer("42"), customer("a:b"), customer("ä🔒'\\"), customer(strings.Repeat("x", 255))} {
-		var key int64
-		const sql = "SELECT ('x' || left(encode(sha256(convert_to('applock:' || $1, 'UTF8')), 'hex'), 16))::bit(64)::bigint"
-		if err := other.QueryRow(t.Context(), sql, object.String()).Scan(&key); err != nil {
-			t.Fatal(err)
-		}
-		if want := pgadvisory.Key("", object); key != want {
-			t.Errorf("the key of %s is %d in SQL, and %d here", object, key, want)
-		}
-	}
-	leases := mustOpen(t, configOf(place))
-	key := pgadvisory.Key(configOf(place).Namespace, customer("42"))
-	for _, kind := range []string{"", "_shared"} {
-		if _, err := other.Exec(t.Context(), fmt.Sprintf("SELECT pg_advisory_lock%s(%d)", kind, key)); err != nil {
-			t.Fatal(err)
-		}
-		_, err := leases.TryAcquire(t.Context(), request(customer("42")))
-		var held *applock.HeldError
-		if want := fmt.Sprintf("session %d ()", other.PgConn().PID()); !errors.As(err, &held) || held.Holder.Owner.Operator != want {
-			t.Errorf("refused: %v, want %q as the holder", err, want)
-		}
-		waiter := make(chan error, 1)
-		go func() {
-			waiter <- leases.Do(t.Context(), request(customer("42")), func(context.Context, applock.Lease) error { return nil })
-		}()
-		if len(waiter) > 0 {
-			t.Fatalf("the waiter got the lock, or %v", <-waiter)
-		}
-		if _, err := other.Exec(t.Context(), fmt.Sprintf("SELECT pg_advisory_unlock%s(%d)", kind, key)); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-waiter; err != nil {
-			t.Error(err)
-		}
-	}
-	lease, err := leases.Acquire(t.Context(), request(customer("42")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got bool
-	if err := other.QueryRow(t.Context(), "SELECT pg_try_advisory_lock($1)", key).Scan(&got); err != nil || got {
-		t.Errorf("the other program got the lock: %t, %v", got, err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // Goal: locks that look alike to the server but are not on our objects are left alone. Method: the same bits as a
 // pair of keys, and in another database.
 func TestOtherLocks(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t)
-	namespace := configOf(place).Namespace
-	key := pgadvisory.Key(namespace, customer("42"))
-	elsewhere := namespace + " " + testdb.Postgres(t)
-	if _, err := connect(t, place).Exec(t.Context(), "SELECT pg_advisory_lock($1, $2)", int32(key>>32), int32(key)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := connect(t, elsewhere).Exec(t.Context(), "SELECT pg_advisory_lock($1)", key); err != nil {
-		t.Fatal(err)
-	}
-	leases := mustOpen(t, configOf(place))
+	config := ownNamespace(t)
+	key := pgadvisory.Key(config.Namespace, customer("42"))
+	ask[string](t, connect(t, config.DSN), "SELECT pg_advisory_lock($1, $2)::text", int32(key>>32), int32(key))
+	ask[string](t, connect(t, testdb.Postgres(t)), "SELECT pg_advisory_lock($1)::text", key)
+	leases := mustOpen(t, config)
 	lease, err := leases.TryAcquire(t.Context(), request(customer("42")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	freed := make(chan error, 1)
-	other := mustOpen(t, configOf(place))
+	other := mustOpen(t, config)
 	if _, err := other.TryAcquire(t.Context(), request(customer("42"))); !errors.Is(err, applock.ErrHeld) {
 		t.Fatalf("try to acquire: %v, want ErrHeld", err)
 	}
@@ -214,7 +108,7 @@ func TestAWrongSessionPooler(t *testing.T) {
 	for name, acquire := range map[string]bool{"Check": false, "Acquire": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := withSimpleProtocol(testdb.PgBouncer(t, testdb.Postgres(t)))
+			dsn := with(testdb.PgBouncer(t, testdb.Postgres(t)), "default_query_exec_mode=simple_protocol")
 			leases := mustOpen(t, pgadvisory.Config{DSN: dsn, SessionPooler: true})
 			lease, err := leases.TryAcquire(t.Context(), request(customer("1")))
 			if err != nil {
@@ -248,64 +142,40 @@ func TestAWrongSessionPooler(t *testing.T) {
 	}
 }
 
-func withSimpleProtocol(dsn string) string {
-	separator := "?"
+// with returns a DSN with an option more.
+func with(dsn, option string) string {
 	if strings.Contains(dsn, "?") {
-		separator = "&"
+		return dsn + "&" + option
 	}
-	return dsn + separator + "default_query_exec_mode=simple_protocol"
+	return dsn + "?" + option
 }
 
 // Goal: the program shows in pg_stat_activity and in the refusals of others; by the name that the DSN gives, if it
 // does. Method: the refusals.
 func TestProgramName(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t)
 	names := map[string]string{ // by the option of the DSN
 		"":                            `^session \d+ \(applock \S+/\d+\)$`,
 		"application_name=ledger%20a": `^session \d+ \(ledger a\)$`,
 	}
 	for option, pattern := range names {
-		config := configOf(place)
+		config := ownNamespace(t)
+		asking := mustOpen(t, config)
 		if option != "" {
-			separator := "?"
-			if strings.Contains(config.DSN, "?") {
-				separator = "&"
-			}
-			config.DSN += separator + option
+			config.DSN = with(config.DSN, option)
 		}
-		object := customer("of " + option)
+		object := customer("42")
 		lease, err := mustOpen(t, config).Acquire(t.Context(), request(object))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = mustOpen(t, configOf(place)).TryAcquire(t.Context(), request(object))
+		_, err = asking.TryAcquire(t.Context(), request(object))
 		var held *applock.HeldError
 		if !errors.As(err, &held) || !regexp.MustCompile(pattern).MatchString(held.Holder.Owner.Operator) {
 			t.Errorf("refused: %v, want the holder to match %s", err, pattern)
 		}
 		if err := lease.Release(t.Context()); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// Goal: a bad configuration is refused without repeating the password. Method: DSNs that cannot be parsed, and a
-// bad namespace.
-func TestBadConfig(t *testing.T) {
-	t.Parallel()
-	bad := map[string]pgadvisory.Config{
-		"dsn":       {DSN: "postgres://app:sesame@host:notaport/shop"},
-		"namespace": {DSN: "postgres://app:sesame@host/shop", Namespace: "a:b"},
-	}
-	for argument, config := range bad {
-		_, err := pgadvisory.New(config)
-		var invalid *applock.InvalidError
-		if !errors.As(err, &invalid) || invalid.Argument != argument {
-			t.Errorf("new: %v, want %s to be refused", err, argument)
-		}
-		if err != nil && strings.Contains(err.Error(), "sesame") {
-			t.Errorf("the password is in %q", err)
 		}
 	}
 }

@@ -20,13 +20,13 @@ import (
 // them.
 func TestAReleaseIsTold(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t)
-	listening := connect(t, place)
+	config := ownNamespace(t)
+	listening := connect(t, config.DSN)
 	if _, err := listening.Exec(t.Context(), "LISTEN applock_advisory"); err != nil {
 		t.Fatal(err)
 	}
-	here, there := mustOpen(t, configOf(place)), mustOpen(t, configOf(place))
-	awaited, other := customer("42"), otherHint(place, customer("42"))
+	here, there := mustOpen(t, config), mustOpen(t, config)
+	awaited, other := customer("42"), otherHint(config.Namespace, customer("42"))
 	acquire := func(leases *lease.Leases, object applock.Object) applock.Lease {
 		t.Helper()
 		lease, err := leases.Acquire(t.Context(), request(object))
@@ -50,7 +50,7 @@ func TestAReleaseIsTold(t *testing.T) {
 		lease, _ := there.Acquire(t.Context(), request(awaited)) // its error is that of the context, or of what follows
 		granted <- lease
 	}()
-	awaitHints(t, place, 1)
+	awaitHints(t, config, 1)
 	release(beside, held)
 	next := <-granted
 	if next == nil {
@@ -60,17 +60,15 @@ func TestAReleaseIsTold(t *testing.T) {
 	if err := there.Close(); err != nil {
 		t.Fatal(err)
 	}
-	awaitHints(t, place, 0)
+	awaitHints(t, config, 0)
 	release(acquire(here, awaited))
-	namespace := configOf(place).Namespace
-	if got, want := messages(t, place, listening), []string{namespace + ":customer:42"}; !slices.Equal(got, want) {
+	if got, want := messages(t, config, listening), []string{config.Namespace + ":customer:42"}; !slices.Equal(got, want) {
 		t.Errorf("told of %q, want %q", got, want)
 	}
 }
 
 // otherHint returns an object with another hint.
-func otherHint(place string, object applock.Object) applock.Object {
-	namespace := configOf(place).Namespace
+func otherHint(namespace string, object applock.Object) applock.Object {
 	for i := 0; ; i++ {
 		other := customer(fmt.Sprint(i))
 		if (pgadvisory.Key(namespace, other)^pgadvisory.Key(namespace, object))&255 != 0 {
@@ -80,25 +78,25 @@ func otherHint(place string, object applock.Object) applock.Object {
 }
 
 // awaitHints waits until that many hints of the namespace are shown.
-func awaitHints(t *testing.T, place string, want int) {
+func awaitHints(t *testing.T, config pgadvisory.Config, want int) {
 	t.Helper()
 	const query = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND mode = 'ShareLock'
 		AND classid::bigint = ('x' || left(encode(sha256($1), 'hex'), 8))::bit(32)::bigint`
-	conn := connect(t, place)
+	conn := connect(t, config.DSN)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for shown := -1; shown != want; {
-		if err := conn.QueryRow(ctx, query, []byte(configOf(place).Namespace)).Scan(&shown); err != nil {
+		if err := conn.QueryRow(ctx, query, []byte(config.Namespace)).Scan(&shown); err != nil {
 			t.Fatalf("%d hints are shown, want %d: %v", shown, want, err)
 		}
 	}
 }
 
 // messages returns what the namespace was told of until now.
-func messages(t *testing.T, place string, listening *pgx.Conn) (told []string) {
+func messages(t *testing.T, config pgadvisory.Config, listening *pgx.Conn) (told []string) {
 	t.Helper()
-	namespace := configOf(place).Namespace + ":"
-	if _, err := connect(t, place).Exec(t.Context(), "SELECT pg_notify('applock_advisory', $1)", namespace+"last"); err != nil {
+	namespace := config.Namespace + ":"
+	if _, err := connect(t, config.DSN).Exec(t.Context(), "SELECT pg_notify('applock_advisory', $1)", namespace+"last"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -19,6 +19,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -116,6 +117,15 @@ func (c Config) Checked() (Config, error) {
 		return c, &applock.InvalidError{Argument: "grace", Reason: fmt.Sprintf("must lie between %s and %s", minGrace, maxGrace)}
 	}
 	return c, nil
+}
+
+// ProgramName is how this program's sessions are named on the server, unless the DSN names them.
+func ProgramName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("applock %s/%d", host, os.Getpid())
 }
 
 // Text is NAMESPACE:TYPE:ID. Neither a namespace nor a type has a colon.

@@ -4,10 +4,10 @@ package sessionstest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -15,20 +15,113 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/locktest"
+	"github.com/applock/applock/internal/testing/wire"
 )
+
+// Config has the settings of a backend that the tests use.
+type Config struct {
+	DSN, Namespace string
+	Grace          time.Duration
+}
+
+// Package is a backend of leases in sessions.
+type Package struct {
+	// New and NewBackend return what the package's functions of these names return.
+	New        func(config Config) (*lease.Leases, error)
+	NewBackend func(config Config) (lease.Backend, error)
+}
+
+// place is the argument of Open and Direct: a namespace and, after a blank, the DSN of the server.
+func configOf(place string) Config {
+	namespace, dsn, _ := strings.Cut(place, " ")
+	return Config{DSN: dsn, Namespace: namespace}
+}
+
+// Open is [locktest.Open].
+func (p Package) Open(_ context.Context, place string) (lease.Locker, func() error, error) {
+	leases, err := p.New(configOf(place))
+	if err != nil {
+		return nil, nil, err
+	}
+	return leases, leases.Close, nil
+}
+
+// Direct is [locktest.Direct].
+func (p Package) Direct(_ context.Context, place string) (lease.Backend, func() error, error) {
+	backend, err := p.NewBackend(configOf(place))
+	if err != nil {
+		return nil, nil, err
+	}
+	return backend, backend.(io.Closer).Close, nil
+}
+
+// TestBadConfig requires that a bad configuration is refused without repeating the password. Method: a DSN of the scheme that cannot be
+// parsed, and a bad namespace.
+func (p Package) TestBadConfig(t *testing.T, scheme string) {
+	t.Helper()
+	for argument, config := range map[string]Config{
+		"dsn":       {DSN: scheme + "://app:sesame@host:notaport/shop"},
+		"namespace": {DSN: scheme + "://app:sesame@host/shop", Namespace: "a:b"},
+	} {
+		_, err := p.New(config)
+		var invalid *applock.InvalidError
+		if !errors.As(err, &invalid) || invalid.Argument != argument {
+			t.Errorf("new: %v, want %s to be refused", err, argument)
+		}
+		if err != nil && strings.Contains(err.Error(), "sesame") {
+			t.Errorf("the password is in %q", err)
+		}
+	}
+}
 
 // Product is a product whose server the tests use.
 type Product struct {
-	// Open opens leases in a namespace of the test. Via, if not empty, is the server's address to use.
-	Open func(t testing.TB, namespace, via string, grace time.Duration) *lease.Leases
-	// Address is the server's address.
-	Address string
+	Package
+
+	// DSN is the server's.
+	DSN string
 	// Holder returns the session that has the lock on an object, 0 for none.
 	Holder func(t testing.TB, namespace string, object applock.Object) int
 	// Alive reports whether a session exists.
 	Alive func(t testing.TB, session int) bool
-	// Kill ends a session, and returns when its locks are free.
+	// Kill ends a session. The tests wait until it has ended.
 	Kill func(t testing.TB, session int)
+	// Other returns a session of a program that knows nothing of the package, and takes the lock on an object by SQL.
+	Other func(t testing.TB, namespace string, object applock.Object) Other
+}
+
+// Other is another program's session, for one lock.
+type Other struct {
+	// Name is the operator that refusals name.
+	Name string
+	// Lock takes the lock if it is free, and reports whether it has. Unlock releases it.
+	Lock   func(t testing.TB) bool
+	Unlock func(t testing.TB)
+}
+
+// Contract runs the tests of all backends.
+func (p Product) Contract(t *testing.T) {
+	t.Helper()
+	locktest.Exercise(t, locktest.Backend{
+		Place:   func(testing.TB) string { return rand.Text() + " " + p.DSN },
+		Open:    p.Open,
+		Direct:  p.Direct,
+		Endless: true,
+		Losses: map[string]func(t testing.TB, place string, object applock.Object){
+			"KilledSession": func(t testing.TB, place string, object applock.Object) {
+				t.Helper()
+				p.end(t, p.Holder(t, configOf(place).Namespace, object))
+			},
+		},
+	})
+}
+
+// end ends a session, and returns when it has ended, and so its locks are free.
+func (p Product) end(t testing.TB, session int) {
+	t.Helper()
+	p.Kill(t, session)
+	eventually(t, "a killed session has ended", func() bool { return !p.Alive(t, session) })
 }
 
 const (
@@ -50,6 +143,7 @@ func Exercise(t *testing.T, product Product) {
 		"LostNetwork":      lostNetwork,
 		"Refusal":          refusal,
 		"Close":            closing,
+		"OtherLanguages":   otherLanguages,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,11 +162,20 @@ func request(id any) applock.AcquireRequest {
 }
 
 // open opens leases that the test closes.
-func (p Product) open(t testing.TB, namespace, via string, grace time.Duration) *lease.Leases {
+func (p Package) open(t testing.TB, config Config) *lease.Leases {
 	t.Helper()
-	leases := p.Open(t, namespace, via, grace)
+	leases, err := p.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = leases.Close() })
 	return leases
+}
+
+// open opens leases in a namespace of the test.
+func (p Product) open(t testing.TB, namespace string, grace time.Duration) *lease.Leases {
+	t.Helper()
+	return p.Package.open(t, Config{DSN: p.DSN, Namespace: namespace, Grace: grace})
 }
 
 func mustAcquire(t testing.TB, leases *lease.Leases, id any) applock.Lease {
@@ -124,7 +227,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 // Goal: one session has the locks of all. Method: 50 objects held at once, each with a waiter; the server names their session.
 func oneSessionForAll(t *testing.T, product Product, namespace string) {
 	const objects = 50
-	leases := product.open(t, namespace, "", 0)
+	leases := product.open(t, namespace, 0)
 	held := make([]applock.Lease, objects)
 	var group sync.WaitGroup
 	for i := range held {
@@ -169,7 +272,7 @@ func oneSessionForAll(t *testing.T, product Product, namespace string) {
 // Goal: a holder acquires a second object inside the first, in one session, while others wait for both. Method: ten goroutines that all do
 // so.
 func nested(t *testing.T, product Product, namespace string) {
-	leases := product.open(t, namespace, "", 0)
+	leases := product.open(t, namespace, 0)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var group sync.WaitGroup
@@ -189,10 +292,10 @@ func nested(t *testing.T, product Product, namespace string) {
 // Goal: when a session ends, all its leases are lost, each holder learns of it, and the next acquisition has a new session at once. Method:
 // kill the session.
 func killedSession(t *testing.T, product Product, namespace string) {
-	leases := product.open(t, namespace, "", 0)
+	leases := product.open(t, namespace, 0)
 	held := []applock.Lease{mustAcquire(t, leases, 1), mustAcquire(t, leases, 2), mustAcquire(t, leases, 3)}
 	first := product.Holder(t, namespace, wallet(1))
-	product.Kill(t, first)
+	product.end(t, first)
 	killed := time.Now()
 	for _, lease := range held {
 		requireLost(t, lease)
@@ -208,17 +311,17 @@ func killedSession(t *testing.T, product Product, namespace string) {
 		t.Errorf("session %d has the lock, after session %d was killed", session, first)
 	}
 	// An acquisition finds the session dead while nothing is held.
-	idle := product.open(t, namespace, "", 0)
+	idle := product.open(t, namespace, 0)
 	lease := mustAcquire(t, idle, 4)
 	session := product.Holder(t, namespace, wallet(4))
 	mustRelease(t, lease)
-	product.Kill(t, session)
+	product.end(t, session)
 	mustAcquire(t, idle, 4)
 }
 
 // Goal: the server does not end an idle session with locks. Method: hold for longer than the grace.
 func idleSession(t *testing.T, product Product, namespace string) {
-	leases := product.open(t, namespace, "", grace)
+	leases := product.open(t, namespace, grace)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	lease, err := leases.Acquire(ctx, applock.AcquireRequest{Object: wallet(1), MaxHold: longHold, TTL: longHold})
@@ -237,12 +340,12 @@ func idleSession(t *testing.T, product Product, namespace string) {
 // Goal: when the network is gone, the holder gives up before the server gives the object to another operator, and the server does so.
 // Method: a connection that carries nothing from one moment on, and a waiter.
 func lostNetwork(t *testing.T, product Product, namespace string) {
-	wire := newWire(t, product.Address)
-	holder := product.open(t, namespace, wire.address, grace)
+	wire, dsn := wire.Through(t, product.DSN)
+	holder := product.Package.open(t, Config{DSN: dsn, Namespace: namespace, Grace: grace})
 	lease := mustAcquire(t, holder, 1)
 	ended := make(chan time.Time, 1)
 	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
-	next := product.open(t, namespace, "", grace)
+	next := product.open(t, namespace, grace)
 	taken := make(chan time.Time, 1)
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -253,7 +356,7 @@ func lostNetwork(t *testing.T, product Product, namespace string) {
 	})
 	time.Sleep(grace / 2)
 	cut := time.Now()
-	wire.cut()
+	wire.Silence()
 	group.Wait()
 	requireLost(t, lease)
 	if t.Failed() {
@@ -268,7 +371,7 @@ func lostNetwork(t *testing.T, product Product, namespace string) {
 
 // Goal: a refusal names the owner within the same program, and the session to others. Method: ask from both.
 func refusal(t *testing.T, product Product, namespace string) {
-	leases := product.open(t, namespace, "", 0)
+	leases := product.open(t, namespace, 0)
 	lease := mustAcquire(t, leases, 1)
 	session := product.Holder(t, namespace, wallet(1))
 	_, err := leases.TryAcquire(t.Context(), request(1))
@@ -276,7 +379,7 @@ func refusal(t *testing.T, product Product, namespace string) {
 	if !errors.As(err, &held) || held.Holder.Owner != lease.Owner() {
 		t.Errorf("refused: %v, want %s as the holder", err, lease.Owner())
 	}
-	_, err = product.open(t, namespace, "", 0).TryAcquire(t.Context(), request(1))
+	_, err = product.open(t, namespace, 0).TryAcquire(t.Context(), request(1))
 	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder.Owner.Operator, fmt.Sprintf("session %d", session)) {
 		t.Errorf("refused: %v, want session %d as the holder", err, session)
 	}
@@ -284,7 +387,7 @@ func refusal(t *testing.T, product Product, namespace string) {
 
 // Goal: Close ends the session. Method: ask the server.
 func closing(t *testing.T, product Product, namespace string) {
-	leases := product.Open(t, namespace, "", 0)
+	leases := product.open(t, namespace, 0)
 	mustAcquire(t, leases, 1)
 	session := product.Holder(t, namespace, wallet(1))
 	_ = leases.Close()
@@ -294,76 +397,50 @@ func closing(t *testing.T, product Product, namespace string) {
 	}
 }
 
-// wire carries connections to a server until it is cut. Then it swallows everything.
-type wire struct {
-	address string
-	mutex   sync.Mutex
-	isCut   bool
+// Goal: programs in other languages exclude ours, and are excluded. Method: objects of all kinds, whose locks such a program takes by the
+// SQL of the documentation.
+func otherLanguages(t *testing.T, product Product, namespace string) {
+	for _, id := range []string{"42", "a:b", "ä🔒'\\", strings.Repeat("x", applock.MaxObjectIDLength)} {
+		product.Other(t, namespace, wallet(id)).Excludes(t, product.open(t, namespace, 0), wallet(id))
+	}
 }
 
-func newWire(t testing.TB, server string) *wire {
+// Excludes requires that another program and leases exclude each other, that a refusal names the session, and that a waiter comes in after
+// it.
+func (o Other) Excludes(t testing.TB, leases *lease.Leases, object applock.Object) {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if !o.Lock(t) {
+		t.Fatal("the other program did not get a free lock")
+	}
+	asked := applock.AcquireRequest{Object: object, MaxHold: longHold}
+	_, err := leases.TryAcquire(t.Context(), asked)
+	var held *applock.HeldError
+	if !errors.As(err, &held) || held.Holder.Owner.Operator != o.Name {
+		t.Errorf("refused: %v, want %q as the holder", err, o.Name)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	waiter := make(chan error, 1)
+	go func() {
+		waiter <- leases.Do(ctx, asked, func(context.Context, applock.Lease) error { return nil })
+	}()
+	o.Unlock(t)
+	if err := <-waiter; err != nil {
+		t.Error(err)
+	}
+	lease, err := leases.TryAcquire(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{address: listener.Addr().String()}
-	var group sync.WaitGroup
-	ends := []io.Closer{listener}
-	t.Cleanup(func() {
-		w.mutex.Lock()
-		for _, end := range ends {
-			_ = end.Close()
-		}
-		w.mutex.Unlock()
-		group.Wait()
-	})
-	group.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			upstream, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			w.mutex.Lock()
-			ends = append(ends, client, upstream)
-			w.mutex.Unlock()
-			group.Go(func() { w.carry(upstream, client) })
-			group.Go(func() { w.carry(client, upstream) })
-		}
-	})
-	return w
-}
-
-func (w *wire) cut() {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.isCut = true
-}
-
-// carry carries the end of a connection only while the wire is whole, as a network does.
-func (w *wire) carry(to, from net.Conn) {
-	buffer := make([]byte, 32*1024)
-	for {
-		n, err := from.Read(buffer)
-		w.mutex.Lock()
-		isCut := w.isCut
-		w.mutex.Unlock()
-		switch {
-		case isCut && err == nil:
-			continue
-		case isCut:
-			return
-		case err != nil:
-			_ = to.Close()
-			return
-		}
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return
-		}
+	if o.Lock(t) {
+		t.Error("the other program got the lock of a lease")
 	}
+	if err := lease.Renew(t.Context()); err != nil { // the session is seen to have it
+		t.Error(err)
+	}
+	mustRelease(t, lease)
+	if !o.Lock(t) {
+		t.Error("the other program did not get the lock after the release")
+	}
+	o.Unlock(t)
 }

@@ -1,7 +1,6 @@
 package choosing_test
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestPagesShowTestedCode(t *testing.T) {
 func showsTestedCode(t *testing.T, page string) {
 	t.Helper()
 	var tested strings.Builder
-	for _, file := range []string{"placement_test.go", "systems_test.go", "../../applock/fencing_test.go"} {
+	for _, file := range []string{"placement_test.go", "recipes_test.go", "../../applock/fencing_test.go"} {
 		tested.WriteString(testfile.Read(t, file))
 	}
 	blocks := goBlock.FindAllStringSubmatch(page, -1)
@@ -41,21 +40,5 @@ func showsTestedCode(t *testing.T, page string) {
 	}
 	if opened := anyFence.FindAllString(page, -1); len(opened) != len(blocks) || len(blocks) == 0 {
 		t.Errorf("%d of %d blocks are compared", len(blocks), len(opened))
-	}
-}
-
-// Goal: the page has all backends. Method: compare its table with the packages that keep leases.
-func TestReadmeChoosingHasAllBackends(t *testing.T) {
-	t.Parallel()
-	page := testfile.Read(t, "../choosing.md")
-	users, err := filepath.Glob("../../applock/lease/*/contract_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range append(users, "../../applock/lease/inprocess/inprocess_test.go") {
-		name := filepath.Base(filepath.Dir(file))
-		if !strings.Contains(page, "| ["+name+"](../applock/lease/"+name+") |") {
-			t.Errorf("the table does not have the backend %s", name)
-		}
 	}
 }

@@ -285,7 +285,7 @@ test-cluster-replication test-cluster-patroni test-cluster-groupreplication: fak
 
 test-cluster-%:
 	APPLOCK_TEST_REQUIRE=$(CLUSTERED) $(INSTALLED) go run ./internal/testing/testserver --only $(CLUSTERED) -- \
-		go test -count=1 -v -parallel=1 -timeout=2h -run='^Test(?i:$*)' ./verification/clusters
+		go test -count=1 -v -parallel=1 -timeout=2h -run='^Test(?i:$*|judge)' ./verification/clusters
 
 .PHONY: test-distributed
 test-distributed: ## Run the contract, its interleavings and the histories of make test-faults on the cluster of APPLOCK_TEST_DISTRIBUTED_DSN.

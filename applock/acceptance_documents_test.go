@@ -1,30 +1,27 @@
 package applock_test
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
-	// documentsJobVariable holds the job, as JSON, of a process that TestAcceptanceDocuments starts.
-	documentsJobVariable = "APPLOCK_REAL_DOCUMENTS_JOB"
+	// documentsJob is that of a process that TestAcceptanceDocuments starts.
+	documentsJob = "documents"
 	// documentsLimit ends a process that does not come to an end by itself.
 	documentsLimit = 5 * time.Minute
 	// documentsNewest is how many versions of a document there are.
@@ -62,10 +59,10 @@ func TestAcceptanceDocuments(t *testing.T) {
 				job := documentsOn(product)
 				job.DSN, job.Guard = place.dsn, guard
 				start := time.Now()
-				report := runDocumentsProcesses(t, job)
-				t.Logf("%+v in %s", report, time.Since(start).Round(time.Millisecond))
-				if report.Handled != job.Versions {
-					t.Fatalf("the processes handled %d versions, want %d", report.Handled, job.Versions)
+				total := runDocumentsProcesses(t, job)
+				t.Logf("%+v in %s", total, time.Since(start).Round(time.Millisecond))
+				if total.Handled != job.Versions {
+					t.Fatalf("the processes handled %d versions, want %d", total.Handled, job.Versions)
 				}
 				checkDocuments(t, place, incomingVersions(job.Documents, job.Versions))
 				checkNothingIsLocked(t, place, job)
@@ -75,11 +72,11 @@ func TestAcceptanceDocuments(t *testing.T) {
 }
 
 // documentsOn is how much there is to do. SQLite's three processes have one writer at a time on their file.
-func documentsOn(product string) documentsJob {
+func documentsOn(product string) documentsOrders {
 	if product == onSQLite {
-		return documentsJob{Processes: 3, Workers: 3, Documents: 20, Versions: 200}
+		return documentsOrders{Processes: 3, Workers: 3, Documents: 20, Versions: 200}
 	}
-	return documentsJob{Processes: 3, Workers: 6, Documents: 30, Versions: 400}
+	return documentsOrders{Processes: 3, Workers: 6, Documents: 30, Versions: 400}
 }
 
 // checkDocuments compares the table with the newest version and the number of versions of each document.
@@ -94,24 +91,12 @@ func checkDocuments(t *testing.T, place realPlace, all []incoming) {
 		expected.handled++
 		want[in.Document] = expected
 	}
-	ids := slices.Sorted(func(yield func(string) bool) {
-		for id := range want {
-			if !yield(id) {
-				return
-			}
-		}
-	})
-	sum := 0
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(want)) {
 		got, err := place.readDocument(t.Context(), place.handle, id)
 		got.fence = 0 // another matter: register compares it
 		if err != nil || got != want[id] {
 			t.Errorf("%s: got %+v, want %+v (%v)", id, got, want[id], err)
 		}
-		sum += got.handled
-	}
-	if sum != len(all) {
-		t.Errorf("the documents count %d versions, want %d", sum, len(all))
 	}
 	if n := place.count(t, "SELECT count(*) FROM document"); n != len(want) {
 		t.Errorf("%d documents are registered, want %d", n, len(want))
@@ -119,7 +104,7 @@ func checkDocuments(t *testing.T, place realPlace, all []incoming) {
 }
 
 // checkNothingIsLocked looks at what is left in the table of the locks: free objects, and nothing at all of serialize.
-func checkNothingIsLocked(t *testing.T, place realPlace, job documentsJob) {
+func checkNothingIsLocked(t *testing.T, place realPlace, job documentsOrders) {
 	t.Helper()
 	for lock, err := range place.client.List(t.Context(), applock.ListRequest{}) {
 		if err != nil {
@@ -338,8 +323,8 @@ func (p realPlace) register(ctx context.Context, q queryer, in incoming, fence a
 	return nil
 }
 
-// documentsJob is what a process has to do.
-type documentsJob struct {
+// documentsOrders are those of a process.
+type documentsOrders struct {
 	DSN       string
 	Guard     string
 	Process   int
@@ -349,125 +334,53 @@ type documentsJob struct {
 	Versions  int
 }
 
-// documentsReport is what a process, or all of them, did.
-type documentsReport struct {
-	Handled int
-	// Refused is how often somebody else had the document, RefusedByProcess how often another process.
-	Refused          int
-	RefusedByProcess int
-	// TriedAgain is how often a call changed nothing because others were in its way, and Obstacle one of the errors.
-	TriedAgain int
-	Obstacle   string
-}
+// documentsReport is what a process, or all of them, did, and how often others were in the way.
+type documentsReport struct{ Handled, Refused, TriedAgain int }
 
-func (r documentsReport) plus(other documentsReport) documentsReport {
-	return documentsReport{
-		Handled:          r.Handled + other.Handled,
-		Refused:          r.Refused + other.Refused,
-		RefusedByProcess: r.RefusedByProcess + other.RefusedByProcess,
-		TriedAgain:       r.TriedAgain + other.TriedAgain,
-		Obstacle:         cmp.Or(r.Obstacle, other.Obstacle),
-	}
-}
-
-// jobProcess is a process of this program that has a job.
-type jobProcess struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	stdout *bufio.Reader
-	stderr *bytes.Buffer
+func (r *documentsReport) add(other documentsReport) {
+	r.Handled += other.Handled
+	r.Refused += other.Refused
+	r.TriedAgain += other.TriedAgain
 }
 
 // runDocumentsProcesses starts all processes, lets them begin when all are ready, and returns what they did together.
-func runDocumentsProcesses(t *testing.T, job documentsJob) documentsReport {
+func runDocumentsProcesses(t *testing.T, told documentsOrders) (total documentsReport) {
 	t.Helper()
-	processes := make([]jobProcess, job.Processes)
+	processes := make([]*worker.Process, told.Processes)
 	for i := range processes {
-		job.Process = i
-		processes[i] = startJob(t, documentsJobVariable, job)
-	}
-	for i, process := range processes {
-		if line, err := process.stdout.ReadString('\n'); line != "ready\n" {
-			_ = process.cmd.Wait() // what it printed tells more
-			t.Fatalf("process %d is not ready: %q, %v\n%s", i, line, err, process.stderr)
-		}
+		told.Process = i
+		processes[i] = worker.Start(t, documentsJob, told)
 	}
 	for _, process := range processes {
-		_ = process.stdin.Close() // go; a process that has ended meanwhile tells below
+		process.Await(t, "ready")
 	}
-	var total documentsReport
+	for _, process := range processes {
+		_ = process.In.Close() // go
+	}
 	for i, process := range processes {
-		report, err := process.wait()
-		if err != nil {
-			t.Errorf("process %d: %v\n%s", i, err, process.stderr)
+		var report documentsReport
+		if err := process.Answer(&report); err != nil {
+			t.Errorf("process %d: %v", i, err)
 		}
-		total = total.plus(report)
+		total.add(report)
 	}
 	return total
 }
 
-// startJob starts this program once more, which finds the job in the variable.
-func startJob(t *testing.T, variable string, job any) jobProcess {
-	t.Helper()
-	encoded, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	process := jobProcess{cmd: exec.CommandContext(t.Context(), os.Args[0]), stderr: &bytes.Buffer{}}
-	process.cmd.Env = append(os.Environ(), variable+"="+string(encoded))
-	process.cmd.Stderr = process.stderr
-	stdin, err := process.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := process.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	process.stdin, process.stdout = stdin, bufio.NewReader(stdout)
-	if err := process.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = process.cmd.Wait() }) // only a failed test has not waited yet
-	return process
-}
-
-// wait returns the report that the process prints at its end.
-func (p jobProcess) wait() (documentsReport, error) {
-	output, readErr := io.ReadAll(p.stdout)
-	if err := errors.Join(p.cmd.Wait(), readErr); err != nil {
-		return documentsReport{}, fmt.Errorf("%w, stdout: %s", err, output)
-	}
-	var report documentsReport
-	if err := json.Unmarshal(output, &report); err != nil {
-		return documentsReport{}, fmt.Errorf("%w, stdout: %s", err, output)
-	}
-	return report, nil
-}
-
-// documentsMain is the main function of a process that handles documents: it prints "ready", begins when its standard
-// input ends, and prints its report. It returns the exit code.
-func documentsMain(encoded string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), documentsLimit)
+// documentsWork is the job of a process that handles documents: it prints "ready", begins when its standard input ends, and prints its report.
+func documentsWork(ctx context.Context, orders []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, documentsLimit)
 	defer cancel()
-	if err := documentsWork(ctx, encoded); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func documentsWork(ctx context.Context, encoded string) error {
-	var job documentsJob
-	if err := json.Unmarshal([]byte(encoded), &job); err != nil {
+	var told documentsOrders
+	if err := json.Unmarshal(orders, &told); err != nil {
 		return err
 	}
-	place, err := openRealPlace(ctx, job.DSN, patientWriter)
+	place, err := openRealPlace(ctx, told.DSN, patientWriter)
 	if err != nil {
 		return err
 	}
 	defer place.close()
-	place.handle.SetMaxOpenConns(job.Workers)
+	place.handle.SetMaxOpenConns(told.Workers)
 	if _, err := place.client.Version(ctx); err != nil {
 		return err
 	}
@@ -475,7 +388,7 @@ func documentsWork(ctx context.Context, encoded string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	report, err := runDocumentsWorkers(ctx, place, job)
+	report, err := runDocumentsWorkers(ctx, place, told)
 	if err != nil {
 		return err
 	}
@@ -483,92 +396,60 @@ func documentsWork(ctx context.Context, encoded string) error {
 }
 
 // runDocumentsWorkers handles this process's share of the versions.
-func runDocumentsWorkers(ctx context.Context, place realPlace, job documentsJob) (documentsReport, error) {
+func runDocumentsWorkers(ctx context.Context, place realPlace, told documentsOrders) (total documentsReport, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	queue := &documentsQueue{}
-	for i, in := range incomingVersions(job.Documents, job.Versions) {
-		if i%job.Processes == job.Process {
-			queue.put(in)
+	queue := make(chan incoming, told.Versions)
+	for i, in := range incomingVersions(told.Documents, told.Versions) {
+		if i%told.Processes == told.Process {
+			queue <- in
 		}
 	}
-	workers := make([]documentsWorker, job.Workers)
-	errs := make([]error, job.Workers)
+	close(queue)
+	workers := make([]documentsWorker, told.Workers)
+	errs := make([]error, told.Workers)
 	var running sync.WaitGroup
 	for i := range workers {
 		// Each worker is an operator of its own: a second get of the same operator would renew and let it in.
-		process := strconv.Itoa(os.Getpid())
-		workers[i] = documentsWorker{place: place, queue: queue, guard: job.Guard, owner: applock.Owner{
-			Operator: fmt.Sprintf("process %s worker %d", process, i), Department: process,
-		}}
+		owner := applock.Owner{Operator: fmt.Sprintf("process %d worker %d", os.Getpid(), i)}
+		workers[i] = documentsWorker{place: place, guard: told.Guard, owner: owner}
 		running.Go(func() {
-			if errs[i] = workers[i].run(ctx); errs[i] != nil {
+			if errs[i] = workers[i].run(ctx, queue); errs[i] != nil {
 				cancel()
 			}
 		})
 	}
 	running.Wait()
-	var total documentsReport
-	for _, worker := range workers {
-		total = total.plus(worker.report)
+	for _, one := range workers {
+		total.add(one.report)
 	}
 	return total, errors.Join(errs...)
-}
-
-// documentsQueue is the versions that a process has still to handle.
-type documentsQueue struct {
-	mutex    sync.Mutex
-	versions []incoming
-}
-
-func (q *documentsQueue) put(in incoming) {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	q.versions = append(q.versions, in)
-}
-
-// take returns the next version, or false when there is none: whoever puts one back will take it again.
-func (q *documentsQueue) take() (incoming, bool) {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	if len(q.versions) == 0 {
-		return incoming{}, false
-	}
-	next := q.versions[0]
-	q.versions = q.versions[1:]
-	return next, true
 }
 
 // documentsWorker handles one version after the other.
 type documentsWorker struct {
 	place  realPlace
-	queue  *documentsQueue
 	guard  string
 	owner  applock.Owner
 	report documentsReport
 }
 
-func (w *documentsWorker) run(ctx context.Context) error {
+func (w *documentsWorker) run(ctx context.Context, queue chan incoming) error {
 	handle := w.handleWithGet
 	if w.guard == guardSerialize {
 		handle = w.handleWithSerialize
 	}
-	for {
-		in, found := w.queue.take()
-		if !found {
-			return nil
-		}
+	for in := range queue {
 		done, err := handle(ctx, in)
+		for ; !done && err == nil; done, err = handle(ctx, in) {
+			backOff(ctx)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %s version %d: %w", w.owner, in.Document, in.Version, err)
 		}
-		if done {
-			w.report.Handled++
-			continue
-		}
-		w.queue.put(in)
-		backOff(ctx)
+		w.report.Handled++
 	}
+	return nil
 }
 
 // backOff waits before another attempt, or until ctx ends.
@@ -586,12 +467,9 @@ func (w *documentsWorker) handleWithGet(ctx context.Context, in incoming) (bool,
 	switch {
 	case errors.As(err, &held):
 		w.report.Refused++
-		if held.Holder.Owner.Department != w.owner.Department {
-			w.report.RefusedByProcess++
-		}
 		return false, nil
 	case tryAgain(err):
-		w.tryingAgain(err)
+		w.report.TriedAgain++
 		return false, nil
 	case err != nil:
 		return false, err
@@ -604,16 +482,11 @@ func (w *documentsWorker) handleWithGet(ctx context.Context, in incoming) (bool,
 	return true, w.release(ctx, grant)
 }
 
-func (w *documentsWorker) tryingAgain(err error) {
-	w.report.TriedAgain++
-	w.report.Obstacle = err.Error()
-}
-
 func (w *documentsWorker) release(ctx context.Context, grant applock.Grant) error {
 	for {
 		released, err := w.place.client.Release(ctx, applock.ReleaseRequest{Key: grant.Key()})
 		if tryAgain(err) && ctx.Err() == nil {
-			w.tryingAgain(err)
+			w.report.TriedAgain++
 			continue
 		}
 		if err == nil && released != applock.OutcomeReleased {

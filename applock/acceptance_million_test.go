@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -14,11 +13,12 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
-	// millionJobVariable holds the job, as JSON, of a process that TestAcceptanceMillion starts.
-	millionJobVariable = "APPLOCK_REAL_MILLION_JOB"
+	// millionJob is that of a process that TestAcceptanceMillion starts.
+	millionJob = "million"
 	// millionVersionsVariable is how many versions of documents come in, and millionDSNVariable the database, where a run that
 	// was cut off is taken up again; without it, each product has a new one.
 	millionVersionsVariable = "APPLOCK_MILLION_DOCUMENTS"
@@ -101,8 +101,8 @@ func (m million) prepare(t *testing.T) {
 		return
 	}
 	m.exec(t, createDocuments, createProgress, createMillion)
-	for worker := range millionProcesses * millionWorkers {
-		m.exec(t, fmt.Sprintf("INSERT INTO progress (worker, handled) VALUES (%d, 0)", worker))
+	for number := range millionProcesses * millionWorkers {
+		m.exec(t, fmt.Sprintf("INSERT INTO progress (worker, handled) VALUES (%d, 0)", number))
 	}
 	m.exec(t, fmt.Sprintf("INSERT INTO million (versions, elapsed_ms) VALUES (%d, 0)", m.versions)) // at last: the rest is there
 }
@@ -117,13 +117,13 @@ func (m million) run(t *testing.T, crash bool) {
 	t.Helper()
 	ended := make(chan error, millionProcesses)
 	for process := range millionProcesses {
-		started := startJob(t, millionJobVariable, millionJob{DSN: m.dsn, Versions: m.versions, Process: process, Crash: crash})
+		started := worker.Start(t, millionJob, millionOrders{DSN: m.dsn, Versions: m.versions, Process: process, Crash: crash})
 		go func() {
-			err := started.cmd.Wait()
-			if crashed := started.cmd.ProcessState.ExitCode() == -1; crash && crashed {
+			err := started.Wait()
+			if crashed := started.ProcessState.ExitCode() == -1; crash && crashed {
 				err = nil
 			} else if crash || err != nil {
-				err = fmt.Errorf("process %d: %w, crashed: %t\n%s", process, err, crashed, started.stderr)
+				err = fmt.Errorf("process %d: %w, crashed: %t", process, err, crashed)
 			}
 			ended <- err
 		}()
@@ -160,7 +160,7 @@ func (m million) check(t *testing.T) {
 		all[i] = millionth(i, m.versions)
 	}
 	checkDocuments(t, m.realPlace, all)
-	checkNothingIsLocked(t, m.realPlace, documentsJob{Guard: guardSerialize})
+	checkNothingIsLocked(t, m.realPlace, documentsOrders{Guard: guardSerialize})
 	elapsed := time.Duration(m.count(t, "SELECT elapsed_ms FROM million")) * time.Millisecond
 	rate := float64(m.versions) / elapsed.Seconds()
 	t.Logf("%d documents in %s: %.0f /s, %.1f times the rate of the article", m.versions, elapsed, rate, rate/seedsRate)
@@ -180,8 +180,8 @@ func millionth(i, versions int) incoming {
 	return incoming{Document: documentID(random.IntN(documents)), Version: 1 + random.IntN(documentsNewest)}
 }
 
-// millionJob is what a process has to do.
-type millionJob struct {
+// millionOrders are those of a process.
+type millionOrders struct {
 	DSN      string
 	Versions int
 	Process  int
@@ -189,18 +189,10 @@ type millionJob struct {
 	Crash bool
 }
 
-// millionMain is the main function of a process. It returns the exit code.
-func millionMain(encoded string) int {
-	if err := millionWork(context.Background(), encoded); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func millionWork(ctx context.Context, encoded string) error {
-	var job millionJob
-	if err := json.Unmarshal([]byte(encoded), &job); err != nil {
+// millionWork is the job of a process.
+func millionWork(ctx context.Context, orders []byte) error {
+	var job millionOrders
+	if err := json.Unmarshal(orders, &job); err != nil {
 		return err
 	}
 	place, err := openRealPlace(ctx, job.DSN, patientWriter)
@@ -210,17 +202,17 @@ func millionWork(ctx context.Context, encoded string) error {
 	defer place.close()
 	place.handle.SetMaxOpenConns(millionWorkers)
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // whoever has started us is gone, and may begin again
+		<-worker.UntilTold(ctx).Done() // the test is gone, and may begin again
 		os.Exit(1)
 	}()
 	errs := make([]error, millionWorkers)
 	var running sync.WaitGroup
 	for i := range errs {
-		worker := millionWorker{realPlace: place, versions: job.Versions, number: job.Process*millionWorkers + i}
+		one := millionWorker{realPlace: place, versions: job.Versions, number: job.Process*millionWorkers + i}
 		if job.Crash && i == 0 {
-			worker.crashAt = job.Versions / (3 * millionProcesses * millionWorkers)
+			one.crashAt = job.Versions / (3 * millionProcesses * millionWorkers)
 		}
-		running.Go(func() { errs[i] = worker.run(ctx) })
+		running.Go(func() { errs[i] = one.run(ctx) })
 	}
 	running.Wait()
 	return errors.Join(errs...)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/verification/worker"
 )
 
 // The tests in the files acceptance_*_test.go take the three situations that the project started from, with as many documents,
@@ -32,15 +32,9 @@ import (
 
 // TestMain makes the test binary one of the processes of a test if the environment has a job for it.
 func TestMain(m *testing.M) {
-	if job := os.Getenv(documentsJobVariable); job != "" {
-		os.Exit(documentsMain(job))
-	}
-	if job := os.Getenv(millionJobVariable); job != "" {
-		os.Exit(millionMain(job))
-	}
-	if job := os.Getenv(fencingJobVariable); job != "" {
-		os.Exit(fencingMain(job))
-	}
+	worker.Main(map[string]func(ctx context.Context, orders []byte) error{
+		documentsJob: documentsWork, millionJob: millionWork, fencingJob: fencingWork,
+	})
 	locktest.Main(m, openLocker)
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// fencingJobVariable holds the job, as JSON, of a process that TestFencing starts.
-	fencingJobVariable = "APPLOCK_FENCING_JOB"
+	// fencingJob is that of a process that TestFencing starts.
+	fencingJob = "fencing"
 	// fencingLimit ends a process that does not come to an end by itself.
 	fencingLimit = 2 * time.Minute
 	// fencingHold is how long a process that is paused may have its lease: longer than any stall, because the test has it
@@ -72,7 +72,7 @@ type accountsTx struct {
 	rollback func(ctx context.Context) error
 }
 
-func newAccounts(ctx context.Context, place realPlace, job fencingJob) (accounts, func(), error) {
+func newAccounts(ctx context.Context, place realPlace, job fencingOrders) (accounts, func(), error) {
 	a := accounts{realPlace: place, fencedBy: job.FencedBy, begin: place.beginThroughSQL}
 	if job.Library != throughPgx {
 		return a, func() {}, nil
@@ -209,8 +209,8 @@ func orOutdated(rows int64, err error) error {
 	return err
 }
 
-// fencingJob is what the process that is paused has to do.
-type fencingJob struct {
+// fencingOrders are those of the process that is paused.
+type fencingOrders struct {
 	DSN      string
 	Library  string
 	FencedBy string
@@ -229,21 +229,13 @@ type fencingReport struct {
 	ContextLost, ReleaseLost bool
 }
 
-// fencingMain is the main function of a process that is paused: it prints "about to write" when it is to be, goes on when
-// it has got a line, and prints its report. It returns the exit code.
-func fencingMain(encoded string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), fencingLimit)
+// fencingWork is the job of a process that is paused: it prints "about to write" when it is to be, goes on when it has got a line, and prints
+// its report.
+func fencingWork(ctx context.Context, orders []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, fencingLimit)
 	defer cancel()
-	if err := fencingWork(ctx, encoded); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func fencingWork(ctx context.Context, encoded string) error {
-	var job fencingJob
-	if err := json.Unmarshal([]byte(encoded), &job); err != nil {
+	var job fencingOrders
+	if err := json.Unmarshal(orders, &job); err != nil {
 		return err
 	}
 	place, err := openRealPlace(ctx, job.DSN, patientWriter)
@@ -265,7 +257,7 @@ func fencingWork(ctx context.Context, encoded string) error {
 
 // depositWithPause deposits under a lease, looks whether it still has the lease, is paused, and writes. A refused deposit
 // is done again, under a new lease.
-func (a accounts) depositWithPause(ctx context.Context, job fencingJob) (fencingReport, error) {
+func (a accounts) depositWithPause(ctx context.Context, job fencingOrders) (fencingReport, error) {
 	// Without a TTL: on SQLite a renewal that is paused would keep the file locked.
 	request := applock.AcquireRequest{Object: accountObject(job.Account), MaxHold: fencingHold}
 	if job.PauseAfterAssert {
@@ -296,7 +288,7 @@ func (a accounts) depositWithPause(ctx context.Context, job fencingJob) (fencing
 }
 
 // depositOnce deposits under a new lease and is paused on the way.
-func (a accounts) depositOnce(ctx context.Context, job fencingJob, request applock.AcquireRequest) (applock.Lease, error) {
+func (a accounts) depositOnce(ctx context.Context, job fencingOrders, request applock.AcquireRequest) (applock.Lease, error) {
 	lease, err := a.client.Acquire(ctx, request)
 	if err != nil {
 		return nil, err

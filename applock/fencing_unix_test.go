@@ -3,20 +3,15 @@
 package applock_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/verification/worker"
 )
 
 // What is deposited. Each sum of them is another one.
@@ -41,7 +36,7 @@ func TestFencing(t *testing.T) {
 		var all []fencing
 		for _, job := range fencingJobs(product) {
 			f := newFencing(t, place, job)
-			f.process.pause(t)
+			f.process.Pause(t)
 			all = append(all, f)
 		}
 		for i := range all {
@@ -64,9 +59,9 @@ func TestFencingDuringTheWrite(t *testing.T) {
 			t.Parallel()
 			place := newRealPlace(t, product)
 			place.exec(t, createAccounts)
-			job := fencingJob{Library: throughSQL, FencedBy: fencedByAssert, PauseAfterAssert: true, Account: "asserted"}
+			job := fencingOrders{Library: throughSQL, FencedBy: fencedByAssert, PauseAfterAssert: true, Account: "asserted"}
 			f := newFencing(t, place, job)
-			f.process.pause(t)
+			f.process.Pause(t)
 			done := make(chan error, 1)
 			go func() {
 				_, err := f.depositNext(t.Context())
@@ -76,7 +71,7 @@ func TestFencingDuringTheWrite(t *testing.T) {
 			for _, waits := range []bool{true, false, true} {
 				f.waitUntilASessionWaits(t, waits, done)
 			}
-			report := f.process.resume(t)
+			report := f.resume(t)
 			if want := (fencingReport{Fence: report.Fence, ContextLost: true, ReleaseLost: true}); report != want {
 				t.Errorf("the process reports %+v, want %+v", report, want)
 			}
@@ -122,15 +117,15 @@ func (f fencing) waitUntilASessionWaits(t *testing.T, want bool, done chan error
 	}
 }
 
-func fencingJobs(product string) []fencingJob {
+func fencingJobs(product string) []fencingOrders {
 	libraries := []string{throughSQL}
 	if product == onPostgres {
 		libraries = append(libraries, throughPgx)
 	}
-	var jobs []fencingJob
+	var jobs []fencingOrders
 	for _, library := range libraries {
 		for _, fencedBy := range []string{fencedByNothing, fencedByAssert, fencedByData} {
-			jobs = append(jobs, fencingJob{Library: library, FencedBy: fencedBy, Account: library + "/" + fencedBy})
+			jobs = append(jobs, fencingOrders{Library: library, FencedBy: fencedBy, Account: library + "/" + fencedBy})
 		}
 	}
 	return jobs
@@ -140,13 +135,13 @@ func fencingJobs(product string) []fencingJob {
 type fencing struct {
 	accounts
 
-	job     fencingJob
-	process fencingProcess
+	job     fencingOrders
+	process *worker.Process
 	// next is the fence of the one that took over.
 	next applock.Fence
 }
 
-func newFencing(t *testing.T, place realPlace, job fencingJob) fencing {
+func newFencing(t *testing.T, place realPlace, job fencingOrders) fencing {
 	t.Helper()
 	job.DSN, job.Amount = place.dsn, fencingPaused
 	application, closeApplication, err := newAccounts(t.Context(), place, job)
@@ -159,13 +154,15 @@ func newFencing(t *testing.T, place realPlace, job fencingJob) fencing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fencing{accounts: application, job: job, process: startFencingProcess(t, job)}
+	process := worker.Start(t, fencingJob, job)
+	process.Await(t, "about to write")
+	return fencing{accounts: application, job: job, process: process}
 }
 
 // check lets the process go on, and looks at what it reports and at the balance.
 func (f fencing) check(t *testing.T) {
 	fenced := f.job.FencedBy != fencedByNothing
-	report := f.process.resume(t)
+	report := f.resume(t)
 	want := fencingReport{
 		Fence: report.Fence, Refused: fenced, AssertLost: f.job.FencedBy == fencedByAssert, ContextLost: true, ReleaseLost: true,
 	}
@@ -214,86 +211,15 @@ func (f fencing) balance(t *testing.T) int {
 	return balance
 }
 
-// fencingProcess is a process that runs fencingMain.
-type fencingProcess struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *bufio.Reader
-	stderr *bytes.Buffer
-}
-
-// startFencingProcess returns when the process is about to write.
-func startFencingProcess(t *testing.T, job fencingJob) fencingProcess {
-	t.Helper()
-	encoded, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	process := fencingProcess{cmd: exec.CommandContext(t.Context(), os.Args[0]), stderr: &bytes.Buffer{}}
-	process.cmd.Env = append(os.Environ(), fencingJobVariable+"="+string(encoded))
-	process.cmd.Stderr = process.stderr
-	// In a group of its own: should this process die, the system ends a stopped one that is the last of its group.
-	process.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	stdin, err := process.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := process.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	process.stdin, process.stdout = stdin, bufio.NewReader(stdout)
-	if err := process.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		process.signal(t, syscall.SIGCONT)
-		process.signal(t, syscall.SIGKILL)
-		_ = process.cmd.Wait() // only a failed test has not waited yet
-	})
-	if line, err := process.stdout.ReadString('\n'); line != "about to write\n" {
-		_ = process.cmd.Wait() // what it printed tells more
-		t.Fatalf("the process is not about to write: %q, %v\n%s", line, err, process.stderr)
-	}
-	return process
-}
-
-// signal signals the process, if it is still there.
-func (p fencingProcess) signal(t *testing.T, signal syscall.Signal) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("%s: %v", signal, err)
-	}
-}
-
-// pause stops the process, and returns when it has stopped.
-func (p fencingProcess) pause(t *testing.T) {
-	t.Helper()
-	p.signal(t, syscall.SIGSTOP)
-	var status syscall.WaitStatus
-	for {
-		_, err := syscall.Wait4(p.cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil || !status.Stopped() {
-			t.Fatalf("the process has not stopped: %#x, %v\n%s", status, err, p.stderr)
-		}
-		return
-	}
-}
-
 // resume lets the process go on, with the line that it waits for, and returns its report.
-func (p fencingProcess) resume(t *testing.T) fencingReport {
+func (f fencing) resume(t *testing.T) (report fencingReport) {
 	t.Helper()
-	if _, err := io.WriteString(p.stdin, "write\n"); err != nil {
+	if _, err := io.WriteString(f.process.In, "write\n"); err != nil {
 		t.Fatal(err)
 	}
-	p.signal(t, syscall.SIGCONT)
-	output, readErr := io.ReadAll(p.stdout)
-	var report fencingReport
-	if err := errors.Join(p.cmd.Wait(), readErr, json.Unmarshal(output, &report)); err != nil {
-		t.Fatalf("%v, stdout: %s\n%s", err, output, p.stderr)
+	f.process.Resume()
+	if err := f.process.Answer(&report); err != nil {
+		t.Fatal(err)
 	}
 	return report
 }

@@ -4,7 +4,6 @@ package clusters_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,15 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/wire"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -153,7 +150,7 @@ type fleet struct {
 	group   sync.WaitGroup
 
 	mutex  sync.Mutex
-	grants []fleetGrant
+	grants []*grant
 }
 
 // newFleet starts the programs, each with a DSN that leads through its network.
@@ -161,31 +158,14 @@ func newFleet(t *testing.T, program string, dsn func(delay time.Duration) string
 	t.Helper()
 	f := &fleet{members: fleetMembers()}
 	for i, m := range f.members {
-		orders, err := json.Marshal(fleetOrders{DSN: dsn(m.delay), Number: i, TTL: m.ttl})
-		if err != nil {
-			t.Fatal(err)
-		}
-		command := exec.Command(program)
-		command.Env = append(os.Environ(), fleetVariable+"="+string(orders), offVariable+"="+m.off.String())
-		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		input, err := command.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		output, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var said bytes.Buffer
-		command.Stderr = &said
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		f.stop = append(f.stop, input)
+		command := exec.CommandContext(t.Context(), program)
+		command.Env = append(os.Environ(), offVariable+"="+m.off.String())
+		p := worker.Run(t, command, fleetJob, fleetOrders{DSN: dsn(m.delay), Number: i, TTL: m.ttl})
+		f.stop = append(f.stop, p.In)
 		f.group.Go(func() {
-			f.read(t, output)
-			if err := command.Wait(); err != nil || t.Failed() {
-				t.Errorf("program %d: %v\n%s", i, err, said.Bytes()[max(0, said.Len()-2000):])
+			f.read(t, p.Out)
+			if err := p.Wait(); err != nil {
+				t.Errorf("program %d: %v", i, err)
 			}
 		})
 	}
@@ -197,8 +177,8 @@ func newFleet(t *testing.T, program string, dsn func(delay time.Duration) string
 func (f *fleet) read(t *testing.T, output io.Reader) {
 	decoder := json.NewDecoder(output)
 	for {
-		var g fleetGrant
-		err := decoder.Decode(&g)
+		g := &grant{}
+		err := decoder.Decode(g)
 		if err == io.EOF {
 			return
 		}
@@ -224,13 +204,13 @@ func (f *fleet) end() {
 // awaitGrants returns when there are enough grants that were asked for after a time, and each program has ended one of them.
 func (f *fleet) awaitGrants(t *testing.T, after int64) {
 	t.Helper()
-	for deadline := time.Now().Add(pgLimit); ; time.Sleep(clockGrain) {
+	for deadline := time.Now().Add(hangLimit); ; time.Sleep(clockGrain) {
 		f.mutex.Lock()
 		count, programs := 0, map[int]bool{}
 		for _, g := range f.grants {
 			if g.Asked > after {
 				count++
-				programs[g.Program] = true
+				programs[g.By] = true
 			}
 		}
 		f.mutex.Unlock()
@@ -238,89 +218,7 @@ func (f *fleet) awaitGrants(t *testing.T, after int64) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d grants of %d programs in %s, want %d of %d", count, len(programs), pgLimit, fleetGrants, len(f.members))
-		}
-	}
-}
-
-// fleetOverlap is two grants of one object that were live at the same time.
-type fleetOverlap struct{ former, later fleetGrant }
-
-func (o fleetOverlap) long() time.Duration {
-	return time.Duration(o.former.Ended-o.later.Answered) * time.Microsecond
-}
-
-func (o fleetOverlap) String() string {
-	return fmt.Sprintf("%s: fence %d of %s until %d (told: %q), and fence %d of %s from %d: for %s", o.former.Object, o.former.Fence, o.former.Operator,
-		o.former.Ended, o.former.Told, o.later.Fence, o.later.Operator, o.later.Answered, o.long())
-}
-
-// fleetVerdict is what the records of a fleet tell.
-type fleetVerdict struct {
-	grants, leases int
-	// told are grants whose holders were told of their loss.
-	told     int
-	overlaps []fleetOverlap
-	// wrong is what must not be whatever the clocks do.
-	wrong []string
-	// step is the smallest by which a fence exceeds the one before of its object.
-	step applock.Fence
-	// pause is the longest time without a new grant of any object.
-	pause time.Duration
-}
-
-// judgeFleet looks for fences that do not grow, grants that overlap, losers that were not told and assertions that came too late.
-func judgeFleet(grants []fleetGrant) fleetVerdict {
-	v := fleetVerdict{grants: len(grants)}
-	slices.SortFunc(grants, func(a, b fleetGrant) int { return cmp.Compare(a.Answered, b.Answered) })
-	of := map[string][]fleetGrant{}
-	for i, g := range grants {
-		of[g.Object] = append(of[g.Object], g)
-		if g.IsLease {
-			v.leases++
-		}
-		if g.Told != "" {
-			v.told++
-		}
-		if i > 0 {
-			v.pause = max(v.pause, time.Duration(g.Answered-grants[i-1].Answered)*time.Microsecond)
-		}
-	}
-	for _, object := range of {
-		slices.SortFunc(object, func(a, b fleetGrant) int { return cmp.Compare(a.Fence, b.Fence) })
-		for i, former := range object {
-			v.judgePair(former, object[i+1:])
-		}
-	}
-	return v
-}
-
-// judgePair compares a grant with those of greater fences.
-func (v *fleetVerdict) judgePair(former fleetGrant, others []fleetGrant) {
-	if len(others) > 0 {
-		step := others[0].Fence - former.Fence
-		if v.step == 0 || step < v.step {
-			v.step = step
-		}
-		if step == 0 {
-			v.wrong = append(v.wrong, fmt.Sprintf("%s: the fence %d was given twice", former.Object, former.Fence))
-		}
-	}
-	for _, later := range others {
-		if later.Answered < former.Asked {
-			v.wrong = append(v.wrong, fmt.Sprintf("%s: the fence %d was given after %d", former.Object, former.Fence, later.Fence))
-		}
-		for _, began := range former.Asserted {
-			if began > later.Answered {
-				v.wrong = append(v.wrong, fmt.Sprintf("%s: the fence %d was asserted after %d was given", former.Object, former.Fence, later.Fence))
-			}
-		}
-		if later.Answered >= former.Ended {
-			continue
-		}
-		v.overlaps = append(v.overlaps, fleetOverlap{former, later})
-		if former.IsLease && former.Told == "" {
-			v.wrong = append(v.wrong, fmt.Sprintf("%s: the holder of the fence %d was not told of its loss", former.Object, former.Fence))
+			t.Fatalf("%d grants of %d programs in %s, want %d of %d", count, len(programs), hangLimit, fleetGrants, len(f.members))
 		}
 	}
 }
@@ -332,7 +230,7 @@ type fleetFailover struct {
 }
 
 // excuses reports whether two may have had an object at the same time: the new primary has ended the former grant early by its clock.
-func (f fleetFailover) excuses(o fleetOverlap) bool {
+func (f fleetFailover) excuses(o overlap) bool {
 	return f.ahead > fleetMargin && o.former.Answered <= f.until
 }
 
@@ -340,7 +238,7 @@ func (f fleetFailover) excuses(o fleetOverlap) bool {
 func (f *fleet) report(t *testing.T, cluster string, r fleetRound, failover fleetFailover) {
 	t.Helper()
 	f.end()
-	v := judgeFleet(f.grants)
+	v := judgeGrants(f.grants)
 	for _, wrong := range v.wrong {
 		t.Error(wrong)
 	}
@@ -355,8 +253,8 @@ func (f *fleet) report(t *testing.T, cluster string, r fleetRound, failover flee
 	}
 	here := time.Now().UnixMicro() - monotonic()
 	for _, g := range f.grants {
-		if off := time.Duration(g.Off-here) * time.Microsecond; (off - f.members[g.Program].off).Abs() > time.Second {
-			t.Fatalf("the clock of program %d is off by %s, want %s", g.Program, off, f.members[g.Program].off)
+		if off := time.Duration(g.Off-here) * time.Microsecond; (off - f.members[g.By].off).Abs() > time.Second {
+			t.Fatalf("the clock of program %d is off by %s, want %s", g.By, off, f.members[g.By].off)
 		}
 	}
 	what := "killed"
@@ -402,7 +300,7 @@ func TestPatroniFleetNoticesLateHolders(t *testing.T) {
 	for range 3 { // who is quicker to hear of the loss than the next one to take the object does not overlap
 		f, failover := c.failOver(t, program, fleetRounds()[0])
 		f.end()
-		for _, o := range judgeFleet(f.grants).overlaps {
+		for _, o := range judgeGrants(f.grants).overlaps {
 			if !failover.excuses(o) {
 				t.Log(o)
 				return
@@ -524,46 +422,6 @@ func (g group) setClocks(t *testing.T, primary *mysqlNode, others [2]time.Durati
 		}
 		if err := checkOff(n.off, func() int64 { return n.clock(t) }); err != nil {
 			t.Fatalf("node %d: %v", n.number, err)
-		}
-	}
-}
-
-// Goal: the judge of a fleet sees what it is there for. Method: records by hand, each with one thing wrong.
-func TestPatroniFleetJudge(t *testing.T) {
-	grant := func(fence applock.Fence, asked, ended int64, told string, asserted ...int64) fleetGrant {
-		return fleetGrant{
-			Object: "o", Operator: fmt.Sprintf("p%d", fence), Fence: fence, IsLease: true, Asked: asked, Answered: asked + 1, Ended: ended, Told: told,
-			Asserted: asserted,
-		}
-	}
-	for name, c := range map[string]struct {
-		grants   []fleetGrant
-		wrong    string
-		overlaps int
-	}{
-		"one after the other":     {grants: []fleetGrant{grant(1, 0, 5, "", 2), grant(2, 6, 9, "", 8)}},
-		"a loss before the other": {grants: []fleetGrant{grant(1, 0, 5, "lost"), grant(2, 6, 9, "")}},
-		"a loser who is told late": {
-			grants: []fleetGrant{grant(1, 0, 8, "lost"), grant(2, 5, 9, "")}, overlaps: 1,
-		},
-		"a loser who is never told": {
-			grants: []fleetGrant{grant(1, 0, 8, ""), grant(2, 5, 9, "")}, overlaps: 1, wrong: "o: the holder of the fence 1 was not told of its loss",
-		},
-		"one overlaps with the next but one": {
-			grants: []fleetGrant{grant(1, 0, 8, "lost"), grant(2, 2, 4, "lost"), grant(3, 5, 9, "")}, overlaps: 2,
-		},
-		"the same fence": {grants: []fleetGrant{grant(1, 0, 5, ""), grant(1, 6, 9, "")}, wrong: "o: the fence 1 was given twice"},
-		"a fence that goes back": {
-			grants: []fleetGrant{grant(2, 0, 5, ""), grant(1, 6, 9, "")}, overlaps: 1,
-			wrong: "o: the fence 1 was given after 2; o: the holder of the fence 1 was not told of its loss",
-		},
-		"an assertion that comes too late": {
-			grants: []fleetGrant{grant(1, 0, 5, "", 2, 8), grant(2, 6, 9, "")}, wrong: "o: the fence 1 was asserted after 2 was given",
-		},
-	} {
-		v := judgeFleet(c.grants)
-		if wrong := strings.Join(v.wrong, "; "); wrong != c.wrong || len(v.overlaps) != c.overlaps {
-			t.Errorf("%s: %q, %v; want %q, %d overlaps", name, wrong, v.overlaps, c.wrong, c.overlaps)
 		}
 	}
 }

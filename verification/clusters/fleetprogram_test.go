@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -30,8 +30,8 @@ const (
 	fleetLook = 200 * time.Millisecond
 	// fleetHold is for how long a holder wants every other lease: for longer than a failover after a crash takes.
 	fleetHold = 30 * time.Second
-	// fleetVariable has the test's program be one of a fleet: its value is the orders, as JSON.
-	fleetVariable = "APPLOCK_TEST_FLEET"
+	// fleetJob is to be a program of a fleet.
+	fleetJob = "fleet"
 )
 
 // fleetOrders is what a program of a fleet is told.
@@ -39,25 +39,6 @@ type fleetOrders struct {
 	DSN    string
 	Number int
 	TTL    time.Duration // of its leases
-}
-
-// fleetGrant is a grant as its holder has seen it. Times are microseconds of the machine's monotonic clock, which all programs share.
-type fleetGrant struct {
-	Object   string        `json:"object"`
-	Operator string        `json:"operator"`
-	Fence    applock.Fence `json:"fence"`
-	IsLease  bool          `json:"is_lease"`
-	Program  int           `json:"program"`
-	// Off is by how many microseconds the program's clock is before the monotonic one.
-	Off      int64 `json:"off"`
-	Asked    int64 `json:"asked"`
-	Answered int64 `json:"answered"`
-	// Ended is when the holder gave it back, was told of its loss, or could trust it no longer by its own count.
-	Ended int64 `json:"ended"`
-	// Told is what the holder was told of its loss.
-	Told string `json:"told,omitempty"`
-	// Asserted is when those assertions began that were answered by yes.
-	Asserted []int64 `json:"asserted,omitempty"`
 }
 
 // monotonic is a clock that libfaketime and steps leave alone.
@@ -68,14 +49,8 @@ func monotonic() int64 {
 }
 
 func TestMain(m *testing.M) {
-	orders := os.Getenv(fleetVariable)
-	if orders == "" {
-		os.Exit(m.Run())
-	}
-	if err := runFleetProgram(orders); err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	worker.Main(map[string]func(ctx context.Context, orders []byte) error{fleetJob: runFleetProgram})
+	os.Exit(m.Run())
 }
 
 // fleetProgram is one of the programs: it takes leases and locks, asserts them, and writes each grant to its output when that has ended.
@@ -87,23 +62,17 @@ type fleetProgram struct {
 	journal *json.Encoder
 }
 
-// runFleetProgram goes on until its input ends.
-func runFleetProgram(text string) error {
+// runFleetProgram is the job. It goes on until its input ends.
+func runFleetProgram(ctx context.Context, orders []byte) (err error) {
 	p := &fleetProgram{journal: json.NewEncoder(os.Stdout)}
-	if err := json.Unmarshal([]byte(text), &p.fleetOrders); err != nil {
+	if err := json.Unmarshal(orders, &p.fleetOrders); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	var err error
+	ctx = worker.UntilTold(ctx)
 	if p.client, err = open.ByDSN(ctx, p.DSN, open.Config{ConnectTimeout: fleetCall}); err != nil {
 		return err
 	}
 	defer func() { _ = p.client.Close() }()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
 	var group sync.WaitGroup
 	group.Go(func() {
 		for turn := 0; ctx.Err() == nil; turn++ {
@@ -113,7 +82,7 @@ func runFleetProgram(text string) error {
 	group.Go(func() {
 		for turn := 0; ctx.Err() == nil; turn++ {
 			p.lock(ctx, turn)
-			pgPause(ctx, fleetLook/4)
+			rest(ctx, fleetLook/4)
 		}
 	})
 	group.Wait()
@@ -125,15 +94,15 @@ func (p *fleetProgram) object(turn int) applock.Object {
 }
 
 // granted is the record of a grant that was answered now.
-func (p *fleetProgram) granted(key applock.Key, asked int64) *fleetGrant {
+func (p *fleetProgram) granted(key applock.Key, asked int64) *grant {
 	now := monotonic()
-	return &fleetGrant{
-		Object: key.Object.ID, Operator: key.Operator, Fence: key.Fence, Program: p.Number, Asked: asked, Answered: now,
+	return &grant{
+		Object: key.Object.ID, Operator: key.Operator, Fence: key.Fence, By: p.Number, Asked: asked, Answered: now,
 		Off: time.Now().UnixMicro() - now,
 	}
 }
 
-func (p *fleetProgram) write(g *fleetGrant) {
+func (p *fleetProgram) write(g *grant) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	_ = p.journal.Encode(g) // a parent that has gone ends this program, too
@@ -161,7 +130,7 @@ func (p *fleetProgram) lease(ctx context.Context, turn int) {
 		if g.Told != "" {
 			break
 		}
-		pgPause(lease.Context(), fleetLook)
+		rest(lease.Context(), fleetLook)
 	}
 	g.Ended = min(monotonic(), monotonic()+time.Until(lease.Deadline()).Microseconds())
 	if err := lease.Release(context.WithoutCancel(ctx)); errors.Is(err, applock.ErrLost) && g.Told == "" {
@@ -171,7 +140,7 @@ func (p *fleetProgram) lease(ctx context.Context, turn int) {
 }
 
 // assert asks whether the grant is live, and notes what it is told.
-func (p *fleetProgram) assert(ctx context.Context, key applock.Key, g *fleetGrant) {
+func (p *fleetProgram) assert(ctx context.Context, key applock.Key, g *grant) {
 	calling, cancel := context.WithTimeout(ctx, fleetCall)
 	defer cancel()
 	began := monotonic()
@@ -189,7 +158,7 @@ func (p *fleetProgram) lock(ctx context.Context, turn int) {
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), fleetCall)
 	defer cancel()
 	asked := monotonic()
-	grant, err := p.client.Get(calling, applock.GetRequest{Object: key.Object, Owner: applock.Owner{Operator: key.Operator}, TTL: fleetLockTTL})
+	got, err := p.client.Get(calling, applock.GetRequest{Object: key.Object, Owner: applock.Owner{Operator: key.Operator}, TTL: fleetLockTTL})
 	if err != nil {
 		if !errors.Is(err, applock.ErrHeld) {
 			p.failed(ctx, err)
@@ -197,10 +166,10 @@ func (p *fleetProgram) lock(ctx context.Context, turn int) {
 		}
 		return
 	}
-	key.Fence = grant.Fence
+	key.Fence = got.Fence
 	g := p.granted(key, asked)
 	p.assert(calling, key, g)
-	pgPause(ctx, fleetLook)
+	rest(ctx, fleetLook)
 	g.Ended = min(monotonic(), asked+fleetLockTTL.Microseconds())
 	if err := p.release(ctx, key); err != nil && g.Told == "" {
 		g.Told = err.Error()
@@ -231,5 +200,5 @@ func (p *fleetProgram) failed(ctx context.Context, err error) {
 	if !errors.Is(err, applock.ErrHeld) && ctx.Err() == nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 	}
-	pgPause(ctx, fleetLook)
+	rest(ctx, fleetLook)
 }

@@ -39,7 +39,7 @@ func leavesNothing(t *testing.T, start func(t *testing.T) (folders []string)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), pgLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, "-test.count=1", "-test.run=^"+t.Name()+"$")
 	command.Env = append(os.Environ(), killedVariable+"=1")

@@ -23,19 +23,13 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/testfile"
 	"github.com/applock/applock/internal/testing/wire"
 )
 
-const (
-	// mysqlLimit is for hangs.
-	mysqlLimit = 3 * time.Minute
-
-	mysqlDatabase = "clustered"
-)
+const mysqlDatabase = "clustered"
 
 // mysqlProgram is how the launcher has started a server: the program, with a loader before it where that needs one, the account
 // that it runs as, and its environment.
@@ -158,7 +152,7 @@ func newMySQLNode(t *testing.T, p mysqlProgram, number int) *mysqlNode {
 	}
 	config := mysql.NewConfig()
 	config.User, config.Passwd, config.Net, config.Addr = "root", p.password, "tcp", n.address()
-	config.Timeout, config.ReadTimeout, config.Logger = 5*time.Second, mysqlLimit, &mysql.NopLogger{}
+	config.Timeout, config.ReadTimeout, config.Logger = 5*time.Second, hangLimit, &mysql.NopLogger{}
 	n.admin = openMySQL(t, config)
 	n.admin.SetMaxIdleConns(0)
 	return n
@@ -235,7 +229,7 @@ func (n *mysqlNode) start(t *testing.T, options ...string) {
 // await waits until something is so.
 func (n *mysqlNode) await(t *testing.T, what string, so func(ctx context.Context) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), mysqlLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
 	defer cancel()
 	for !so(ctx) {
 		if n.ended() {
@@ -308,15 +302,8 @@ func (n *mysqlNode) text(ctx context.Context, query string) string {
 	return values[len(values)-1].String
 }
 
-// mysqlSeat is a pool on one node, and a client on that.
-type mysqlSeat struct {
-	node   int
-	pool   *sql.DB
-	client *applock.Client
-}
-
 // seat opens a pool with settings for its sessions.
-func (n *mysqlNode) seat(t *testing.T, settings map[string]string) mysqlSeat {
+func (n *mysqlNode) seat(t *testing.T, settings map[string]string) seat {
 	t.Helper()
 	config := mysql.NewConfig()
 	config.User, config.Passwd, config.Net, config.Addr, config.DBName = "root", n.program.password, "tcp", n.address(), mysqlDatabase
@@ -325,7 +312,23 @@ func (n *mysqlNode) seat(t *testing.T, settings map[string]string) mysqlSeat {
 	config.Params = map[string]string{"time_zone": "'+00:00'"}
 	maps.Copy(config.Params, settings)
 	pool := openMySQL(t, config)
-	return mysqlSeat{node: n.number, pool: pool, client: testclient.MySQL(t, pool)}
+	return seat{node: n.number, pool: pool, client: testclient.MySQL(t, pool)}
+}
+
+// seatsOn are those of the clients of a load. With spread they begin at different nodes.
+func seatsOn(t *testing.T, nodes []*mysqlNode, settings map[string]string, spread bool) (all [][]seat) {
+	t.Helper()
+	for number := range loadClients {
+		var row []seat
+		for i := range nodes {
+			if spread {
+				i = (i + number) % len(nodes)
+			}
+			row = append(row, nodes[i].seat(t, settings))
+		}
+		all = append(all, row)
+	}
+	return all
 }
 
 func openMySQL(t *testing.T, config *mysql.Config) *sql.DB {
@@ -337,6 +340,22 @@ func openMySQL(t *testing.T, config *mysql.Config) *sql.DB {
 	pool := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = pool.Close() })
 	return pool
+}
+
+// install makes the database, the locks and what they guard.
+func (n *mysqlNode) install(t *testing.T) {
+	t.Helper()
+	n.exec(t, "CREATE DATABASE "+mysqlDatabase)
+	n.seat(t, nil).install(t)
+}
+
+func (n *mysqlNode) number64(t *testing.T, query string) int64 {
+	t.Helper()
+	var number int64
+	if err := n.admin.QueryRowContext(t.Context(), query).Scan(&number); err != nil {
+		t.Fatalf("node %d: %s: %v", n.number, query, err)
+	}
+	return number
 }
 
 func mysqlVersion(t *testing.T, n *mysqlNode) string {

@@ -3,13 +3,11 @@
 package clusters_test
 
 import (
-	"context"
+	"fmt"
 	"net/http"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
 	applockpostgres "github.com/applock/applock/applock/postgres"
@@ -47,22 +45,19 @@ func TestPatroniSynchronous(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.complete(t, true)
 			old := c.leader(t)
-			var single []string
+			var seats [][]seat
+			for range loadClients {
+				seats = append(seats, []seat{pgSeat(t, c.dsn())})
+			}
 			for _, n := range c.nodes {
-				single = append(single, n.dsn()+"&connect_timeout=2")
+				seats = append(seats, []seat{pgSeat(t, n.dsn()+"&connect_timeout=2")})
 			}
-			load := newPGLoad(t, c.dsn(), single...)
-			load.awaitGrants(t, 100)
+			load := newLoad(t, seats)
+			load.awaitGrants(100)
 			disturb(t, old)
-			load.awaitGrants(t, 100)
+			load.awaitGrants(100)
 			c.complete(t, true)
-			load.end()
-			lost := load.judge(t, c.leader(t))
-			if len(lost.grants) > 0 || lost.writes > 0 {
-				t.Errorf("lost: %d of %d acknowledged grants, %d of %d writes", len(lost.grants), len(load.grants), lost.writes, len(load.writes))
-			}
-			t.Logf("%d grants, %d fenced writes, %d without an answer, longest without a grant %s", len(load.grants), len(load.writes),
-				load.unknown, load.longest.Round(100*time.Millisecond))
+			load.keptAt(pgSeat(t, c.leader(t).dsn()))
 		})
 	}
 }
@@ -87,61 +82,26 @@ func (c *patroni) succeeded(t *testing.T, old *patroniNode) *patroniNode {
 func TestPatroniAsynchronous(t *testing.T) {
 	c := newPatroni(t, false)
 	old := c.leader(t)
-	load := newPGLoad(t, c.dsn())
-	load.awaitGrants(t, 100)
+	var seats [][]seat
+	for range loadClients {
+		seats = append(seats, []seat{pgSeat(t, c.dsn())})
+	}
+	load := newLoad(t, seats)
+	load.awaitGrants(100)
 	old.peers.Silence()
-	load.awaitGrants(t, 200)
+	load.awaitGrants(200)
 	load.end()
-	const written = "SELECT (pg_current_wal_lsn() - '0/0')::bigint"
-	before := old.number(t, written)
-	acknowledged := load.last
+	before := old.number(t, "SELECT (pg_current_wal_lsn() - '0/0')::bigint")
 	c.kill(old)
 	leader := c.succeeded(t, old)
 	const branched = `SELECT (substring(pg_read_file('pg_wal/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '.history')
 		FROM '([0-9A-F]+/[0-9A-F]+)[^/]*$')::pg_lsn - '0/0')::bigint`
-	after := leader.number(t, branched)
-	newest := time.UnixMicro(leader.number(t, "SELECT (extract(epoch FROM max(event_ts)) * 1000000)::bigint FROM applock.appl_lock_event"))
-	lost := load.judge(t, leader)
-	if len(lost.grants) == 0 {
-		t.Error("nothing was lost: the test shows nothing")
-	}
-	t.Logf("lost: %d bytes of WAL, %s, %d of %d grants, %d of %d fenced writes", before-after, acknowledged.Sub(newest).Round(time.Millisecond),
-		len(lost.grants), len(load.grants), lost.writes, len(load.writes))
-	greatest := map[string]int64{}
-	for _, g := range lost.grants {
-		greatest[g.object] = max(greatest[g.object], int64(g.fence))
-	}
-	c.protected(t, leader, lost, greatest)
+	next := pgSeat(t, leader.dsn())
+	load.lost(load.judgedAt(next), 0, next, fmt.Sprintf("%d bytes of WAL", before-leader.number(t, branched)))
 	old.peers.Reset()
 	old.peers.Speak()
 	c.begin(t, old)
 	c.complete(t, false)
-}
-
-// protected checks that no holder of a lost grant can write any more, and that a new grant's fence is greater.
-func (c *patroni) protected(t *testing.T, leader *patroniNode, lost pgLost, greatest map[string]int64) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), leader.dsn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	for _, g := range lost.grants {
-		_, err := conn.Exec(t.Context(), "SELECT applock.assert_appl_lock_row($1, $2, $3, $4)", pgType, g.object, g.operator, int64(g.fence))
-		if err == nil {
-			t.Errorf("a grant that was lost can be asserted: %v", g)
-		}
-	}
-	for object, fence := range greatest {
-		var next int64
-		c.await(t, object+" is free", func() bool {
-			err := conn.QueryRow(t.Context(), "SELECT p_fence FROM applock.get_appl_lock_row($1, $2, 'next', NULL, 60)", pgType, object).Scan(&next)
-			return err == nil && next > 0
-		})
-		if next <= fence {
-			t.Errorf("%s: after the fence %d, which was lost, comes %d", object, fence, next)
-		}
-	}
 }
 
 // Goal: who waits when the primary dies gets the lock from its successor, and is told of the release by a message again. Method: a waiter, and a
@@ -187,7 +147,7 @@ func TestPatroniWaiter(t *testing.T) {
 			t.Errorf("the fence %d follows %d", r.lease.Fence(), grant.Fence)
 		}
 		t.Logf("handed over by a message in %s", time.Since(began).Round(time.Millisecond))
-	case <-time.After(pgLimit):
+	case <-time.After(hangLimit):
 		t.Fatal("nobody has told the waiter")
 	}
 }

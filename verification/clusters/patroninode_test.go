@@ -4,6 +4,7 @@ package clusters_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,21 +21,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
 	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
 
-	"github.com/applock/applock/applock/migrate"
 	applockpostgres "github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/wire"
 )
 
-const (
-	// pgLimit is for hangs.
-	pgLimit = 5 * time.Minute
-
-	toolsVariable = "APPLOCK_TEST_CLUSTERS_DIR"
-)
+const toolsVariable = "APPLOCK_TEST_CLUSTERS_DIR"
 
 // pgPlace is where servers of a test of PostgreSQL are, and who they run as.
 type pgPlace struct {
@@ -186,7 +181,7 @@ func newPatroni(t *testing.T, synchronous bool) *patroni {
 		}
 	}
 	c.complete(t, synchronous)
-	c.install(t)
+	pgSeat(t, c.dsn()).install(t)
 	return c
 }
 
@@ -264,7 +259,7 @@ func (c *patroni) writeServer(t *testing.T, n *patroniNode) {
 // await looks until something is so.
 func (p pgPlace) await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), pgLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
 	defer cancel()
 	for !so() {
 		select {
@@ -394,17 +389,19 @@ func pgPool(t *testing.T, dsn string) *pgxpool.Pool {
 	return pool
 }
 
-func (c *patroni) install(t *testing.T) {
+// pgSeat is one on the servers of a DSN.
+func pgSeat(t *testing.T, dsn string) seat {
 	t.Helper()
-	pool := pgPool(t, c.dsn())
-	client, err := applockpostgres.New(pool, applockpostgres.Config{})
+	pool, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+	t.Cleanup(func() { _ = pool.Close() })
+	client, err := applockpostgres.NewSQL(pool, applockpostgres.Config{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	prepareLoad(t, pool, client)
+	return seat{pool: pool, client: client, schema: "applock."}
 }
 
 // processes are those of a node: Patroni, its server, and what that has started.

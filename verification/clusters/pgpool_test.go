@@ -184,7 +184,7 @@ func TestPgpoolWaiter(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("handed over in %s", time.Since(began).Round(time.Millisecond))
-	case <-time.After(pgLimit):
+	case <-time.After(hangLimit):
 		t.Fatal("the waiter never gets it")
 	}
 }

@@ -44,7 +44,7 @@ func newPair(t *testing.T, options ...string) *pair {
 	}
 	p.primary.start(t)
 	p.wire = wire.New(t, p.primary.address())
-	installMySQL(t, p.primary)
+	p.primary.install(t)
 	return p
 }
 
@@ -168,57 +168,21 @@ func (p *pair) lostTransactions(t *testing.T) int64 {
 
 // failOver kills the primary under load and promotes the replica, on which the load goes on; it returns what the new primary has of
 // what was acknowledged.
-func (p *pair) failOver(t *testing.T, l *load) verdict {
+func (p *pair) failOver(t *testing.T, l *load) (verdict, seat) {
 	t.Helper()
 	p.primary.kill()
 	p.promote(t)
-	l.waitForGrants(100)
-	l.end()
-	v := l.judge(p.replica)
-	t.Log(v)
-	for text, n := range l.errors {
-		t.Logf("%d times: %s", n, text)
-	}
-	if v.fences+v.behind+v.late+v.back > 0 {
-		t.Error("fences went back")
-	}
-	l.protected(t, p.replica, v)
-	return v
+	l.awaitGrants(100)
+	next := p.replica.seat(t, nil)
+	return l.judgedAt(next), next
 }
 
-// protected checks that no lost grant can be asserted, and that each object has a new one, whose fence the judge has compared.
-func (l *load) protected(t *testing.T, n *mysqlNode, v verdict) {
+// loses is failOver where the replica lacks something.
+func (p *pair) loses(t *testing.T, l *load) {
 	t.Helper()
-	client := n.seat(t, nil).client
-	for _, g := range v.missing {
-		err := client.Assert(t.Context(), applock.Key{
-			Object: applock.Object{Type: loadType, ID: g.object}, Operator: g.operator, Fence: g.fence,
-		})
-		if !errors.Is(err, applock.ErrLost) {
-			t.Errorf("the lost grant of %s with fence %d: assert says %v, want ErrLost", g.object, g.fence, err)
-		}
-	}
-	for i := range loadObjects {
-		again := slices.ContainsFunc(l.grants, func(g *loadGrant) bool { return g.object == loadObject(i) && g.node == n.number })
-		if !again {
-			t.Errorf("%s has no grant of the new primary: nothing is shown of its fence", loadObject(i))
-		}
-	}
-}
-
-// lostTime is from the last acknowledged grant of a node that is left to the last one that was lost.
-func (l *load) lostTime(node int, v verdict) time.Duration {
-	var left, lost time.Duration
-	for _, g := range l.grants {
-		switch {
-		case g.node != node:
-		case slices.Contains(v.missing, g):
-			lost = max(lost, g.got.until)
-		default:
-			left = max(left, g.got.until)
-		}
-	}
-	return lost - left
+	file, position := p.received(t)
+	v, next := p.failOver(t, l)
+	l.lost(v, p.primary.number, next, fmt.Sprintf("%d bytes of the binary log, %d transactions", p.binlogAfter(t, file, position), p.lostTransactions(t)))
 }
 
 // Goal: what asynchronous replication loses in a failover is known, fences keep growing, and no lost grant can be asserted. Method: a
@@ -228,19 +192,11 @@ func TestReplicationAsynchronous(t *testing.T) {
 	p := newPair(t)
 	p.follow(t)
 	t.Log(mysqlVersion(t, p.primary))
-	l := &load{t: t, nodes: []*mysqlNode{p.primary, p.replica}, clients: 6}
-	l.begin()
-	l.waitForGrants(100)
+	l := newLoad(t, seatsOn(t, []*mysqlNode{p.primary, p.replica}, nil, false))
+	l.awaitGrants(100)
 	p.wire.Silence()
-	l.waitForGrants(200)
-	file, position := p.received(t)
-	v := p.failOver(t, l)
-	if v.lost == 0 || v.gone == 0 {
-		t.Error("nothing was lost: the test shows nothing")
-	}
-	t.Logf("lost: %d bytes of the binary log, %d transactions, %s, %d of %d grants, %d of %d fenced writes; held twice by the clock %d",
-		p.binlogAfter(t, file, position), p.lostTransactions(t), l.lostTime(p.primary.number, v).Round(time.Millisecond),
-		v.lost, v.grants, v.gone, v.writes, v.twice)
+	l.awaitGrants(200)
+	p.loses(t, l)
 }
 
 // semiSync has a commit wait until the replica has it, for so long, at a server where rpl_semi_sync_source_enabled is set.
@@ -271,20 +227,19 @@ func TestReplicationSemiSynchronous(t *testing.T) {
 		p.follow(t)
 		p.primary.exec(t, "SET GLOBAL rpl_semi_sync_source_enabled = ON")
 		p.acknowledges(t, "ON")
-		l := &load{t: t, nodes: []*mysqlNode{p.primary, p.replica}, clients: 6}
-		l.begin()
-		l.waitForGrants(100)
+		l := newLoad(t, seatsOn(t, []*mysqlNode{p.primary, p.replica}, nil, false))
+		l.awaitGrants(100)
 		return p, l
 	}
-	kept := func(t *testing.T, v verdict) {
+	kept := func(t *testing.T, p *pair, l *load) {
 		t.Helper()
-		if v.broken() > 0 {
+		if v, _ := p.failOver(t, l); v.broken() > 0 {
 			t.Error("violations")
 		}
 	}
 	t.Run("killed", func(t *testing.T) {
 		p, l := begin(t, time.Hour)
-		kept(t, p.failOver(t, l))
+		kept(t, p, l)
 	})
 	t.Run("parted and killed", func(t *testing.T) {
 		p, l := begin(t, time.Hour)
@@ -292,31 +247,24 @@ func TestReplicationSemiSynchronous(t *testing.T) {
 		p.primary.await(t, "commits wait", func(ctx context.Context) bool {
 			return p.primary.status(ctx, "Rpl_semi_sync_source_wait_sessions") != "0"
 		})
-		l.waitForError(applock.ErrOutcomeUnknown.Error())
+		l.await("an unknown outcome", func() bool { return l.errors[applock.ErrOutcomeUnknown.Error()] > 0 })
 		if status := p.primary.status(t.Context(), "Rpl_semi_sync_source_status"); status != "ON" {
 			t.Errorf("semi-synchronous replication is %s, want ON", status)
 		}
-		kept(t, p.failOver(t, l))
+		kept(t, p, l)
 	})
 	t.Run("given up", func(t *testing.T) {
 		p, l := begin(t, time.Second)
 		p.wire.Silence()
 		p.acknowledges(t, "OFF")
-		l.waitForGrants(50)
+		l.awaitGrants(50)
 		p.wire.Reset()
 		p.wire.Speak()
 		p.acknowledges(t, "ON")
 		p.wire.Silence()
 		p.acknowledges(t, "OFF")
-		l.waitForGrants(100)
-		file, position := p.received(t)
-		v := p.failOver(t, l)
-		if v.lost == 0 || v.gone == 0 {
-			t.Error("nothing was lost: then the page need not warn of the timeout")
-		}
-		t.Logf("lost: %d bytes of the binary log, %d transactions, %s, %d of %d grants, %d of %d fenced writes",
-			p.binlogAfter(t, file, position), p.lostTransactions(t), l.lostTime(p.primary.number, v).Round(time.Millisecond),
-			v.lost, v.grants, v.gone, v.writes)
+		l.awaitGrants(100)
+		p.loses(t, l)
 	})
 }
 
@@ -341,7 +289,7 @@ func TestReplicationReadOnly(t *testing.T) {
 				n.options = append(n.options, "--secure-file-priv=NULL", "--mysqlx=OFF")
 			}
 			n.start(t)
-			installMySQL(t, n)
+			n.install(t)
 			object := applock.Object{Type: "asked", ID: "42"}
 			grant := mustGet(t, n.seat(t, nil).client, object, "JDOE")
 			named := n.namedLocks(t)

@@ -3,14 +3,13 @@
 package faults_test
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -27,6 +26,7 @@ import (
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/wire"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -54,13 +54,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(workerVariable); text != "" {
-		if err := work(text); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	worker.Main(map[string]func(ctx context.Context, orders []byte) error{faultsJob: work})
 	os.Exit(m.Run())
 }
 
@@ -265,8 +259,9 @@ func offsetOf(fault string) int64 {
 
 // worked is a process of a round.
 type worked struct {
-	command *exec.Cmd
-	killed  bool
+	*worker.Process
+
+	killed bool
 }
 
 // round makes a history of each object.
@@ -291,10 +286,10 @@ func (l *laboratory) round(i int) {
 	}
 	var crew []*worked
 	for number := range processes {
-		crew = append(crew, l.start(orders{
+		crew = append(crew, &worked{Process: worker.Start(l.t, faultsJob, orders{
 			Place: told, Number: number, Offset: l.offset, Seed: l.seed + uint64(i), Prefix: fmt.Sprintf("round%d", i),
 			Journal: filepath.Join(folder, fmt.Sprintf("%d.jsonl", number)), Long: round,
-		}))
+		})})
 	}
 	pause(l.t.Context(), time.Duration(l.random.Int64N(int64(round/2))))
 	if fault != faultNone {
@@ -302,7 +297,7 @@ func (l *laboratory) round(i int) {
 	}
 	l.disturb(fault, crew, between)
 	for _, w := range crew {
-		if err := w.command.Wait(); err != nil && !w.killed {
+		if err := w.Wait(); err != nil && !w.killed {
 			l.t.Errorf("round %d, %s: a process: %v", i, fault, err)
 		}
 	}
@@ -313,26 +308,6 @@ func (l *laboratory) round(i int) {
 		defer l.server.set(l.t, 0)
 	}
 	l.judge(fmt.Sprintf("%s, round %d, %s, %s", l.place.Product, i, told.Level, fault), l.rules(fault), readJournals(l.t, folder))
-}
-
-func (l *laboratory) start(told orders) *worked {
-	l.t.Helper()
-	text, err := json.Marshal(told)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	program, err := os.Executable()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	command := exec.CommandContext(l.t.Context(), program)
-	command.Env = append(os.Environ(), workerVariable+"="+string(text))
-	command.Stderr = os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{}
-	if err := command.Start(); err != nil {
-		l.t.Fatal(err)
-	}
-	return &worked{command: command}
 }
 
 // disturb returns when what it has done is over.
@@ -351,11 +326,11 @@ func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
 		l.server.signal(syscall.SIGCONT)
 	case faultKillClient:
 		victim.killed = true
-		_ = victim.command.Process.Kill()
+		victim.Kill()
 	case faultStopClient:
-		_ = victim.command.Process.Signal(syscall.SIGSTOP)
+		_ = victim.Process.Process.Signal(syscall.SIGSTOP)
 		pause(l.t.Context(), long)
-		_ = victim.command.Process.Signal(syscall.SIGCONT)
+		_ = victim.Process.Process.Signal(syscall.SIGCONT)
 	case faultTerminate:
 		for range 5 {
 			l.terminate(true)
@@ -481,24 +456,12 @@ func (l *laboratory) exhaust(between *wire.Wire, long time.Duration) {
 // readJournals returns the operations that were sent, of each object.
 func readJournals(t *testing.T, folder string) map[string][]operation {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	of := map[string][]operation{}
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, journal := range worker.Read[entry](t, folder) {
 		last := map[int]entry{}
-		for lines := bufio.NewScanner(file); lines.Scan(); {
-			var e entry
-			if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line of a process that was killed may be cut
-				last[e.ID] = e
-			}
+		for _, e := range journal {
+			last[e.ID] = e
 		}
-		_ = file.Close()
 		for _, e := range last {
 			if !e.Void {
 				of[e.Op.Object] = append(of[e.Op.Object], e.Op)

@@ -7,13 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"time"
+
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
-	workerVariable = "APPLOCK_FAULTS_WORKER"
+	faultsJob = "faults"
 	// clients are the sessions of a process.
 	clients = 3
 	// objects are fought for in a round, two at a time.
@@ -24,7 +25,7 @@ const (
 	callLimit = 3 * time.Second
 )
 
-// orders is what a worker is told, as JSON in its environment.
+// orders is what a program is told.
 type orders struct {
 	Place   place
 	Number  int
@@ -43,34 +44,32 @@ type entry struct {
 	Op   operation `json:"op"`
 }
 
-// worker is one of the processes.
-type worker struct {
+// program is one of the processes.
+type program struct {
 	orders
 
+	journal *worker.Journal
 	mutex   sync.Mutex
-	journal *json.Encoder
 	last    int
 	wrong   error
 }
 
-// work makes calls until its time is over.
-func work(text string) error {
-	var w worker
-	if err := json.Unmarshal([]byte(text), &w.orders); err != nil {
+// work is the job of a process. It makes calls until its time is over.
+func work(ctx context.Context, text []byte) (err error) {
+	var w program
+	if err := json.Unmarshal(text, &w.orders); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(w.Journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
+	if w.journal, err = worker.OpenJournal(w.Journal); err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	w.journal = json.NewEncoder(file)
-	ctx, cancel := context.WithTimeout(context.Background(), w.Long)
+	defer func() { _ = w.journal.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, w.Long)
 	defer cancel()
 	var group sync.WaitGroup
 	for i := range clients {
 		group.Go(func() {
-			c := client{worker: &w, number: w.Number*clients + i, seen: map[string]operation{}}
+			c := client{program: &w, number: w.Number*clients + i, seen: map[string]operation{}}
 			c.random = rand.New(rand.NewPCG(w.Seed, uint64(c.number)))
 			if err := c.run(ctx, i%2 == 0); err != nil {
 				w.mutex.Lock()
@@ -84,20 +83,20 @@ func work(text string) error {
 }
 
 // write writes a line at once, because the process may be killed, and returns its number.
-func (w *worker) write(e entry) int {
+func (w *program) write(e entry) int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if e.ID == 0 {
 		w.last++
 		e.ID = w.last
 	}
-	_ = w.journal.Encode(e)
+	w.journal.Write(e)
 	return e.ID
 }
 
 // client is one session, which remembers the grant that it has seen last of each object.
 type client struct {
-	*worker
+	*program
 
 	number int
 	random *rand.Rand

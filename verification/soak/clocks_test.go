@@ -3,7 +3,6 @@
 package soak_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/internal/testing/wire"
+	"github.com/applock/applock/verification/worker"
 )
 
 // Go asks the kernel for the time, and not the C library, so that libfaketime cannot change it for a Go program. QEMU runs the program here, and answers
@@ -40,18 +40,18 @@ func startClocked(t *testing.T, b backend, dsn string, monotonic bool) *clockedP
 	c := &clockedProgram{t: t, offset: filepath.Join(t.TempDir(), "offset")}
 	c.write()
 	emulator := map[string]string{"amd64": "qemu-x86_64", "arm64": "qemu-aarch64"}[runtime.GOARCH]
-	command := exec.CommandContext(context.Background(), emulator, "-U", "LD_PRELOAD", thisProgram(t))
+	command := exec.CommandContext(context.Background(), emulator, "-U", "LD_PRELOAD", worker.Program(t))
 	command.Env = append(os.Environ(), "LD_PRELOAD="+libraries[0], "FAKETIME_NO_CACHE=1", "FAKETIME_TIMESTAMP_FILE="+c.offset)
 	if !monotonic {
 		command.Env = append(command.Env, "DONT_FAKE_MONOTONIC=1")
 	}
-	stdin, stdout := launch(t, command, orders{Backend: b.name, DSN: dsn, Journal: filepath.Join(t.TempDir(), "journal"), Watched: true})
-	c.sights = json.NewDecoder(bufio.NewReader(stdout))
+	p := worker.Run(t, command, soakJob, orders{Backend: b.name, DSN: dsn, Journal: filepath.Join(t.TempDir(), "journal"), Watched: true})
+	c.sights = json.NewDecoder(p.Out)
 	t.Cleanup(func() {
-		_ = stdin.Close()
+		_ = p.In.Close()
 		for c.sights.Decode(&sight{}) == nil { // until it has ended
 		}
-		if err := command.Wait(); err != nil {
+		if err := p.Wait(); err != nil {
 			t.Errorf("the program ended with %v", err)
 		}
 	})

@@ -1,12 +1,8 @@
 package soak_test
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -144,30 +140,6 @@ func fairTurns(waits []time.Duration, waiters int) float64 {
 		sum += wait
 	}
 	return float64(slices.Max(waits)) / (float64(sum) / float64(len(waits)))
-}
-
-// readJournals returns what the workers have written. The last line of one that was killed may be cut.
-func readJournals(t *testing.T, folder string) []record {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var records []record
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for lines := bufio.NewScanner(file); lines.Scan(); {
-			var r record
-			if json.Unmarshal(lines.Bytes(), &r) == nil {
-				records = append(records, r)
-			}
-		}
-		_ = file.Close()
-	}
-	return records
 }
 
 // Goal: the judge finds what it is for. Method: journals with one thing wrong, and the same without it.

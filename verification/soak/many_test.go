@@ -2,10 +2,8 @@ package soak_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -44,7 +43,7 @@ func TestManyLeases(t *testing.T) {
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			locker := openHere(t, b, b.place(t))
+			locker := opened(t, b, b.place(t))
 			began := time.Now()
 			kept := &keeping{leases: takeMany(t, locker, many, ttl), least: ttl}
 			taking := time.Since(began)
@@ -59,7 +58,7 @@ func TestManyLeases(t *testing.T) {
 			done := cycles()
 			cancel()
 			watch.Wait()
-			v := judge(readJournals(t, journal), ttl, 1, 0, false)
+			v := judge(slices.Concat(worker.Read[record](t, journal)...), ttl, 1, 0, false)
 			t.Logf("%-16s leases %d, taken in %s, lost %d (without a cause %d), renewals %.0f/s, at least %s left, "+
 				"%d callers %.0f cycles/s", b.name, many, rounded(taking), v.losses, len(v.unfounded), float64(kept.renewals)/lasted,
 				rounded(kept.least), callers, float64(done)/lasted)
@@ -75,27 +74,11 @@ func TestManyLeases(t *testing.T) {
 
 func rounded(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// openHere opens a backend in this process. What Close does not get released goes with the place, or expires.
-func openHere(t *testing.T, b backend, dsn string) lease.Locker {
-	t.Helper()
-	locker, closeLocker, err := open(t.Context(), b.name, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = closeLocker() })
-	return locker
-}
-
-// watched returns a worker that writes into a journal of the folder.
-func watched(t *testing.T) (w *worker, folder string) {
+// watched returns a program that writes into a journal of the folder.
+func watched(t *testing.T) (w *program, folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	file, err := os.Create(filepath.Join(folder, "worker.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	return &worker{journal: json.NewEncoder(file)}, folder
+	return &program{journal: openJournal(t, filepath.Join(folder, "worker.jsonl"))}, folder
 }
 
 func manyObject(i int) applock.Object { return applock.Object{Type: "many", ID: fmt.Sprint(i)} }
@@ -167,7 +150,7 @@ type keeping struct {
 }
 
 // watch looks at the leases for so long, and until each was renewed or lost. It writes what is lost.
-func (k *keeping) watch(ctx context.Context, w *worker, long time.Duration) {
+func (k *keeping) watch(ctx context.Context, w *program, long time.Duration) {
 	began := time.Now()
 	deadlines := make([]time.Time, len(k.leases))
 	for i, lease := range k.leases {
@@ -211,7 +194,7 @@ func TestManyWaiters(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			dsn := b.place(t)
-			holder, waiting := openHere(t, b, dsn), openHere(t, b, dsn)
+			holder, waiting := opened(t, b, dsn), opened(t, b, dsn)
 			leases := takeMany(t, holder, many, 0)
 			began := time.Now()
 			ctx, cancel := context.WithCancel(t.Context())

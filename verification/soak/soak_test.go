@@ -1,21 +1,17 @@
 package soak_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	mathrand "math/rand/v2"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +26,7 @@ import (
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/wire"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -51,13 +48,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(workerVariable); text != "" {
-		if err := work(text); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	worker.Main(map[string]func(ctx context.Context, orders []byte) error{soakJob: work})
 	os.Exit(m.Run())
 }
 
@@ -153,26 +144,21 @@ type crew struct {
 	t       *testing.T
 	workers []*process
 	journal string
-	chaos   *json.Encoder
+	chaos   *worker.Journal
 }
 
 // process is a worker, with the wire that leads to its server; nil where there is none.
 type process struct {
-	orders  orders
-	command *exec.Cmd
-	stdin   io.Closer
-	wire    *wire.Wire
+	*worker.Process
+
+	orders orders
+	wire   *wire.Wire
 }
 
 func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
 	t.Helper()
 	c := &crew{t: t, journal: t.TempDir()}
-	file, err := os.Create(filepath.Join(c.journal, "chaos.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	c.chaos = json.NewEncoder(file)
+	c.chaos = openJournal(t, filepath.Join(c.journal, "chaos.jsonl"))
 	for number := range processes {
 		p := &process{orders: told}
 		p.orders.Number, p.orders.Backend, p.orders.DSN = number, b.name, dsn
@@ -191,61 +177,36 @@ func newCrew(t *testing.T, b backend, dsn string, told orders) *crew {
 // start starts the process and returns when it has its leases.
 func (p *process) start(t *testing.T) {
 	t.Helper()
-	p.command = exec.CommandContext(t.Context(), thisProgram(t))
-	var stdout io.Reader
-	p.stdin, stdout = launch(t, p.command, p.orders)
-	if p.orders.Leases == 0 || p.orders.Hot > 0 {
-		return
-	}
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
-		t.Fatalf("a worker said %q, %v", line, err)
+	p.Process = worker.Start(t, soakJob, p.orders)
+	if p.orders.Leases > 0 && p.orders.Hot == 0 {
+		p.Await(t, "holding")
 	}
 }
 
-func thisProgram(t *testing.T) string {
+func openJournal(t *testing.T, path string) *worker.Journal {
 	t.Helper()
-	program, err := os.Executable()
+	journal, err := worker.OpenJournal(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program
-}
-
-// launch starts a command that runs this program as a worker.
-func launch(t *testing.T, command *exec.Cmd, told orders) (stdin io.Closer, stdout io.Reader) {
-	t.Helper()
-	text, err := json.Marshal(told)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command.Env = append(command.Environ(), workerVariable+"="+string(text))
-	command.Stderr = os.Stderr
-	if stdin, err = command.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if stdout, err = command.StdoutPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return stdin, stdout
+	t.Cleanup(func() { _ = journal.Close() })
+	return journal
 }
 
 // end ends the processes as users do, and returns what they have written.
 func (c *crew) end() []record {
 	c.t.Helper()
 	for _, p := range c.workers {
-		_ = p.stdin.Close()
+		_ = p.In.Close()
 	}
 	for _, p := range c.workers {
-		kill := time.AfterFunc(workerLimit, func() { _ = p.command.Process.Kill() })
-		if err := p.command.Wait(); err != nil {
+		kill := time.AfterFunc(workerLimit, p.Kill)
+		if err := p.Wait(); err != nil {
 			c.t.Errorf("worker %d: %v", p.orders.Number, err)
 		}
 		kill.Stop()
 	}
-	return readJournals(c.t, c.journal)
+	return slices.Concat(worker.Read[record](c.t, c.journal)...)
 }
 
 // disturb does something to a worker, and notes from when to when.
@@ -253,7 +214,7 @@ func (c *crew) disturb(random *mathrand.Rand) {
 	p := c.workers[random.IntN(len(c.workers))]
 	began := time.Now()
 	what := p.disturb(c.t, random)
-	_ = c.chaos.Encode(record{Kind: kindChaos, Worker: p.orders.Number, From: micros(began), To: micros(time.Now()), Note: what})
+	c.chaos.Write(record{Kind: kindChaos, Worker: p.orders.Number, From: micros(began), To: micros(time.Now()), Note: what})
 }
 
 // disturb returns when what it has done is over.
@@ -267,12 +228,11 @@ func (p *process) disturb(t *testing.T, random *mathrand.Rand) string {
 	kind := kinds[random.IntN(len(kinds))]
 	switch kind {
 	case "stop":
-		_ = p.command.Process.Signal(syscall.SIGSTOP)
+		p.Pause(t)
 		pause(t.Context(), long)
-		_ = p.command.Process.Signal(syscall.SIGCONT)
+		p.Resume()
 	case "kill":
-		_ = p.command.Process.Kill()
-		_ = p.command.Wait() // it was killed
+		p.Kill()
 		p.start(t)
 	case "reset":
 		p.wire.Reset()

@@ -35,7 +35,7 @@ const (
 )
 
 // watch holds the watched leases and writes what it sees to stdout, a line each, until ctx ends.
-func (w *worker) watch(ctx context.Context) error {
+func (w *program) watch(ctx context.Context) error {
 	leases := map[string]applock.Lease{}
 	for name, request := range watchedLeases() {
 		request.Object = applock.Object{Type: "clock", ID: name}

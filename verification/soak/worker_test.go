@@ -12,9 +12,10 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/verification/worker"
 )
 
-// orders is what a worker is told, as JSON in its environment.
+// orders is what a program is told.
 type orders struct {
 	Number  int
 	Backend string
@@ -31,17 +32,16 @@ type orders struct {
 	Watched bool
 }
 
-// worker is one of the processes.
-type worker struct {
+// program is one of the processes.
+type program struct {
 	orders
 
 	locker  lease.Locker
-	mutex   sync.Mutex
-	journal *json.Encoder
+	journal *worker.Journal
 }
 
 const (
-	workerVariable = "APPLOCK_SOAK_WORKER"
+	soakJob = "soak"
 	// contenders fight for the hot objects in each process.
 	contenders = 4
 	maxHold    = time.Hour
@@ -49,24 +49,17 @@ const (
 	stallTick  = 100 * time.Millisecond
 )
 
-// work runs until the parent closes stdin.
-func work(text string) error {
-	var w worker
-	if err := json.Unmarshal([]byte(text), &w.orders); err != nil {
+// work is the job of a process. It runs until the parent closes stdin.
+func work(ctx context.Context, text []byte) (err error) {
+	var w program
+	if err := json.Unmarshal(text, &w.orders); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(w.Journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
+	if w.journal, err = worker.OpenJournal(w.Journal); err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	w.journal = json.NewEncoder(file)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		_, _ = os.Stdin.Read(make([]byte, 1))
-		cancel()
-	}()
+	defer func() { _ = w.journal.Close() }()
+	ctx = worker.UntilTold(ctx)
 	locker, closeLocker, err := open(ctx, w.Backend, w.DSN)
 	if err != nil {
 		return err
@@ -82,7 +75,7 @@ func work(text string) error {
 	return nil
 }
 
-func (w *worker) run(ctx context.Context) {
+func (w *program) run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { w.watchStalls(ctx) })
 	var held sync.WaitGroup
@@ -105,16 +98,13 @@ func (w *worker) run(ctx context.Context) {
 	group.Wait()
 }
 
-// write writes a record at once, because the process may be killed.
-func (w *worker) write(r record) {
+func (w *program) write(r record) {
 	r.Worker = w.Number
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	_ = w.journal.Encode(r)
+	w.journal.Write(r)
 }
 
 // watchStalls notes when the process does not get on.
-func (w *worker) watchStalls(ctx context.Context) {
+func (w *program) watchStalls(ctx context.Context) {
 	for last := time.Now(); ctx.Err() == nil; {
 		time.Sleep(stallTick)
 		now := time.Now()
@@ -126,7 +116,7 @@ func (w *worker) watchStalls(ctx context.Context) {
 }
 
 // keep holds an object, and takes it again when it is lost. It calls held once.
-func (w *worker) keep(ctx context.Context, object applock.Object, held func()) {
+func (w *program) keep(ctx context.Context, object applock.Object, held func()) {
 	once := sync.OnceFunc(held)
 	defer once()
 	for ctx.Err() == nil {
@@ -149,7 +139,7 @@ func (w *worker) keep(ctx context.Context, object applock.Object, held func()) {
 }
 
 // contend holds a hot object again and again, for a moment.
-func (w *worker) contend(ctx context.Context, random *rand.Rand) {
+func (w *program) contend(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		object := applock.Object{Type: "hot", ID: fmt.Sprint(random.IntN(w.Hot))}
 		began := time.Now()
@@ -166,7 +156,7 @@ func (w *worker) contend(ctx context.Context, random *rand.Rand) {
 
 // use looks at a lease as its holder does between two steps. It was live when a look that had begun found it live. The look is
 // Err, which compares the clock: the context of a process that was stopped ends a moment after it runs again.
-func (w *worker) use(lease applock.Lease, from time.Time, long time.Duration) {
+func (w *program) use(lease applock.Lease, from time.Time, long time.Duration) {
 	live := record{Kind: kindLive, Object: lease.Object().String(), Fence: int64(lease.Fence()), From: micros(from), To: micros(from)}
 	for {
 		looked := time.Now()
@@ -185,7 +175,7 @@ func (w *worker) use(lease applock.Lease, from time.Time, long time.Duration) {
 }
 
 // giveUp makes calls whose context ends, and notes how late they return.
-func (w *worker) giveUp(ctx context.Context, random *rand.Rand) {
+func (w *program) giveUp(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		object := applock.Object{Type: "hot", ID: fmt.Sprint(random.IntN(w.Hot))}
 		limited, cancel := context.WithTimeout(ctx, time.Duration(1+random.IntN(300))*time.Millisecond)

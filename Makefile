@@ -357,15 +357,6 @@ bench: ## Measure all beside the same by hand and by others, in an hour; ARGS="-
 	go -C bench build -o ../bin/bench .
 	APPLOCK_TEST_DURABLE=1 go run ./internal/testing/testserver --only postgres,mariadb,mysql,redis -- bin/bench $(ARGS)
 
-# Calls of each kind.
-SCALE_CALLS := 2000
-
-.PHONY: scale
-scale: ## Measure what one server does, for docs/scale.md: writes docs/scale/run.json; the page's tests say what differs then.
-	APPLOCK_TEST_DURABLE=1 APPLOCK_TEST_REQUIRE=postgres APPLOCK_SCALE_CALLS=$(SCALE_CALLS) APPLOCK_SCALE_SETTINGS="fsync = on, synchronous_commit = on" \
-		APPLOCK_SCALE_RUN=$(CURDIR)/docs/scale/run.json go run ./internal/testing/testserver --only postgres -- \
-		go test -tags=scale -count=1 -v -timeout=1h -run='^TestMeasure$$' ./verification/scale
-
 .PHONY: bench-smoke
 bench-smoke: ## Test the bench, and measure everything once, in a minute.
 	$(WITH_SERVERS) go -C bench run github.com/applock/applock/internal/testing/report -count=1 -timeout=10m -- ./...

@@ -14,11 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/postgres"
-	"github.com/applock/applock/internal/testing/testclient"
 )
 
 const (
@@ -58,7 +55,7 @@ func TestAcceptanceNumbers(t *testing.T) {
 // numberingWay is a way to number invoices.
 type numberingWay struct {
 	name     string
-	through  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering
+	through  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginApp
 	level    sql.IsolationLevel
 	workers  int
 	invoices int
@@ -108,7 +105,7 @@ func numberingWays(product string) []numberingWay {
 func TestAcceptanceNumbersWithoutSerialize(t *testing.T) {
 	t.Parallel()
 	for product, way := range map[string]struct {
-		begin  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering
+		begin  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginApp
 		levels []sql.IsolationLevel
 	}{
 		onPostgres: {numberingThroughPgx, []sql.IsolationLevel{sql.LevelReadCommitted}},
@@ -133,7 +130,7 @@ func TestAcceptanceNumbersWithoutSerialize(t *testing.T) {
 
 // overtakeInvoice lets invoice 2 be numbered, as far as it comes, while invoice 1 is between its read and its write. It
 // returns the numbers of both.
-func overtakeInvoice(t *testing.T, place realPlace, begin beginNumbering, withoutSerialize bool) []int {
+func overtakeInvoice(t *testing.T, place realPlace, begin beginApp, withoutSerialize bool) []int {
 	t.Helper()
 	createInvoiceTable(t, place, 2)
 	done := make(chan error, 1)
@@ -162,79 +159,21 @@ func waitForWaiter(ctx context.Context, place realPlace, done chan error) error 
 	return nil
 }
 
-// numberTx is a transaction of one of the client libraries.
-type numberTx struct {
-	locks    *applock.Client // in this transaction
-	next     func(ctx context.Context) (int, error)
-	set      func(ctx context.Context, id, number int) error
-	commit   func(ctx context.Context) error
-	rollback func(ctx context.Context) error
-}
-
-// beginNumbering begins a transaction.
-type beginNumbering func(ctx context.Context) (numberTx, error)
-
-func numberingThroughPgx(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering {
+func numberingThroughPgx(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginApp {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(place.dsn)
-	if err != nil {
-		t.Fatal("the DSN cannot be parsed")
-	}
-	config.MaxConns = int32(workers)
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	begin, closePool, err := place.throughPgx(t.Context(), workers, map[sql.IsolationLevel]pgx.TxIsoLevel{
+		sql.LevelReadCommitted: pgx.ReadCommitted, sql.LevelRepeatableRead: pgx.RepeatableRead, sql.LevelSerializable: pgx.Serializable,
+	}[level])
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(pool.Close)
-	client := testclient.Postgres(t, pool)
-	options := pgx.TxOptions{IsoLevel: map[sql.IsolationLevel]pgx.TxIsoLevel{
-		sql.LevelReadCommitted:  pgx.ReadCommitted,
-		sql.LevelRepeatableRead: pgx.RepeatableRead,
-		sql.LevelSerializable:   pgx.Serializable,
-	}[level]}
-	return func(ctx context.Context) (numberTx, error) {
-		tx, err := pool.BeginTx(ctx, options)
-		if err != nil {
-			return numberTx{}, err
-		}
-		return numberTx{
-			locks: postgres.WithTx(client, tx),
-			next: func(ctx context.Context) (next int, err error) {
-				err = tx.QueryRow(ctx, nextNumber).Scan(&next)
-				return next, err
-			},
-			set: func(ctx context.Context, id, number int) error {
-				_, err := tx.Exec(ctx, setNumber, number, id)
-				return err
-			},
-			commit:   tx.Commit,
-			rollback: tx.Rollback,
-		}, nil
-	}
+	t.Cleanup(closePool)
+	return begin
 }
 
-func numberingThroughSQL(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginNumbering {
-	t.Helper()
+func numberingThroughSQL(_ *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginApp {
 	place.handle.SetMaxOpenConns(workers)
-	return func(ctx context.Context) (numberTx, error) {
-		tx, err := place.handle.BeginTx(ctx, &sql.TxOptions{Isolation: level})
-		if err != nil {
-			return numberTx{}, err
-		}
-		return numberTx{
-			locks: place.client.WithSQLTx(tx),
-			next: func(ctx context.Context) (next int, err error) {
-				err = tx.QueryRowContext(ctx, nextNumber).Scan(&next)
-				return next, err
-			},
-			set: func(ctx context.Context, id, number int) error {
-				_, err := tx.ExecContext(ctx, place.bound(setNumber), number, id)
-				return err
-			},
-			commit:   func(context.Context) error { return tx.Commit() },
-			rollback: func(context.Context) error { return tx.Rollback() },
-		}, nil
-	}
+	return place.throughSQL(level)
 }
 
 // errAbandoned ends a transaction that the application does not want any more.
@@ -254,14 +193,14 @@ type attempt struct {
 }
 
 // run gives the invoice the next number.
-func (a attempt) run(ctx context.Context, begin beginNumbering) error {
+func (a attempt) run(ctx context.Context, begin beginApp) error {
 	tx, err := begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.rollback(ctx) }() // after the commit there is nothing to roll back
 	if a.readsFirst {
-		if _, err := tx.next(ctx); err != nil {
+		if _, err := tx.number(ctx, nextNumber); err != nil {
 			return err
 		}
 	}
@@ -270,7 +209,7 @@ func (a attempt) run(ctx context.Context, begin beginNumbering) error {
 			return err
 		}
 	}
-	next, err := tx.next(ctx)
+	next, err := tx.number(ctx, nextNumber)
 	if err != nil {
 		return err
 	}
@@ -279,7 +218,7 @@ func (a attempt) run(ctx context.Context, begin beginNumbering) error {
 			return err
 		}
 	}
-	if err := tx.set(ctx, a.id, next); err != nil {
+	if _, err := tx.exec(ctx, setNumber, next, a.id); err != nil {
 		return err
 	}
 	if a.abandon {
@@ -291,7 +230,7 @@ func (a attempt) run(ctx context.Context, begin beginNumbering) error {
 // numbering is many workers that number invoices.
 type numbering struct {
 	numberingWay
-	begin     beginNumbering
+	begin     beginApp
 	conflicts atomic.Int64
 }
 

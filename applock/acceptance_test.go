@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
 	_ "modernc.org/sqlite"             // the database/sql driver "sqlite"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -27,8 +30,8 @@ import (
 	"github.com/applock/applock/verification/worker"
 )
 
-// The tests in the files acceptance_*_test.go take the three situations that the project started from, with as many documents,
-// invoices and customers as somebody would have, and look whether the application's own data come out right.
+// The tests in the files acceptance_*_test.go take two of the situations that the project started from, with as many documents and
+// invoices as somebody would have, and look whether the application's own data come out right. docs/from-the-article has the third.
 
 // TestMain makes the test binary one of the processes of a test if the environment has a job for it.
 func TestMain(m *testing.M) {
@@ -102,31 +105,12 @@ type realDialect struct {
 	locks string
 	// placeholder, if set, is what stands for each of $1, $2 and so on, which must come in this order.
 	placeholder string
-	// now is the time of the database's clock in microseconds since 1970, microseconds (%s) that of a column, and
-	// interval (%d) a number of microseconds to subtract from a column.
-	now, microseconds, interval string
 }
 
 var (
-	dialectPostgres = realDialect{
-		locks:        "applock.appl_lock",
-		now:          "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
-		microseconds: "(extract(epoch FROM %s) * 1000000)::bigint",
-		interval:     "interval '%d microseconds'",
-	}
-	dialectSQLite = realDialect{
-		locks:        "appl_lock",
-		now:          "CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000",
-		microseconds: "%s",
-		interval:     "%d",
-	}
-	dialectMySQL = realDialect{
-		locks:        "appl_lock",
-		placeholder:  "?",
-		now:          "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
-		microseconds: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)",
-		interval:     "INTERVAL %d MICROSECOND",
-	}
+	dialectPostgres = realDialect{locks: "applock.appl_lock"}
+	dialectSQLite   = realDialect{locks: "appl_lock"}
+	dialectMySQL    = realDialect{locks: "appl_lock", placeholder: "?"}
 )
 
 var placeholders = regexp.MustCompile(`\$\d`)
@@ -270,4 +254,72 @@ func (p realPlace) aSessionWaits(ctx context.Context) (bool, error) {
 func (p realPlace) aSessionWaitsForARow(ctx context.Context) (bool, error) {
 	waiting, err := testdb.MySQLWaiting(ctx, p.handle)
 	return waiting > 0, err
+}
+
+// appTx is a transaction of one of the libraries.
+type appTx struct {
+	locks    *applock.Client // in this transaction
+	exec     func(ctx context.Context, statement string, args ...any) (int64, error)
+	number   func(ctx context.Context, query string) (int, error)
+	commit   func(ctx context.Context) error
+	rollback func(ctx context.Context) error
+}
+
+// beginApp begins one.
+type beginApp func(ctx context.Context) (appTx, error)
+
+func (p realPlace) throughSQL(level sql.IsolationLevel) beginApp {
+	return func(ctx context.Context) (appTx, error) {
+		tx, err := p.handle.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if err != nil {
+			return appTx{}, err
+		}
+		return appTx{
+			locks: p.client.WithSQLTx(tx),
+			exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
+				result, err := tx.ExecContext(ctx, p.bound(statement), args...)
+				if err != nil {
+					return 0, err
+				}
+				return result.RowsAffected()
+			},
+			number: func(ctx context.Context, query string) (n int, err error) {
+				err = tx.QueryRowContext(ctx, query).Scan(&n)
+				return n, err
+			},
+			commit:   func(context.Context) error { return tx.Commit() },
+			rollback: func(context.Context) error { return tx.Rollback() },
+		}, nil
+	}
+}
+
+// throughPgx needs a pool of pgx, which it returns the end of.
+func (p realPlace) throughPgx(ctx context.Context, conns int, level pgx.TxIsoLevel) (begin beginApp, closePool func(), err error) {
+	config, err := pgxpool.ParseConfig(p.dsn)
+	if err != nil {
+		return nil, nil, errors.New("the DSN cannot be parsed")
+	}
+	config.MaxConns = int32(conns)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context) (appTx, error) {
+		tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+		if err != nil {
+			return appTx{}, err
+		}
+		return appTx{
+			locks: postgres.WithTx(p.client, tx),
+			exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
+				tag, err := tx.Exec(ctx, statement, args...)
+				return tag.RowsAffected(), err
+			},
+			number: func(ctx context.Context, query string) (n int, err error) {
+				err = tx.QueryRow(ctx, query).Scan(&n)
+				return n, err
+			},
+			commit: tx.Commit, rollback: tx.Rollback,
+		}, nil
+	}, pool.Close, nil
 }

@@ -3,17 +3,14 @@ package applock_test
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/postgres"
 )
 
 const (
@@ -22,9 +19,9 @@ const (
 	// fencingLimit ends a process that does not come to an end by itself.
 	fencingLimit = 2 * time.Minute
 	// fencingHold is how long a process that is paused may have its lease: longer than any stall, because the test has it
-	// expire. shortFencingHold is for the process that keeps its lock's row locked, so that time itself must pass.
-	fencingHold      = 10 * time.Minute
-	shortFencingHold = 5 * time.Second
+	// expire.
+	fencingHold  = 10 * time.Minute
+	fencingConns = 4
 
 	createAccounts = `CREATE TABLE account (
 		id VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -61,71 +58,25 @@ var errOutdated = errors.New("a later grant has claimed the account")
 type accounts struct {
 	realPlace
 	fencedBy string
-	begin    func(ctx context.Context) (accountsTx, error)
-}
-
-// accountsTx is a transaction of one of the libraries.
-type accountsTx struct {
-	locks    *applock.Client // in this transaction
-	exec     func(ctx context.Context, statement string, args ...any) (int64, error)
-	commit   func(ctx context.Context) error
-	rollback func(ctx context.Context) error
+	begin    beginApp
 }
 
 func newAccounts(ctx context.Context, place realPlace, job fencingOrders) (accounts, func(), error) {
-	a := accounts{realPlace: place, fencedBy: job.FencedBy, begin: place.beginThroughSQL}
+	a := accounts{realPlace: place, fencedBy: job.FencedBy, begin: place.throughSQL(sql.LevelDefault)}
 	if job.Library != throughPgx {
 		return a, func() {}, nil
 	}
-	pool, err := pgxpool.New(ctx, place.dsn)
-	if err != nil {
-		return accounts{}, nil, err
-	}
-	a.begin = func(ctx context.Context) (accountsTx, error) { return beginThroughPgx(ctx, place, pool) }
-	return a, pool.Close, nil
-}
-
-func (p realPlace) beginThroughSQL(ctx context.Context) (accountsTx, error) {
-	tx, err := p.handle.BeginTx(ctx, nil)
-	if err != nil {
-		return accountsTx{}, err
-	}
-	return accountsTx{
-		locks: p.client.WithSQLTx(tx),
-		exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
-			result, err := tx.ExecContext(ctx, p.bound(statement), args...)
-			if err != nil {
-				return 0, err
-			}
-			return result.RowsAffected()
-		},
-		commit:   func(context.Context) error { return tx.Commit() },
-		rollback: func(context.Context) error { return tx.Rollback() },
-	}, nil
-}
-
-func beginThroughPgx(ctx context.Context, place realPlace, pool *pgxpool.Pool) (accountsTx, error) {
-	tx, err := pool.BeginTx(ctx, pgx.TxOptions{})
-	if err != nil {
-		return accountsTx{}, err
-	}
-	return accountsTx{
-		locks: postgres.WithTx(place.client, tx),
-		exec: func(ctx context.Context, statement string, args ...any) (int64, error) {
-			tag, err := tx.Exec(ctx, statement, args...)
-			return tag.RowsAffected(), err
-		},
-		commit:   tx.Commit,
-		rollback: tx.Rollback,
-	}, nil
+	begin, closePool, err := place.throughPgx(ctx, fencingConns, "")
+	a.begin = begin
+	return a, closePool, err
 }
 
 // depositing is one deposit, with what is called on its way.
 type depositing struct {
 	lease  applock.Lease
 	amount int
-	// beforeWrite, if set, is called between the read and the transaction that writes, afterAssert in it.
-	beforeWrite, afterAssert func() error
+	// beforeWrite, if set, is called between the read and the transaction that writes.
+	beforeWrite func() error
 }
 
 // deposit reads the balance, computes in Go, and writes in a transaction of its own. Its ctx is not the lease's: the
@@ -170,17 +121,12 @@ func (a accounts) write(ctx context.Context, d depositing, balance int) error {
 }
 
 // writeAsserted writes while the lease is live, or not at all.
-func (a accounts) writeAsserted(ctx context.Context, tx accountsTx, d depositing, balance int) error {
+func (a accounts) writeAsserted(ctx context.Context, tx appTx, d depositing, balance int) error {
 	err := tx.locks.Assert(ctx, applock.Key{
 		Object: d.lease.Object(), Operator: d.lease.Owner().Operator, Fence: d.lease.Fence(),
 	})
 	if err != nil {
 		return err
-	}
-	if d.afterAssert != nil {
-		if err := d.afterAssert(); err != nil {
-			return err
-		}
 	}
 	_, err = tx.exec(ctx, writeBalance, balance, d.lease.Object().ID)
 	return err
@@ -198,7 +144,7 @@ func (a accounts) claim(ctx context.Context, lease applock.Lease) error {
 }
 
 // writeClaimed writes unless a later grant has claimed the account.
-func (a accounts) writeClaimed(ctx context.Context, tx accountsTx, lease applock.Lease, balance int) error {
+func (a accounts) writeClaimed(ctx context.Context, tx appTx, lease applock.Lease, balance int) error {
 	return orOutdated(tx.exec(ctx, writeIfClaimed, balance, lease.Object().ID, int64(lease.Fence())))
 }
 
@@ -216,8 +162,6 @@ type fencingOrders struct {
 	FencedBy string
 	Account  string
 	Amount   int
-	// PauseAfterAssert has it paused in the transaction that writes, and otherwise before it begins.
-	PauseAfterAssert bool
 }
 
 // fencingReport is what became of it.
@@ -260,11 +204,8 @@ func fencingWork(ctx context.Context, orders []byte) error {
 func (a accounts) depositWithPause(ctx context.Context, job fencingOrders) (fencingReport, error) {
 	// Without a TTL: on SQLite a renewal that is paused would keep the file locked.
 	request := applock.AcquireRequest{Object: accountObject(job.Account), MaxHold: fencingHold}
-	if job.PauseAfterAssert {
-		request.MaxHold = shortFencingHold
-	}
 	lease, err := a.depositOnce(ctx, job, request)
-	for errors.Is(err, errTooSlow) || job.PauseAfterAssert && errors.Is(err, applock.ErrLost) {
+	for errors.Is(err, errTooSlow) {
 		lease, err = a.depositOnce(ctx, job, request)
 	}
 	if lease == nil {
@@ -293,13 +234,8 @@ func (a accounts) depositOnce(ctx context.Context, job fencingOrders, request ap
 	if err != nil {
 		return nil, err
 	}
-	paused := depositing{lease: lease, amount: job.Amount}
-	if pause := func() error { return checkThenPause(lease) }; job.PauseAfterAssert {
-		paused.afterAssert = pause
-	} else {
-		paused.beforeWrite = pause
-	}
-	return lease, a.deposit(ctx, paused)
+	pause := func() error { return checkThenPause(lease) }
+	return lease, a.deposit(ctx, depositing{lease: lease, amount: job.Amount, beforeWrite: pause})
 }
 
 // errTooSlow is a lease that has run out before the process could be paused: the machine has stalled.

@@ -4,13 +4,11 @@ package applock_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/verification/worker"
 )
 
@@ -46,75 +44,6 @@ func TestFencing(t *testing.T) {
 			t.Run(f.job.Account, f.check)
 		}
 	})
-}
-
-// Goal: a write that begins with assert is finished before anybody takes over, even if the lease expires meanwhile.
-// Method: the process is stopped between its assert and its write, until its lease has expired and another one has come to
-// the lock's row twice, because a statement waits there for 1 s at the most. That one gets the lease when the process has
-// gone on and committed. (SQLite has one writer at a time anyway.)
-func TestFencingDuringTheWrite(t *testing.T) {
-	t.Parallel()
-	for _, product := range append(testdb.MySQLProducts(), onPostgres) {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			place := newRealPlace(t, product)
-			place.exec(t, createAccounts)
-			job := fencingOrders{Library: throughSQL, FencedBy: fencedByAssert, PauseAfterAssert: true, Account: "asserted"}
-			f := newFencing(t, place, job)
-			f.process.Pause(t)
-			done := make(chan error, 1)
-			go func() {
-				_, err := f.depositNext(t.Context())
-				done <- err
-			}()
-			f.waitUntilExpired(t)
-			for _, waits := range []bool{true, false, true} {
-				f.waitUntilASessionWaits(t, waits, done)
-			}
-			report := f.resume(t)
-			if want := (fencingReport{Fence: report.Fence, ContextLost: true, ReleaseLost: true}); report != want {
-				t.Errorf("the process reports %+v, want %+v", report, want)
-			}
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			if got, want := f.balance(t), fencingBefore+fencingPaused+fencingOther; got != want {
-				t.Errorf("the balance is %d, want %d", got, want)
-			}
-		})
-	}
-}
-
-func (f fencing) waitUntilExpired(t *testing.T) {
-	t.Helper()
-	for {
-		_, err := f.client.Inquire(t.Context(), accountObject(f.job.Account))
-		if errors.Is(err, applock.ErrNotHeld) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		backOff(t.Context())
-	}
-}
-
-// waitUntilASessionWaits returns when one does, or none. In done there must be nothing yet.
-func (f fencing) waitUntilASessionWaits(t *testing.T, want bool, done chan error) {
-	t.Helper()
-	for {
-		waits, err := f.aSessionWaits(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if waits == want {
-			return
-		}
-		if len(done) > 0 {
-			t.Fatalf("the other one has not waited for the write: %v", <-done)
-		}
-		backOff(t.Context())
-	}
 }
 
 func fencingJobs(product string) []fencingOrders {

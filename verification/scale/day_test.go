@@ -3,10 +3,12 @@
 package scale
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +22,8 @@ const (
 	minutesVariable = "APPLOCK_SCALE_MINUTES"
 	// agents have a case open for caseBeats heartbeats each, one every beatSeconds, and so 40 cases in 8 hours.
 	agents, beatSeconds, caseBeats = 1000, 15, 48
+	// workers make calls at the same time.
+	workers = 8
 	// renewBeats is how often a case's lock is renewed; each askEvery-th case is asked for.
 	renewBeats, askEvery = 20, 50
 	caseType             = "case"
@@ -183,4 +187,26 @@ func (p place) number(t *testing.T, query string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// each makes so many calls by all workers.
+func each(count int, one func(worker, i int) error) error {
+	var next atomic.Int64
+	failed := make([]error, workers)
+	var all sync.WaitGroup
+	for worker := range workers {
+		all.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= count {
+					return
+				}
+				if failed[worker] = one(worker, i); failed[worker] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
 }

@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	page       = "../../docs/scale.md"
 	millionRun = "../../docs/scale/million.json"
 	// updateVariable has the page's tables made from the runs.
 	updateVariable = "APPLOCK_UPDATE_GOLDEN"

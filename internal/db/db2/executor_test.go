@@ -108,6 +108,9 @@ func refused(err error) (code, parameter string) {
 	if !answered || !strings.HasPrefix(diagnosis.State, "LK") {
 		return "", ""
 	}
+	if len(diagnosis.Text) > messageLimit {
+		return "a message that Db2 cuts off: " + diagnosis.Text, ""
+	}
 	return diagnosis.State, contract.RefusedParameter(diagnosis.Text)
 }
 

@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/dialects"
 	"github.com/applock/applock/internal/migrate"
 )
 
@@ -53,7 +53,7 @@ func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (G
 			}
 			return target.Granted(ctx, client, db.Role(request.Role), request.To)
 		})
-		return dialect.byGranter(byOwner(ctx, target, missingAccount("To", request.To, err)))
+		return byGranter(dialect, byOwner(ctx, target, missingAccount("To", request.To, err)))
 	})
 	return result, err
 }
@@ -67,11 +67,11 @@ func byOwner(ctx context.Context, target migrate.Target, err error) error {
 }
 
 // byGranter adds to an error which account may grant, if the owner may not.
-func (d dialect) byGranter(err error) error {
-	if d.granter == "" || db.KindOf(err) != db.KindPrivilege {
+func byGranter(d dialects.Dialect, err error) error {
+	if d.Granter == "" || db.KindOf(err) != db.KindPrivilege {
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, d.granter)
+	return fmt.Errorf("%w; %s", err, d.Granter)
 }
 
 // missingAccount adds advice to the error of a statement whose account does not exist.
@@ -108,8 +108,8 @@ func grants(request GrantScriptRequest) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dialect.grants == nil {
-		reason := dialect.name + " has no rights to grant: whoever may write the file may do everything"
+	if dialect.Grants == nil {
+		reason := dialect.Name + " has no rights to grant: whoever may write the file may do everything"
 		return nil, &applock.InvalidError{Argument: "Dialect", Reason: reason}
 	}
 	role := db.Role(request.Role)
@@ -125,13 +125,13 @@ func grants(request GrantScriptRequest) ([]string, error) {
 	if err := checkGrantee("To", request.To); err != nil {
 		return nil, err
 	}
-	schema := cmp.Or(request.Schema, dialect.defaultSchema)
+	schema := cmp.Or(request.Schema, dialect.DefaultSchema)
 	if schema != "" {
 		if err := db.CheckSchema(schema); err != nil {
 			return nil, &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
 		}
 	}
-	statements, err := dialect.grants(schema, role, request.To)
+	statements, err := dialect.Grants(schema, role, request.To)
 	if err != nil {
 		return nil, &applock.InvalidError{Argument: "To", Reason: err.Error()}
 	}
@@ -155,9 +155,6 @@ type MissingGrant struct {
 	Operations []string
 }
 
-// MissingGrantsRequest is empty today.
-type MissingGrantsRequest struct{}
-
 // MissingGrantsResult is the result of MissingGrants.
 type MissingGrantsResult struct {
 	Missing []MissingGrant
@@ -169,7 +166,7 @@ type MissingGrantsResult struct {
 // nothing. An account that may get counts as an operator, one that may transfer as a supervisor, one that may purge as a janitor. One that
 // may only list counts as an auditor. MissingGrants changes nothing. It returns ErrPrivilege if the client cannot read the grants, on MySQL
 // and MariaDB mysql.procs_priv. On Db2 and SQLite it finds nothing.
-func MissingGrants(ctx context.Context, client *applock.Client, _ MissingGrantsRequest) (MissingGrantsResult, error) {
+func MissingGrants(ctx context.Context, client *applock.Client) (MissingGrantsResult, error) {
 	var result MissingGrantsResult
 	err := onTarget(ctx, client, "missing grants", func(_ db.Handle, target migrate.Target) error {
 		if target.Rights == nil {
@@ -186,32 +183,9 @@ func MissingGrants(ctx context.Context, client *applock.Client, _ MissingGrantsR
 }
 
 // onTarget runs work on the client's database, opened as for a migration.
-func onTarget(
-	ctx context.Context, client *applock.Client, name string, command func(db.Handle, migrate.Target) error,
-) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", name, clients.Explain(err))
-		}
-	}()
-	if err := ctx.Err(); err != nil {
-		return err
+func onTarget(ctx context.Context, client *applock.Client, name string, command func(db.Handle, migrate.Target) error) error {
+	if err := dialects.OnTarget(ctx, clients.Driver(client), command); err != nil {
+		return fmt.Errorf("%s: %w", name, clients.Explain(err))
 	}
-	handle, err := clients.Driver(client).Handle()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, handle.Close()) }()
-	dialect, err := dialectOf(handle.Dialect)
-	if err != nil {
-		return err
-	}
-	target, err := dialect.target(handle)
-	if err != nil {
-		return err
-	}
-	if target.Close != nil {
-		defer func() { err = errors.Join(err, target.Close()) }()
-	}
-	return command(handle, target)
+	return nil
 }

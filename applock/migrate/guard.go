@@ -38,24 +38,24 @@ func GuardScript(request GuardScriptRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if dialect.guards == nil {
-		reason := dialect.name + " has no guards: a trigger cannot tell there what its transaction has asserted"
+	if dialect.Guards == nil {
+		reason := dialect.Name + " has no guards: a trigger cannot tell there what its transaction has asserted"
 		return "", &applock.InvalidError{Argument: "Dialect", Reason: reason}
 	}
 	guard := migrate.Guard{
-		Schema: cmp.Or(request.Schema, dialect.defaultSchema), ObjectType: strings.TrimRight(request.ObjectType, " "), Insert: request.Insert,
+		Schema: cmp.Or(request.Schema, dialect.DefaultSchema), ObjectType: strings.TrimRight(request.ObjectType, " "), Insert: request.Insert,
 	}
 	if guard.Schema != "" {
 		if err := db.CheckSchema(guard.Schema); err != nil {
 			return "", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", guard.Schema, err)}
 		}
 	}
-	names := dialect.guards.names()
+	names := dialect.Guards.Names()
 	if guard.Table, err = names.Parse(request.Table, 2); err != nil {
 		return "", &applock.InvalidError{Argument: "Table", Reason: err.Error()}
 	}
 	if request.Down {
-		return dialect.guards.down(guard)
+		return dialect.Guards.Down(guard)
 	}
 	if guard.Column, err = names.Parse(request.IDColumn, 1); err != nil {
 		return "", &applock.InvalidError{Argument: "IDColumn", Reason: err.Error()}
@@ -66,11 +66,5 @@ func GuardScript(request GuardScriptRequest) (string, error) {
 			Argument: "ObjectType", Reason: `must have 1 to 64 characters, without control characters and ":"`,
 		}
 	}
-	return dialect.guards.up(guard)
-}
-
-// guards creates a dialect's triggers.
-type guards struct {
-	names    func() migrate.Names
-	up, down func(migrate.Guard) (string, error)
+	return dialect.Guards.Up(guard)
 }

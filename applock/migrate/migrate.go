@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -15,11 +14,8 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/dialects"
 	"github.com/applock/applock/internal/migrate"
-	"github.com/applock/applock/internal/migrate/db2"
-	"github.com/applock/applock/internal/migrate/mysql"
-	"github.com/applock/applock/internal/migrate/postgres"
-	"github.com/applock/applock/internal/migrate/sqlite"
 )
 
 // Migration is one step of the schema.
@@ -198,9 +194,6 @@ type Finding struct {
 	NeedsOwner bool
 }
 
-// StatusRequest is empty today.
-type StatusRequest struct{}
-
 // StatusResult is the result of Status.
 type StatusResult struct {
 	// Steps are all that this program knows, in order, followed by those that only the database has.
@@ -215,7 +208,7 @@ type StatusResult struct {
 }
 
 // Status returns all steps with their times, and the deviations from them. It changes nothing.
-func Status(ctx context.Context, client *applock.Client, _ StatusRequest) (StatusResult, error) {
+func Status(ctx context.Context, client *applock.Client) (StatusResult, error) {
 	var result StatusResult
 	err := run(ctx, client, "status", func(ctx context.Context, target migrate.Target) error {
 		steps, err := migrate.Status(ctx, target)
@@ -274,6 +267,17 @@ func Repair(ctx context.Context, client *applock.Client, request RepairRequest) 
 	return result, err
 }
 
+// Schemas returns the schemas of a PostgreSQL database in which applock is installed. Other products have none.
+func Schemas(ctx context.Context, client *applock.Client) ([]string, error) {
+	var schemas []string
+	err := onTarget(ctx, client, "schemas", func(_ db.Handle, target migrate.Target) error {
+		var err error
+		schemas, err = migrate.Schemas(ctx, target)
+		return err
+	})
+	return schemas, err
+}
+
 // contractOf returns the version of the contract in the database, 0 if it cannot be read.
 func contractOf(ctx context.Context, client *applock.Client) int {
 	version, err := client.Version(ctx)
@@ -326,7 +330,7 @@ func run(
 			return err
 		}
 		err = shown(command(ctx, target))
-		rights = cmp.Or(belongs(ctx, target, err), dialect.rights)
+		rights = cmp.Or(belongs(ctx, target, err), dialect.Rights)
 		var ahead *NewerError
 		if errors.As(err, &ahead) {
 			ahead.Contract = contractOf(ctx, client)
@@ -374,16 +378,16 @@ func Script(request ScriptRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	scriptFor, err := dialect.scriptFor(request.Platform)
+	scriptFor, err := scriptOf(dialect, request.Platform)
 	if err != nil {
 		return "", err
 	}
-	way, err := dialect.way(request)
+	steps, err := way(dialect, request)
 	if err != nil {
 		return "", err
 	}
-	schema := cmp.Or(request.Schema, dialect.defaultSchema)
-	script, err := scriptFor(schema, way)
+	schema := cmp.Or(request.Schema, dialect.DefaultSchema)
+	script, err := scriptFor(schema, steps)
 	if err != nil {
 		return "", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
 	}
@@ -391,8 +395,8 @@ func Script(request ScriptRequest) (string, error) {
 }
 
 // way returns the steps of a script.
-func (d dialect) way(request ScriptRequest) (migrate.Way, error) {
-	fsys, err := d.migrations()
+func way(d dialects.Dialect, request ScriptRequest) (migrate.Way, error) {
+	fsys, err := d.Migrations()
 	if err != nil {
 		return migrate.Way{}, err
 	}
@@ -423,85 +427,30 @@ func (d dialect) way(request ScriptRequest) (migrate.Way, error) {
 	return way, nil
 }
 
-// dialect is a dialect's part of migrating.
-type dialect struct {
-	name string
-	// alias is another common name.
-	alias         string
-	defaultSchema string
-	migrations    func() (fs.FS, error)
-	target        func(db.Handle) (migrate.Target, error)
-	// rights describes the rights that migrating needs.
-	rights string
-	// granter describes the account that may grant; empty if the owner may.
-	granter string
-	script  scriptFor
-	// grants returns the statements that give a role's rights; nil if the dialect has no grants.
-	grants func(schema string, role db.Role, to string) ([]string, error)
-	// revokes returns the statements that revoke the given rights; nil if the dialect cannot list rights.
-	revokes func(schema, from string, rights []migrate.Right) ([]string, error)
-	// guards creates triggers; nil if the dialect has none.
-	guards *guards
-	// platforms has the scripts of a dialect whose platforms differ.
-	platforms map[string]scriptFor
-}
-
-// scriptFor returns the SQL for a schema and a way.
-type scriptFor func(schema string, way migrate.Way) (string, error)
-
-func dialects() []dialect {
-	return []dialect{
-		{
-			name: "postgres", alias: "postgresql", defaultSchema: db.DefaultSchema,
-			migrations: postgres.Migrations, target: postgres.Target, script: postgres.Script, grants: postgres.Grants, revokes: postgres.Revokes,
-			guards: &guards{names: postgres.Names, up: postgres.Guard, down: postgres.Unguard},
-			rights: "the account that migrates owns what it has installed, and needs CREATE on the database to install",
-		},
-		{
-			name: "mysql", alias: "mariadb",
-			migrations: mysql.Migrations, target: mysql.Target, script: mysql.Script, grants: mysql.Grants, revokes: mysql.Revokes,
-			guards: &guards{names: mysql.Names, up: mysql.Guard, down: mysql.Unguard},
-			rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW," +
-				" CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database",
-			granter: "the account that grants needs GRANT OPTION, as administrators have; the account that migrates does not",
-		},
-		{
-			name: "db2", defaultSchema: db.DefaultSchema,
-			migrations: db2.Migrations, target: db2.Target, script: db2.Script, grants: db2.Grants,
-			platforms: map[string]scriptFor{"luw": db2.Script, "zos": db2.ScriptZOS},
-			rights: "the account that migrates owns what it has installed, and must be able to create tables on the database" +
-				" and routines in the schema to install",
-		},
-		{
-			name: "sqlite", migrations: sqlite.Migrations, target: sqlite.Target, script: sqlite.Script,
-			rights: "the account that migrates must be able to write the file and its directory",
-		},
+func dialectOf(name string) (dialects.Dialect, error) {
+	dialect, known := dialects.Named(name)
+	if known {
+		return dialect, nil
 	}
-}
-
-func dialectOf(name string) (dialect, error) {
 	var names []string
-	for _, dialect := range dialects() {
-		if name == dialect.name || name != "" && name == dialect.alias {
-			return dialect, nil
-		}
-		names = append(names, dialect.name)
+	for _, dialect := range dialects.All() {
+		names = append(names, dialect.Name)
 	}
 	reason := fmt.Sprintf("%q must be one of %s", name, strings.Join(names, ", "))
-	return dialect{}, &applock.InvalidError{Argument: "Dialect", Reason: reason}
+	return dialect, &applock.InvalidError{Argument: "Dialect", Reason: reason}
 }
 
-// scriptFor returns the script of a platform, the default one for an empty name.
-func (d dialect) scriptFor(platform string) (scriptFor, error) {
+// scriptOf returns the script of a platform, the default one for an empty name.
+func scriptOf(d dialects.Dialect, platform string) (dialects.ScriptFor, error) {
 	if platform == "" {
-		return d.script, nil
+		return d.Script, nil
 	}
-	if script, known := d.platforms[platform]; known {
+	if script, known := d.Platforms[platform]; known {
 		return script, nil
 	}
-	reason := fmt.Sprintf("must be empty for %[2]s, which has one script for all platforms, and not %[1]q", platform, d.name)
-	if len(d.platforms) > 0 {
-		reason = fmt.Sprintf("%q must be one of %s", platform, strings.Join(slices.Sorted(maps.Keys(d.platforms)), ", "))
+	reason := fmt.Sprintf("must be empty for %[2]s, which has one script for all platforms, and not %[1]q", platform, d.Name)
+	if len(d.Platforms) > 0 {
+		reason = fmt.Sprintf("%q must be one of %s", platform, strings.Join(slices.Sorted(maps.Keys(d.Platforms)), ", "))
 	}
 	return nil, &applock.InvalidError{Argument: "Platform", Reason: reason}
 }

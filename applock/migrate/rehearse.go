@@ -3,7 +3,6 @@ package migrate
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -215,7 +214,10 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 	err := onTarget(bounded, r.client, "delete the rows of types "+r.result.TypePrefix, func(handle db.Handle, target migrate.Target) error {
 		for objectType := range r.types {
 			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event"} {
-				if err := inTx(bounded, target.DB, target.DeleteType(table), objectType); err != nil {
+				if err := migrate.InTx(bounded, target.DB, func(client migrate.Client) error {
+					_, err := client.ExecContext(bounded, target.DeleteType(table), objectType)
+					return err
+				}); err != nil {
 					return handle.Interpret(bounded, err)
 				}
 			}
@@ -227,18 +229,6 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 		return r.release(bounded)
 	}
 	return err
-}
-
-// inTx runs a statement in a transaction, since the program's pool may be without autocommit.
-func inTx(ctx context.Context, pool *sql.DB, statement string, args ...any) error {
-	tx, err := pool.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit()
 }
 
 // release releases the remaining locks.

@@ -38,15 +38,15 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 		if err != nil {
 			return err
 		}
-		if dialect.revokes == nil {
-			return &applock.InvalidError{Argument: "Dialect", Reason: dialect.name + " is not one that rights are revoked on: " +
+		if dialect.Revokes == nil {
+			return &applock.InvalidError{Argument: "Dialect", Reason: dialect.Name + " is not one that rights are revoked on: " +
 				"SQLite has none, and on Db2 the administrator revokes"}
 		}
 		rights, err := target.Rights(ctx)
 		if err != nil {
 			return err
 		}
-		statements, err := dialect.revokes(handle.Schema, request.From, rights)
+		statements, err := dialect.Revokes(handle.Schema, request.From, rights)
 		if err != nil {
 			return &applock.InvalidError{Argument: "From", Reason: err.Error()}
 		}
@@ -60,7 +60,7 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 			}
 			return target.Revoked(ctx, client, request.From)
 		})
-		return dialect.byGranter(byOwner(ctx, target, missingAccount("From", request.From, err)))
+		return byGranter(dialect, byOwner(ctx, target, missingAccount("From", request.From, err)))
 	})
 	return result, err
 }
@@ -74,24 +74,20 @@ func execute(
 		return nil, db.NotSent(ctx, handle.Interpret(ctx, err))
 	}
 	defer func() { _ = conn.Close() }()
-	if !target.UndoesDDL {
-		if done, err = executeOn(ctx, handle, conn, statements); err != nil {
-			return done, err
+	var failed error // already interpreted, unlike an error of the transaction itself
+	onClient := func(client migrate.Client) error {
+		if done, failed = executeOn(ctx, handle, client, statements); failed == nil {
+			failed = check(client)
 		}
-		return done, check(conn)
+		return failed
 	}
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, handle.Interpret(ctx, err)
+	if !target.UndoesDDL {
+		err := onClient(conn)
+		return done, err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	if _, err := executeOn(ctx, handle, tx, statements); err != nil {
-		return nil, err
-	}
-	if err := check(tx); err != nil {
-		return nil, err
-	}
-	if err := tx.Commit(); err != nil {
+	if err := migrate.InTx(ctx, conn, onClient); failed != nil {
+		return nil, failed
+	} else if err != nil {
 		return nil, handle.Interpret(ctx, err)
 	}
 	return statements, nil

@@ -99,7 +99,7 @@ func TestScriptsLeadUpAndDown(t *testing.T) {
 			client := testclient.Open(t, s.dsn, "", nil)
 			applied := func(want int) {
 				t.Helper()
-				status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+				status, err := migrate.Status(t.Context(), client)
 				got := 0
 				for _, step := range status.Steps {
 					if !step.AppliedAt.IsZero() {

@@ -81,7 +81,7 @@ func behindATrigger(t *testing.T) obstacle {
 // requireWhole fails unless nothing is missing of the installation, and the lock is held.
 func requireWhole(t *testing.T, client *applock.Client, object applock.Object, fence applock.Fence) {
 	t.Helper()
-	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	status, err := migrate.Status(t.Context(), client)
 	if err != nil {
 		t.Errorf("status: %v", err)
 	}

@@ -22,6 +22,8 @@ import (
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/cmd/internal/roles"
 	"github.com/applock/applock/cmd/internal/secret"
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/inspect"
 )
 
 // consoleFlags set the console's address, its sign-in and the rights of its people.
@@ -244,7 +246,7 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener) erro
 // stepsOf checks that all steps are applied.
 func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		status, err := migrate.Status(ctx, client, migrate.StatusRequest{})
+		status, err := migrate.Status(ctx, client)
 		switch {
 		case errors.Is(err, applock.ErrPrivilege):
 			return "this account may not read which steps are applied: run applockctl migrate status as the account that installs",
@@ -271,19 +273,19 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 func healthOf(client *applock.Client) []console.Check {
 	return []console.Check{
 		{Name: "The steps of the schema", Run: stepsOf(client)},
-		{Name: "The server takes changes", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
+		{Name: "The server takes changes", Run: around(client, func(found inspect.Surroundings) (string, error) {
 			if found.ReadOnly != "" {
 				return found.ReadOnly, errNo
 			}
 			return "it is a primary", nil
 		})},
-		{Name: "Poolers and clusters", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
+		{Name: "Poolers and clusters", Run: around(client, func(found inspect.Surroundings) (string, error) {
 			if found.Between != "" {
 				return found.Between, nil
 			}
 			return "neither a pooler nor a cluster", nil
 		})},
-		{Name: "The clocks", Run: around(client, func(found migrate.SurroundingsResult) (string, error) {
+		{Name: "The clocks", Run: around(client, func(found inspect.Surroundings) (string, error) {
 			if found.RoundTrip == 0 {
 				return "the file uses this host's clock", nil
 			}
@@ -298,9 +300,9 @@ func healthOf(client *applock.Client) []console.Check {
 const notTold = "applock cannot check this on this database"
 
 // around returns a check which says one thing about the server's surroundings.
-func around(client *applock.Client, say func(migrate.SurroundingsResult) (string, error)) func(context.Context) (string, error) {
+func around(client *applock.Client, say func(inspect.Surroundings) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		found, err := migrate.Surroundings(ctx, client, migrate.SurroundingsRequest{})
+		found, err := inspect.LookAround(ctx, clients.Driver(client))
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			return notTold, console.ErrNotChecked
@@ -314,7 +316,7 @@ func around(client *applock.Client, say func(migrate.SurroundingsResult) (string
 // purgeOf returns a check for old rows that no purge has removed.
 func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		found, err := migrate.Stale(ctx, client, migrate.StaleRequest{FreeFor: defaultStale})
+		found, err := inspect.LookForStale(ctx, clients.Driver(client), defaultStale)
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			return notTold, console.ErrNotChecked

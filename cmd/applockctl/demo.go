@@ -204,7 +204,7 @@ func (a *app) newSchemaStage(ctx context.Context, dsn string) (stage, error) {
 	onStage.schema = "applock_demo_" + hex.EncodeToString(random)
 	// This call changes nothing. If the server refuses the connection, there will be nothing to remove.
 	err := onStage.call(ctx, "demo", func(ctx context.Context, s session) error {
-		if _, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{}); err != nil {
+		if _, err := migrate.Status(ctx, s.Client); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 		return nil

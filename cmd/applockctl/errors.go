@@ -277,14 +277,14 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 			operation, where, installed, applock.ContractVersion, install)
 	}
 	// An account without the right to read the status gets the general error below.
-	status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+	status, err := migrate.Status(ctx, s.Client)
 	if i := slices.IndexFunc(status.Findings, damages); err == nil && i >= 0 {
 		finding := status.Findings[i]
 		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and %s",
 			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.wayOut(finding))
 	}
 	// The hint at another schema is optional, so an error of the search is dropped.
-	if schemas, _ := migrate.Schemas(ctx, s.Client, migrate.SchemasRequest{}); len(schemas) > 0 {
+	if schemas, _ := migrate.Schemas(ctx, s.Client); len(schemas) > 0 {
 		return fmt.Errorf("%s: applock is not installed in %s, but in schema %s: add --schema with that name, or install it here with: %s",
 			operation, where, strings.Join(schemas, ", "), install)
 	}

@@ -148,7 +148,7 @@ func (a *app) revoke(ctx context.Context, request migrate.RevokeRequest) error {
 
 // noteMissingGrants lists accounts whose role is incomplete. That is no failure, since it may be intended.
 func (a *app) noteMissingGrants(ctx context.Context, s session) {
-	result, err := migrate.MissingGrants(ctx, s.Client, migrate.MissingGrantsRequest{})
+	result, err := migrate.MissingGrants(ctx, s.Client)
 	switch {
 	case errors.Is(err, applock.ErrPrivilege): // the account may migrate, but may not read others' grants
 		a.note("cannot tell which accounts lack a grant, and what the owners of procedures and views may do: "+

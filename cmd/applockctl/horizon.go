@@ -8,7 +8,8 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console"
-	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/inspect"
 )
 
 const (
@@ -22,8 +23,8 @@ const (
 )
 
 // heldTooLong returns the holders that exceed the limit, the oldest first.
-func heldTooLong(found migrate.HorizonResult, most time.Duration) []migrate.Holder {
-	var long []migrate.Holder
+func heldTooLong(found inspect.HeldRows, most time.Duration) []inspect.Holder {
+	var long []inspect.Holder
 	for _, holder := range found.Holders {
 		if holder.Age > most || holder.Age == 0 && holder.Transactions > mostTransactions {
 			long = append(long, holder)
@@ -33,19 +34,19 @@ func heldTooLong(found migrate.HorizonResult, most time.Duration) []migrate.Hold
 }
 
 // heldWords is the text for the case that no snapshot is too old.
-func heldWords(found migrate.HorizonResult, most time.Duration) string {
+func heldWords(found inspect.HeldRows, most time.Duration) string {
 	limit := duration(most)
 	return fmt.Sprintf("nobody has held a snapshot for longer than %s; the server keeps %d %s", limit.String(), found.Kept, found.KeptAre)
 }
 
 // heldBy names the holder and the number of old versions that the server keeps for it.
-func heldBy(holder migrate.Holder, found migrate.HorizonResult) string {
+func heldBy(holder inspect.Holder, found inspect.HeldRows) string {
 	return fmt.Sprintf("%s keeps the server from removing old versions of rows, now %d %s", holder, found.Kept, found.KeptAre)
 }
 
 // horizon finds old snapshots, which keep the server from removing old versions of rows.
 func (v *verifier) horizon(ctx context.Context) error {
-	found, err := migrate.Horizon(ctx, v.session.Client, migrate.HorizonRequest{})
+	found, err := inspect.LookForHolders(ctx, clients.Driver(v.session.Client))
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		v.note("horizon", "not checked on "+v.product)
@@ -67,8 +68,8 @@ func (v *verifier) horizon(ctx context.Context) error {
 }
 
 // noteHeld reports old snapshots on stderr. It returns nil if the account may not see them: statistics work without that right.
-func (a *app) noteHeld(ctx context.Context, s session) *migrate.HorizonResult {
-	found, err := migrate.Horizon(ctx, s.Client, migrate.HorizonRequest{})
+func (a *app) noteHeld(ctx context.Context, s session) *inspect.HeldRows {
+	found, err := inspect.LookForHolders(ctx, clients.Driver(s.Client))
 	if err != nil {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (a *app) noteHeld(ctx context.Context, s session) *migrate.HorizonResult {
 // horizonOf returns the console's check for old snapshots.
 func horizonOf(client *applock.Client) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		found, err := migrate.Horizon(ctx, client, migrate.HorizonRequest{})
+		found, err := inspect.LookForHolders(ctx, clients.Driver(client))
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			return notTold, console.ErrNotChecked

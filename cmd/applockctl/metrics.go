@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/inspect"
 )
 
 // metric is one name in the text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
@@ -57,7 +57,7 @@ func metricsOf(stats []applock.Stats) string {
 }
 
 // metricsOfHeld returns the age of the oldest held snapshot in Prometheus' text format: 0 if there is none, no sample if it cannot be seen.
-func metricsOfHeld(held *migrate.HorizonResult) string {
+func metricsOfHeld(held *inspect.HeldRows) string {
 	if held == nil {
 		return ""
 	}

@@ -96,7 +96,7 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 		}
 		answers := answersOf(done.Steps, outcomeUndone)
 		if !done.Undone {
-			all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+			all, err := migrate.Status(ctx, s.Client)
 			if err != nil {
 				return err
 			}

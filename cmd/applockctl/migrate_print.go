@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/internal/inspect"
 )
 
 func (a *app) migratePrintCommand() *cobra.Command {
@@ -89,12 +90,16 @@ func (a *app) migrateSummary(request migrate.ScriptRequest) error {
 	if request.Dialect, err = a.dialectName(request.Dialect); err != nil {
 		return fmt.Errorf("migrate print: %w", err)
 	}
-	created, err := migrate.Summary(migrate.SummaryRequest{Dialect: request.Dialect, Platform: request.Platform})
+	script, err := migrate.Script(migrate.ScriptRequest{Dialect: request.Dialect, Platform: request.Platform})
+	if err != nil {
+		return fmt.Errorf("migrate print: %w", err)
+	}
+	reference, err := migrate.Script(migrate.ScriptRequest{Dialect: "postgres"})
 	if err != nil {
 		return fmt.Errorf("migrate print: %w", err)
 	}
 	printer := a.newPrinter(createdAnswer{})
-	for _, each := range created {
+	for _, each := range inspect.WhatIsCreated(script, reference) {
 		each.Roles = append([]string{}, each.Roles...) // an empty list in JSON
 		if err := printer.print(createdAnswer(each)); err != nil {
 			return err

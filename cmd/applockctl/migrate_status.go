@@ -38,7 +38,7 @@ CI) if steps are pending.`,
 func (a *app) migrateStatus(ctx context.Context, exitCode bool) error {
 	const operation = "migrate status"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		status, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+		status, err := migrate.Status(ctx, s.Client)
 		if err != nil {
 			return err
 		}

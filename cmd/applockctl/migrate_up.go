@@ -53,7 +53,7 @@ func (a *app) migrateUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all, err := migrate.Status(ctx, s.Client, migrate.StatusRequest{})
+		all, err := migrate.Status(ctx, s.Client)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/cmd/internal/secret"
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/inspect"
 )
 
 // defaultStale is twice the age that a purge leaves, so a monthly purge always passes.
@@ -181,9 +183,9 @@ func (v *verifier) connection(ctx context.Context) error {
 
 // status compares the database with the steps.
 func (v *verifier) status(ctx context.Context) error {
-	v.missing, v.missingErr = migrate.MissingGrants(ctx, v.session.Client, migrate.MissingGrantsRequest{})
+	v.missing, v.missingErr = migrate.MissingGrants(ctx, v.session.Client)
 	v.blind = errors.Is(v.missingErr, applock.ErrPrivilege)
-	status, err := migrate.Status(ctx, v.session.Client, migrate.StatusRequest{})
+	status, err := migrate.Status(ctx, v.session.Client)
 	if errors.Is(err, applock.ErrPrivilege) {
 		v.note("steps", mayNotSee)
 		return nil
@@ -318,7 +320,7 @@ func (v *verifier) grants(context.Context) error {
 
 // surroundings reports what stands between this program and the tables: pooler, cluster, replica, clock.
 func (v *verifier) surroundings(ctx context.Context) error {
-	found, err := migrate.Surroundings(ctx, v.session.Client, migrate.SurroundingsRequest{})
+	found, err := inspect.LookAround(ctx, clients.Driver(v.session.Client))
 	if errors.Is(err, errors.ErrUnsupported) {
 		v.note("surroundings", "not checked on "+v.product)
 		return nil
@@ -366,7 +368,7 @@ func (v *verifier) purge(ctx context.Context) error {
 		v.note("purge", notInstalled)
 		return nil
 	}
-	found, err := migrate.Stale(ctx, v.session.Client, migrate.StaleRequest{FreeFor: v.stale})
+	found, err := inspect.LookForStale(ctx, clients.Driver(v.session.Client), v.stale)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		v.note("purge", "not checked on "+v.product)
@@ -388,7 +390,7 @@ func (v *verifier) purge(ctx context.Context) error {
 }
 
 // staleWords describes the rows that a purge should have removed; with any, it also returns errNo.
-func staleWords(found migrate.StaleResult, stale time.Duration) (string, error) {
+func staleWords(found inspect.StaleLocks, stale time.Duration) (string, error) {
 	limit, longest := duration(stale), duration(found.Longest)
 	looked := count(int(found.Looked), "row")
 	if found.Rows == 0 {

@@ -423,7 +423,8 @@ func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding
 		if len(finding.Mend) == 0 {
 			continue
 		}
-		if err := inTx(ctx, conn, finding.Mend); err != nil {
+		mend := func(client Client) error { return execute(ctx, client, finding.Mend) }
+		if err := InTx(ctx, conn, mend); err != nil {
 			return done, fmt.Errorf("%s %s: %w", finding.Name, finding.Problem, target.Interpret(ctx, err))
 		}
 		done = append(done, finding)
@@ -431,18 +432,30 @@ func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding
 	return done, nil
 }
 
-func inTx(ctx context.Context, conn *sql.Conn, statements []string) error {
-	tx, err := conn.BeginTx(ctx, nil)
+// InTx runs work in a transaction, which is undone if work fails. A pool may be without autocommit.
+func InTx(ctx context.Context, on interface {
+	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+}, work func(Client) error,
+) error {
+	tx, err := on.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after a commit
+	if err := work(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// execute runs statements.
+func execute(ctx context.Context, client Client, statements []string) error {
 	for _, statement := range statements {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
+		if _, err := client.ExecContext(ctx, statement); err != nil {
 			return err
 		}
 	}
-	return tx.Commit()
+	return nil
 }
 
 // ErrNotInstalled means that there is no table yet.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -20,6 +22,24 @@ type Holder struct {
 	Transactions int64
 	// End is the SQL that ends it.
 	End string
+}
+
+// String describes the holder in one line, such as "session 4711 (user shop, from report, idle in transaction) for 2h0m0s and 1204
+// transactions".
+func (h Holder) String() string {
+	var about, lasts []string
+	for _, each := range []struct{ name, value string }{{"user ", h.User}, {"from ", h.Application}, {"", h.State}} {
+		if each.value != "" {
+			about = append(about, each.name+each.value)
+		}
+	}
+	if h.Age > 0 || h.Transactions == 0 {
+		lasts = append(lasts, h.Age.String())
+	}
+	if h.Transactions > 0 {
+		lasts = append(lasts, fmt.Sprintf("%d transactions", h.Transactions))
+	}
+	return fmt.Sprintf("%s %s (%s) for %s", h.Kind, h.Name, strings.Join(about, ", "), strings.Join(lasts, " and "))
 }
 
 // Horizon is the result of LookForHolders: the holders, the oldest first.

@@ -191,7 +191,7 @@ func repairPutsBackWhatIsMissing(t *testing.T, bridge *hsqldb.Bridge) {
 			t.Fatal(err)
 		}
 	}
-	status, err := migrate.Status(t.Context(), place.Client, migrate.StatusRequest{})
+	status, err := migrate.Status(t.Context(), place.Client)
 	if err != nil || len(status.Findings) != len(lost) {
 		t.Errorf("findings %v, %v, want %v", status.Findings, err, lost)
 	}

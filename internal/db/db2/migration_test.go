@@ -409,13 +409,13 @@ func TestDownAfterScript(t *testing.T) {
 func TestMigrationStatus(t *testing.T) {
 	t.Parallel()
 	catalog, server, client := newCatalog(t)
-	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	status, err := migrate.Status(t.Context(), client)
 	if err != nil || len(status.Steps) != newestVersion || !status.Steps[0].AppliedAt.IsZero() || !status.Steps[1].AppliedAt.IsZero() {
 		t.Errorf("status %v, %v, want %d pending", status, err, newestVersion)
 	}
 	catalog.tables[versionTable] = true
 	catalog.versions = map[int64]driver.Value{0: true, 1: true}
-	status, err = migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	status, err = migrate.Status(t.Context(), client)
 	if err != nil || len(status.Steps) != newestVersion || status.Steps[0].AppliedAt != time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC) || !status.Steps[1].AppliedAt.IsZero() {
 		t.Errorf("status %v, %v, want the first applied", status, err)
 	}
@@ -426,14 +426,14 @@ func TestMigrationStatus(t *testing.T) {
 	}
 	catalog.versions[2] = true
 	catalog.routines = []string{"get_appl_lock"}
-	status, err = migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	status, err = migrate.Status(t.Context(), client)
 	if missing := func(f migrate.Finding) bool { return f.Problem == "is missing" && f.Repairable }; err != nil ||
 		len(status.Findings) < 20 || slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return !missing(f) }) {
 		t.Errorf("findings %v, %v, want all routines but one", status.Findings, err)
 	}
 	cause := answer(-551, "42501", "The required privilege is missing.")
 	catalog.hook = atStatement("SELECT COUNT(*)", 1, failing(cause))
-	_, err = migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	_, err = migrate.Status(t.Context(), client)
 	checkText(t, err, cause)
 }
 
@@ -447,7 +447,7 @@ func TestMigratorLosesConnection(t *testing.T) {
 			return err
 		},
 		"Status": func(client *applock.Client) error {
-			_, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+			_, err := migrate.Status(t.Context(), client)
 			return err
 		},
 	} {

@@ -313,7 +313,7 @@ func TestStatusWithoutParseTime(t *testing.T) {
 			if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 				t.Fatal(err)
 			}
-			steps, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+			steps, err := migrate.Status(t.Context(), client)
 			if err != nil || len(steps.Steps) == 0 {
 				t.Fatalf("status: %v, %v", steps, err)
 			}

@@ -34,7 +34,7 @@ func plainOwner(t *testing.T, client *applock.Client, root *sql.DB) func(config 
 
 func findingsOf(t *testing.T, client *applock.Client) []migrate.Finding {
 	t.Helper()
-	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	status, err := migrate.Status(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}

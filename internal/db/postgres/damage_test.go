@@ -17,7 +17,7 @@ func TestDamagedViewsAreFoundAndMended(t *testing.T) {
 	client := testclient.Postgres(t, pool)
 	found := func() []migrate.Finding {
 		t.Helper()
-		status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+		status, err := migrate.Status(t.Context(), client)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestWritersThroughViewsAreFound(t *testing.T) {
 	user := roleWithGrants(t, pool, "nobody")
 	call(t, pool, "GRANT DELETE ON applock.appl_lock_live TO "+user)
 	defer call(t, pool, "REVOKE ALL ON applock.appl_lock_live FROM "+user)
-	status, err := migrate.Status(t.Context(), testclient.Postgres(t, pool), migrate.StatusRequest{})
+	status, err := migrate.Status(t.Context(), testclient.Postgres(t, pool))
 	if err != nil || len(status.Findings) != 1 || status.Findings[0].Name != "view appl_lock_live" {
 		t.Errorf("%+v, %v, want the view", status.Findings, err)
 	}

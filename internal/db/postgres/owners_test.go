@@ -32,7 +32,7 @@ func giveToOwner(t *testing.T, pool *pgxpool.Pool, client *applock.Client) strin
 // checkOwner fails the test unless the only finding is a superuser of this name, or there is none where that is empty.
 func checkOwner(t *testing.T, client *applock.Client, what, superuser string) {
 	t.Helper()
-	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	status, err := migrate.Status(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}

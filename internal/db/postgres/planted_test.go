@@ -105,10 +105,10 @@ func TestPlantedObjectsAreNotCalled(t *testing.T) {
 		if _, err := migrate.Rehearse(t.Context(), place.Client, migrate.RehearseRequest{}); err != nil {
 			t.Error(err)
 		}
-		if _, err := migrate.Status(t.Context(), place.Client, migrate.StatusRequest{}); err != nil {
+		if _, err := migrate.Status(t.Context(), place.Client); err != nil {
 			t.Error(err)
 		}
-		if _, err := migrate.MissingGrants(t.Context(), place.Client, migrate.MissingGrantsRequest{}); err != nil {
+		if _, err := migrate.MissingGrants(t.Context(), place.Client); err != nil {
 			t.Error(err)
 		}
 		if called, err := contract.RowsByColumn(t.Context(), place.SQL, `SELECT pg_describe_object(d.classid, d.objid, d.objsubid) AS caller,

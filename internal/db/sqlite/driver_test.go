@@ -87,7 +87,7 @@ func TestOnlyUpCreatesTheFile(t *testing.T) {
 		return err
 	}
 	_, inquireErr := client.Inquire(t.Context(), object)
-	_, statusErr := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	_, statusErr := migrate.Status(t.Context(), client)
 	_, downErr := migrate.Down(t.Context(), client, migrate.DownRequest{})
 	for _, err := range []error{get(), inquireErr, statusErr, downErr} {
 		if !errors.Is(err, applock.ErrSchema) || !errors.Is(err, fs.ErrNotExist) {

@@ -172,7 +172,7 @@ func TestViewsAreMended(t *testing.T) {
 		"DROP VIEW appl_lock_history; CREATE VIEW appl_lock_history AS SELECT * FROM appl_lock_event WHERE event <> 'TAKEN'",
 	} {
 		execute(t, place.SQL, damage)
-		status, err := migrate.Status(t.Context(), place.Client, migrate.StatusRequest{})
+		status, err := migrate.Status(t.Context(), place.Client)
 		if err != nil || len(status.Findings) == 0 || status.Findings[0].Part != migrate.PartViews {
 			t.Errorf("%s: status finds %+v, %v", damage, status.Findings, err)
 		}
@@ -180,7 +180,7 @@ func TestViewsAreMended(t *testing.T) {
 		if err != nil || len(repaired.Repaired) == 0 || len(repaired.Left) != 0 {
 			t.Errorf("%s: repair: %+v, %v", damage, repaired, err)
 		}
-		status, err = migrate.Status(t.Context(), place.Client, migrate.StatusRequest{})
+		status, err = migrate.Status(t.Context(), place.Client)
 		if err != nil || len(status.Findings) != 0 {
 			t.Errorf("%s: after the repair status finds %+v, %v", damage, status.Findings, err)
 		}

@@ -86,7 +86,7 @@ func twentyAtOnce(t *testing.T, backend Backend) {
 		total += steps
 	}
 	client := open()
-	if status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{}); err != nil || len(status.Steps) != total {
+	if status, err := migrate.Status(t.Context(), client); err != nil || len(status.Steps) != total {
 		t.Errorf("%d migrations were applied, %v, want each of %d once", total, err, len(status.Steps))
 	}
 	requireStatus(t, client, total)
@@ -126,7 +126,7 @@ func uninstall(t *testing.T, backend Backend) {
 // requireStatus expects a time for each of the first applied migrations, and none for the others.
 func requireStatus(t *testing.T, client *applock.Client, applied int) {
 	t.Helper()
-	status, err := migrate.Status(t.Context(), client, migrate.StatusRequest{})
+	status, err := migrate.Status(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package migrate
+package inspect
 
 import (
 	"cmp"
@@ -9,12 +9,6 @@ import (
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
-
-// SummaryRequest selects the installation for Summary.
-type SummaryRequest struct {
-	// Dialect and Platform are those of ScriptRequest.
-	Dialect, Platform string
-}
 
 // Created is a table, view or routine that the steps create.
 type Created struct {
@@ -35,16 +29,9 @@ var (
 	behind = regexp.MustCompile(`(?s)COMMENT ON (?:SPECIFIC )?(?:TABLE|VIEW|FUNCTION|PROCEDURE) (?:\w+\.)?(\w+)[^;']*? IS\s+'((?:[^']|'')*)'`)
 )
 
-// Summary lists what Script creates, in that order, for a DBA who signs off an installation. It returns ErrInvalid as Script does.
-func Summary(request SummaryRequest) ([]Created, error) {
-	script, err := Script(ScriptRequest{Dialect: request.Dialect, Platform: request.Platform})
-	if err != nil {
-		return nil, err
-	}
-	reference, err := Script(ScriptRequest{Dialect: "postgres"}) // PostgreSQL's script comments each table
-	if err != nil {
-		return nil, err
-	}
+// WhatIsCreated lists what a script of installation creates, in its order, for a DBA who signs it off. The reference is PostgreSQL's script, which
+// comments each table.
+func WhatIsCreated(script, reference string) []Created {
 	comments := commentsOn(reference)
 	comments[migrate.VersionTable] = "The steps that are applied, as goose notes them."
 	for _, view := range db.Views() {
@@ -67,7 +54,7 @@ func Summary(request SummaryRequest) ([]Created, error) {
 			Kind: strings.ToLower(script[match[2]:match[3]]), Name: name, Roles: rolesWith(name), What: strings.TrimSuffix(what, "."),
 		})
 	}
-	return created, nil
+	return created
 }
 
 func rolesWith(name string) []string {

@@ -1,0 +1,56 @@
+// Package inspect looks at a server for the program that verifies an installation: what stands in the way of locks there.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/applock/applock/internal/bridge"
+	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/dialects"
+	"github.com/applock/applock/internal/migrate"
+)
+
+// The answers are those of package migrate.
+type (
+	Holder       = migrate.Holder
+	HeldRows     = migrate.Horizon
+	Surroundings = migrate.Surroundings
+	StaleLocks   = migrate.StaleLocks
+)
+
+// LookForHolders returns the sessions and the like that keep the server from removing old versions of rows. It changes nothing. Its error is
+// ErrPrivilege of package applock unless the account is in pg_monitor on PostgreSQL, or has PROCESS on MySQL and MariaDB. On SQLite and Db2 it
+// is errors.ErrUnsupported.
+func LookForHolders(ctx context.Context, driver db.Driver) (HeldRows, error) {
+	return ask(ctx, driver, "horizon", migrate.LookForHolders)
+}
+
+// LookAround describes the server, and what stands between it and the program. It changes nothing, and works before an installation. On Db2
+// its error is errors.ErrUnsupported.
+func LookAround(ctx context.Context, driver db.Driver) (Surroundings, error) {
+	return ask(ctx, driver, "surroundings", migrate.LookAround)
+}
+
+// LookForStale counts the rows whose objects have been free for freeFor, in whole seconds, among the first 10,000. Many mean that no purge
+// runs. The account must have the right to read the table. On Db2 its error is errors.ErrUnsupported.
+func LookForStale(ctx context.Context, driver db.Driver, freeFor time.Duration) (StaleLocks, error) {
+	return ask(ctx, driver, "stale", func(ctx context.Context, target migrate.Target) (StaleLocks, error) {
+		return migrate.LookForStale(ctx, target, freeFor)
+	})
+}
+
+// ask asks the driver's database, and explains an error.
+func ask[T any](
+	ctx context.Context, driver db.Driver, name string, question func(context.Context, migrate.Target) (T, error),
+) (answer T, err error) {
+	err = dialects.OnTarget(ctx, driver, func(_ db.Handle, target migrate.Target) error {
+		answer, err = question(ctx, target)
+		return err
+	})
+	if err != nil {
+		return answer, fmt.Errorf("%s: %w", name, bridge.Clients.Explain(err))
+	}
+	return answer, nil
+}

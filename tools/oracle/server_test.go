@@ -23,7 +23,7 @@ func install(t *testing.T) *sql.DB {
 	t.Helper()
 	dsn := os.Getenv(variable)
 	if dsn == "" {
-		t.Skipf("%s is not set, as in oracle://USER:PASSWORD@HOST:1521/SERVICE: the text has not been run", variable)
+		t.Fatalf("%s is not set, as in oracle://USER:PASSWORD@HOST:1521/SERVICE", variable)
 	}
 	handle, err := sql.Open("oracle", dsn)
 	if err != nil {

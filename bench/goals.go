@@ -44,12 +44,8 @@ const (
 	leaseRow            = "a lease, 8 connections"
 	inJavaRow           = "get and release in Java, 8 threads"
 	refusalRow          = "a refused get"
-	manyRowsRow         = "a get among many rows, p50"
-	fewRowsName         = "of 10^3 rows"
-	purgeRow            = "gets during a purge, p99"
 	walletRow           = "deposits into one wallet"
 	walletLeaseRow      = walletRow + " by leases, one program"
-	largePurgeFigure    = "gets during a purge of 10^6 rows, p99"
 	lookUpName          = "select by primary key"
 	getAndReleaseFigure = "cycles, 8 connections: get and release"
 	inJavaFigure        = "cycles in Java, 8 threads: our procedures"
@@ -80,11 +76,6 @@ func goals() []goal {
 	add(goal{row: "10,000 waiters: connections", figures: []string{waiting + "connections"}},
 		cell{productPostgres, 2, 2}, cell{productMariaDB, 2, 2}, cell{productMySQL, 2, 2})
 	add(goal{row: "10,000 waiters: memory", figures: []string{waiting + "heap and stacks"}, unit: "MB"}, everyTable(100, 60)...)
-	add(goal{
-		row: manyRowsRow, figures: []string{"a get of 10^7 rows", "a get of 10^6 rows", "a get of 10^5 rows"},
-		baseline: fewRowsName,
-	}, everyTable(1.25, 1.1)...)
-	add(goal{row: purgeRow, figures: []string{largePurgeFigure, purgeRow}, baseline: "without"}, everyTable(2, 1.3)...)
 	return all
 }
 
@@ -203,19 +194,12 @@ func reasons() map[string]string {
 	polling := "A poll costs 0.37 ms of processor with MySQL 9.7, of which the server has 0.26 ms, and 0.09 ms with SQLite, counted over 3,000 polls. Every " +
 		"10 ms that is 3.7 % of a core, and every 5 ms 1.8 %. Rarer polls would answer later. After 10 s polls become rare, and a minute's wait takes 1.7 % " +
 		"with MySQL. The commits of the release and the get come on top"
-	pages := "Each get probes the primary key once, and a test at 10^6 rows counts as many pages but for the index's depth. Yet in a large table nearly each " +
-		"get is the first since the checkpoint to change its page. PostgreSQL then writes the whole page to its log: 5,700 bytes for a get among 10^6 rows and " +
-		"280 among 10^3. The table is also larger than the buffers, so that pages are read from disk. An UPDATE by hand would do the same"
 	stacks := "A waiter has a goroutine. Its first attempt grows the stack to 8 KB, and the runtime shrinks it when less than a quarter is in use: 5 KB each " +
 		"on average. Another 3.8 KB each is heap. Only waiters without goroutines would need less, and Acquire needs one"
 	commits := "Each deposit waits for its own flush, since the next one needs it. A lease adds the commits of a get and of a release, or one for both where " +
 		"a release passes the object on in one call. Serialize adds none"
 	flushes := "Each deposit is a commit, and the disk of this machine makes some 1,900 of them a second, one after the other. The lines below reach 0.46 and " +
 		"0.49 of that. A deposit also updates the wallet and the row that serializes"
-	oneCore := "The purge is one more connection at work, and its commits share the disk and the processor with those of the gets"
-	oneWriter := "A file has one writer. A get that meets a batch of the purge tries again after 1 ms, then 2, then 5, which is SQLite's own way of waiting. A " +
-		"batch of 50 rows takes some 2 ms, and batches of 25 did not change the result (5.1 ms). During a purge of 20,000 rows, which has a line below, the " +
-		"gets hardly wait longer"
 	all := map[string]string{
 		walletRow + "/" + productMariaDB + "/":                   flushes,
 		walletRow + "/" + productMySQL + "/":                     flushes,
@@ -241,27 +225,19 @@ func reasons() map[string]string {
 		"hand-off, pgadvisory, p50/postgres/":                    roundTrips,
 		"hand-off, two clients, polling, p50/mysql/":             polling,
 		"hand-off, two clients, polling, p50/sqlite/":            polling,
-		purgeRow + "/" + productSQLite + "/without":              oneWriter,
-	}
-	for _, product := range []string{productPostgres, productMariaDB, productMySQL} {
-		all[purgeRow+"/"+product+"/without"] = oneCore
 	}
 	for _, product := range []string{productPostgres, productMariaDB, productMySQL, productSQLite} {
 		all["10,000 waiters: memory/"+product+"/"] = stacks
-		all[manyRowsRow+"/"+product+"/"+fewRowsName] = pages
 	}
 	return all
 }
 
-// findFor is find. For a value without a named baseline it also finds a figure with any baseline, and one of the large run.
+// findFor is find. For a value without a named baseline it also finds a figure with any baseline.
 func (r *report) findFor(product, name, baseline string) *figure {
 	for _, f := range r.Figures {
 		if f.Product == product && f.Name == name && (baseline == "" || f.Baseline == baseline) {
 			return f
 		}
-	}
-	if r.large != nil {
-		return r.large.findFor(product, name, baseline)
 	}
 	return nil
 }

@@ -121,3 +121,11 @@ func (b *bench) noteJava(p *place, answers []javaRates) error {
 	}
 	return nil
 }
+
+// started runs a program. An error has the program's output.
+func started(command *exec.Cmd) error {
+	if said, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", filepath.Base(command.Path), err, said)
+	}
+	return nil
+}

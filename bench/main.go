@@ -45,11 +45,10 @@ func runOrDeposit(ctx context.Context, args []string) error {
 // options are the flags.
 type options struct {
 	runs          int
-	round, limit  time.Duration
+	round         time.Duration
 	horizon       time.Duration
-	smoke, huge   bool
+	smoke         bool
 	only          *regexp.Regexp
-	other         string
 	from, file    string
 	page, results string
 	profile       string
@@ -61,12 +60,9 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.SetOutput(complaints)
 	flags.IntVar(&o.runs, "runs", 1, "measure everything so often, for more rounds")
 	flags.DurationVar(&o.round, "round", 0, "have each who competes so much time in a round; 0 is 400ms")
-	flags.DurationVar(&o.limit, "limit", 0, "fill a table, and make cycles before one is weighed, for no longer; 0 is an hour")
 	flags.DurationVar(&o.horizon, "horizon", 0, "measure under a held snapshot for so long; 0 is 10m")
 	flags.BoolVar(&o.smoke, "smoke", false, "measure so little that it only shows that everything works")
-	flags.BoolVar(&o.huge, "huge", false, "up to ten million rows and cycles; takes hours, and 20 GB of disk")
 	only := flags.String("only", "", "a regular expression for what to measure, such as ^hand-off/postgres$")
-	flags.StringVar(&o.other, "against", "", "compare the procedures with those of another checkout, in this folder, and measure nothing else")
 	flags.StringVar(&o.from, "from", "", "measure nothing, and read the values from this file of -json")
 	flags.StringVar(&o.file, "json", "", "write all values to this file, too")
 	flags.StringVar(&o.page, "report", "", "write the page to this file, and its charts and values to the folder of its name")
@@ -101,7 +97,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, co
 		err = errors.Join(err, r.writeJSON(o.file))
 	}
 	if o.page != "" {
-		err = errors.Join(err, r.readLarge(o.page), r.readHeld(o.page), r.writePage(o.page, o.results))
+		err = errors.Join(err, r.readHeld(o.page), r.writePage(o.page, o.results))
 	}
 	if o.results != "" {
 		err = errors.Join(err, r.writeResults(o.results))
@@ -116,17 +112,13 @@ func measure(ctx context.Context, o options, getenv func(string) string, complai
 	if err != nil {
 		return nil, err
 	}
-	b := bench{extent: full(), only: o.only, complaints: complaints, other: o.other}
-	if o.huge {
-		b.extent = huge()
-	}
+	b := bench{extent: full(), only: o.only, complaints: complaints}
 	if o.smoke {
 		b.extent = tiny()
 		b.report.Smoke = true
 	}
-	b.round, b.limit = cmp.Or(o.round, b.round), cmp.Or(o.limit, time.Hour)
+	b.round = cmp.Or(o.round, b.round)
 	b.held = b.held.lasting(o.horizon)
-	b.report.Scale = b.scale()
 	defer func() { err = errors.Join(err, b.leave()) }()
 	if err := b.enter(ctx, servers); err != nil {
 		return nil, err
@@ -160,21 +152,13 @@ type extent struct {
 	connections []int         // that take and release
 	notified    int           // samples of hand-offs by NOTIFY
 	handOffs    int           // samples of each other kind
-	lines       []int         // waiters for one object
 	waiters     int           // goroutines that wait at the same time
 	idle        time.Duration // how long they are watched
-	glance      time.Duration // the same, when all wait for one object
 	polls       int
 	kept        []int         // leases held and renewed at the same time
 	ttl         time.Duration // of the smallest number of leases; more leases have a longer one
 	renewals    int           // to watch
 	grants      int           // renewed in one statement
-	mostRows    int           // of the largest table
-	gets        int           // from the table in one round
-	stale       int           // rows to purge
-	manyCycles  int           // before the table's size is read
-	limit       time.Duration // time limit of the cycles and of filling the table
-	starts      int           // of the command line
 	held        snapshotLoad  // the load under a held snapshot
 }
 
@@ -198,35 +182,21 @@ func (h snapshotLoad) lasting(total time.Duration) snapshotLoad {
 func full() extent {
 	return extent{
 		rounds: 5, round: 400 * time.Millisecond, connections: []int{1, 8, 64},
-		notified: 400, handOffs: 120, lines: []int{10, 1000},
-		waiters: 10000, idle: 20 * time.Second, glance: 3 * time.Second, polls: 20,
+		notified: 400, handOffs: 120,
+		waiters: 10000, idle: 20 * time.Second, polls: 20,
 		kept: []int{1000, 10000}, ttl: 6 * time.Second, renewals: 2, grants: 1000,
-		mostRows: 100_000, gets: 300, stale: 20_000, manyCycles: 10_000, starts: 20,
 		held: snapshotLoad{total: 10 * time.Minute, interval: 10 * time.Second, cycles: 20_000, leases: 1000},
 	}
-}
-
-func huge() extent {
-	e := full()
-	e.mostRows, e.gets, e.stale, e.manyCycles = 10_000_000, 500, 1_000_000, 10_000_000
-	return e
 }
 
 func tiny() extent {
 	return extent{
 		rounds: 1, round: 10 * time.Millisecond, connections: []int{1, 8, 64},
-		notified: 2, handOffs: 2, lines: []int{4},
-		waiters: 20, idle: 100 * time.Millisecond, glance: 100 * time.Millisecond, polls: 2,
+		notified: 2, handOffs: 2,
+		waiters: 20, idle: 100 * time.Millisecond, polls: 2,
 		kept: []int{100}, ttl: 3 * time.Second, renewals: 1, grants: 10,
-		mostRows: 10_000, gets: 5, stale: 200, manyCycles: 100, starts: 1,
 		held: snapshotLoad{total: 100 * time.Millisecond, interval: 100 * time.Millisecond, cycles: 20, leases: 20},
 	}
-}
-
-// scale describes the amounts that depend on a flag.
-func (e extent) scale() string {
-	return fmt.Sprintf("tables of up to %d rows, %d rows to purge, %d cycles before a table is weighed; -huge has %d, %d and %d",
-		e.mostRows, e.stale, e.manyCycles, huge().mostRows, huge().stale, huge().manyCycles)
 }
 
 type bench struct {
@@ -234,7 +204,6 @@ type bench struct {
 	places     []*place
 	directory  string // for built and fetched files
 	only       *regexp.Regexp
-	other      string // a checkout to compare with
 	complaints io.Writer
 	report     report
 }
@@ -249,25 +218,16 @@ type measurement struct {
 
 // measurements returns all of them. Add a new one here, and its goal, if any, in goals.
 func (b *bench) measurements() []measurement {
-	if b.other != "" {
-		return []measurement{{"against", b.against, true}}
-	}
 	return []measurement{
 		{"cycles", b.cycles, false},
 		{"calls", b.calls, true},
 		{"renewal", b.renewal, true},
 		{"hand-off", b.handOff, false},
-		{"lines", b.standInLine, false},
 		{"hot-object", b.hotObject, false},
 		{"hot-key", b.hotKey, true},
 		{"waiting", b.waitForMany, true},
-		{"waiting-for-one", b.waitForOne, true},
 		{"renewing", b.renewing, true},
 		{"horizon", b.horizon, true},
-		{"rows", b.rows, true},
-		{"purge", b.purge, true},
-		{"size", b.size, true},
-		{"command-line", b.commandLine, true},
 		{"java", b.java, true},
 	}
 }

@@ -3,9 +3,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,16 +48,6 @@ func pictures() []picture {
 
 // folderOf is the folder of a page's charts and values.
 func folderOf(page string) string { return strings.TrimSuffix(page, filepath.Ext(page)) }
-
-// readLarge reads a page's large run, if there is one.
-func (r *report) readLarge(page string) error {
-	large, err := readJSON(filepath.Join(folderOf(page), "huge.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	r.large = large
-	return err
-}
 
 // writePage writes the page for readers who choose, with its charts and values in the folder of its name. It links the results.
 func (r *report) writePage(path, results string) error {
@@ -115,16 +103,10 @@ func (r *report) text() string {
 	text.WriteString("\n### Not durable: it ends with a process or with the server's memory\n\n")
 	writeTable(&text, r.lines(func(f *figure) bool { return f.Volatile }))
 	r.writeHeld(&text)
-	if r.large != nil {
-		text.WriteString("\n### Large tables, in a run of their own\n\n")
-		r.large.writeCircumstances(&text)
-		writeTable(&text, r.large.lines(func(*figure) bool { return true }))
-		r.large.writeMissing(&text)
-	}
 	return text.String()
 }
 
-// writeCircumstances writes when, where and how much was measured.
+// writeCircumstances writes when and where it was measured.
 func (r *report) writeCircumstances(text *strings.Builder) {
 	m := r.Machine
 	writeTable(text, [][]string{
@@ -134,7 +116,7 @@ func (r *report) writeCircumstances(text *strings.Builder) {
 			m.LoadBefore, m.LoadAfter,
 		},
 	})
-	fmt.Fprintf(text, "\nScale: %s.\n\n", r.Scale)
+	text.WriteString("\n")
 }
 
 func (r *report) writeMissing(text *strings.Builder) {

@@ -199,7 +199,6 @@ type access struct {
 	name        string          // in PostgreSQL's list of connections
 	tracer      pgx.QueryTracer // on PostgreSQL
 	deaf        bool            // PostgreSQL: no connection to listen on
-	hasty       bool            // PostgreSQL and SQLite: commits do not wait for the disk
 	patience    time.Duration   // SQLite: how long to wait for other writers; 0 is the default of open.ByDSN
 	logger      *slog.Logger    // gets a record for each operation
 }
@@ -233,9 +232,6 @@ func (p *place) openPostgres(ctx context.Context, a access) (opened, error) {
 	}
 	config.MaxConns = int32(a.connections) //nolint:gosec // a handful
 	config.ConnConfig.RuntimeParams["application_name"] = a.name
-	if a.hasty {
-		config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	}
 	config.ConnConfig.Tracer = a.tracer
 	var complete atomic.Bool
 	config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
@@ -301,9 +297,6 @@ func (p *place) openMySQL(a access) (opened, error) {
 func (p *place) openSQLite(a access) (opened, error) {
 	patience := cmp.Or(a.patience, 50*time.Millisecond)
 	dsn := fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)", p.dsn, patience.Milliseconds())
-	if a.hasty {
-		dsn += "&_pragma=synchronous(OFF)"
-	}
 	handle, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return opened{}, err

@@ -21,14 +21,10 @@ import (
 type report struct {
 	Machine host `json:"machine"`
 	// Smoke is true for a run that is too short for meaningful values.
-	Smoke bool `json:"smoke,omitempty"`
-	// Scale describes the amounts that were measured.
-	Scale   string    `json:"scale"`
+	Smoke   bool      `json:"smoke,omitempty"`
 	Figures []*figure `json:"figures"`
 	// Missing lists what could not be measured, and why.
 	Missing []string `json:"missing,omitempty"`
-	// large is an earlier run with -huge, nil if there is none. It supplies figures that this run lacks.
-	large *report
 	// held are earlier runs under a held snapshot, for their own section.
 	held []*report
 }

@@ -24,10 +24,9 @@ type statements struct {
 	// least makes the smallest procedures: leastTake and leastGive have one UPDATE by primary key, leastLook one SELECT.
 	least                           []string
 	leastTake, leastGive, leastLook string // of an object
-	page                            string // of the locks after an object, with a limit
 
 	// hold makes the objects bench:N, bench:N+1 and so on held. Its parameters are the first number, the hours until they end, which may be
-	// negative, and their number, at most holdAtMost.
+	// negative, and their number, at most 100,000.
 	hold    string
 	waiters string // counts the listed waiters
 	waiting string // the program of one of them
@@ -48,7 +47,6 @@ type statements struct {
 }
 
 const (
-	holdAtMost = 100_000
 	// lockColumns are the columns that hold fills.
 	lockColumns = "(object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)"
 )
@@ -105,8 +103,6 @@ func postgresStatements() statements {
 		leastTake: "SELECT bench_take($1, $2)",
 		leastGive: "SELECT bench_give($1, $2)",
 		leastLook: "SELECT bench_look($1, $2)",
-		page: `SELECT * FROM applock.appl_lock
-			WHERE (object_type, object_id) > ($1, $2) AND released_ts IS NULL AND expires_ts > statement_timestamp() ORDER BY object_type, object_id LIMIT $3`,
 		hold: `INSERT INTO applock.appl_lock ` + lockColumns + `
 			SELECT 'bench', n::text, 'JDOE', '', 1, t.taken_ts, t.taken_ts, greatest($2::int, 1) * 3600, t.now_ts + $2::int * interval '1 hour'
 			FROM generate_series($1::int, $1::int + $3::int - 1) AS n,
@@ -177,8 +173,6 @@ func mysqlStatements() statements {
 		leastTake: "CALL bench_take(?, ?)",
 		leastGive: "CALL bench_give(?, ?)",
 		leastLook: "CALL bench_look(?, ?)",
-		page: `SELECT * FROM appl_lock FORCE INDEX (PRIMARY)
-			WHERE object_type = ? AND object_id > ? AND released_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6) ORDER BY object_type, object_id LIMIT ?`,
 		hold: `INSERT INTO appl_lock ` + lockColumns + `
 			SELECT 'bench', ? + n.id, 'JDOE', '', 1, LEAST(t.now_ts, t.expires_ts), LEAST(t.now_ts, t.expires_ts),
 				GREATEST(TIMESTAMPDIFF(SECOND, t.now_ts, t.expires_ts), 3600), t.expires_ts
@@ -220,8 +214,6 @@ func sqliteStatements() statements {
 		insertPlain: "INSERT INTO bench_plain VALUES ('bench', ?)",
 		deletePlain: "DELETE FROM bench_plain WHERE object_type = 'bench' AND object_id = ?",
 		holder:      "SELECT operator_id FROM appl_lock WHERE object_type = ? AND object_id = ?",
-		page: `SELECT * FROM appl_lock
-			WHERE (object_type, object_id) > (?, ?) AND released_ts IS NULL AND expires_ts > unixepoch() * 1000000 ORDER BY object_type, object_id LIMIT ?`,
 		hold: `WITH RECURSIVE n (id) AS (SELECT ?1 UNION ALL SELECT id + 1 FROM n WHERE id + 1 < ?1 + ?3)
 			INSERT INTO appl_lock ` + lockColumns + `
 			SELECT 'bench', CAST(n.id AS TEXT), 'JDOE', '', 1, t.taken_ts, t.taken_ts, max(?2, 1) * 3600, t.now_ts + ?2 * 3600000000

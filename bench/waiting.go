@@ -19,15 +19,7 @@ const megabyte = 1 << 20
 
 // waitForMany makes one client wait for many objects that are held.
 func (b *bench) waitForMany(ctx context.Context, p *place) error {
-	return b.wait(ctx, p, b.waiters, b.idle, fmt.Sprintf("%d wait, an object each", b.waiters))
-}
-
-// waitForOne makes it wait for one object in many goroutines.
-func (b *bench) waitForOne(ctx context.Context, p *place) error {
-	return b.wait(ctx, p, 1, b.glance, fmt.Sprintf("%d wait for one object", b.waiters))
-}
-
-func (b *bench) wait(ctx context.Context, p *place, objects int, idle time.Duration, name string) error {
+	objects, idle, name := b.waiters, b.idle, fmt.Sprintf("%d wait, an object each", b.waiters)
 	if err := p.raw.exec(ctx, p.statements.hold, 0, 1, objects); err != nil {
 		return err
 	}

@@ -82,9 +82,8 @@ func idle(t *testing.T, handle *sql.DB, identity string) (id string) {
 func TestHorizonOnPostgres(t *testing.T) {
 	t.Parallel()
 	b := buildBinary(t)
-	instance := testdb.NewPostgresInstance(t)
-	instance.Initialise(t, "primary")
-	b.dsn = instance.Start(t, "primary", "fsync = off\nmax_prepared_transactions = 5\nautovacuum = off\n")
+	primary := testdb.OwnPostgres(t, "fsync = off\nmax_prepared_transactions = 5\nautovacuum = off\n")
+	b.dsn = primary.DSN()
 	if got := b.run(t.Context(), "migrate", "up"); got.code != exitYes {
 		t.Fatalf("migrate up: %s", got.stderr)
 	}
@@ -114,9 +113,8 @@ func TestHorizonOnPostgres(t *testing.T) {
 	b.checkNoHolder(t)
 
 	exec("SELECT pg_create_physical_replication_slot('left_behind')")
-	instance.Copy(t, "primary", "standby")
-	standby := postgresServer.open(t, instance.Start(t, "standby",
-		"primary_slot_name = 'left_behind'\nhot_standby_feedback = on\nwal_receiver_status_interval = 1s\n"))
+	standby := postgresServer.open(t, testdb.StandbyOf(t, primary,
+		"primary_slot_name = 'left_behind'\nhot_standby_feedback = on\nwal_receiver_status_interval = 1s\n").DSN())
 	defer func() { _ = standby.Close() }()
 	idle(t, standby, "SELECT pg_backend_pid()::text FROM pg_class LIMIT 1")
 	held := "SELECT coalesce((SELECT xmin::text FROM pg_replication_slots), '')"

@@ -17,16 +17,14 @@ import (
 func TestVerifyReplica(t *testing.T) {
 	t.Parallel()
 	b := binary{path: testdb.Applockctl(t), directory: t.TempDir()}
-	instance := testdb.NewPostgresInstance(t)
-	instance.Initialise(t, "primary")
-	b.dsn = instance.Start(t, "primary", "fsync = off\n")
+	primary := testdb.OwnPostgres(t, "fsync = off\n")
+	b.dsn = primary.DSN()
 	postgresServer.installAsOwner(t, b.dsn)
 	b.checkGreen(t)
 	if got := b.run(t.Context(), "get", "customer:42", "--operator", "JDOE"); got.code != exitYes {
 		t.Fatalf("get: %s", got.stderr)
 	}
-	instance.Copy(t, "primary", "standby")
-	b.dsn = instance.Start(t, "standby", "")
+	b.dsn = testdb.StandbyOf(t, primary, "").DSN()
 	answers, got := b.verified(t)
 	const replica = "the server is a replica, which is in recovery: name the primary in the DSN"
 	if failed := failures(answers); got.code != exitNo || len(failed) != 1 || failed[0].Check != "primary" || failed[0].Text != replica {

@@ -27,7 +27,6 @@ import (
 type pgpooled struct {
 	pgPlace
 
-	servers          string // where the folders of both are
 	primary, standby string
 	direct           *applock.Client // to the primary
 }
@@ -35,11 +34,8 @@ type pgpooled struct {
 func newPgpooled(t *testing.T) pgpooled {
 	t.Helper()
 	p := pgpooled{pgPlace: newPGPlace(t)}
-	instance := testdb.NewPostgresInstance(t)
-	p.servers = instance.Directory()
-	sweep(t, p.servers)
-	instance.Initialise(t, "primary")
-	p.primary = instance.Start(t, "primary", "fsync = off\n")
+	primary := testdb.OwnPostgres(t, "fsync = off\n")
+	p.primary = primary.DSN()
 	var err error
 	if p.direct, err = applockpostgres.New(pgPool(t, p.primary), applockpostgres.Config{}); err != nil {
 		t.Fatal(err)
@@ -47,8 +43,7 @@ func newPgpooled(t *testing.T) pgpooled {
 	if _, err := migrate.Up(t.Context(), p.direct, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	instance.Copy(t, "primary", "standby")
-	p.standby = instance.Start(t, "standby", "")
+	p.standby = testdb.StandbyOf(t, primary, "").DSN()
 	return p
 }
 

@@ -17,11 +17,7 @@ import (
 // test's own and its hot standby, which takes the lock when it is asked itself.
 func TestAStandbyIsRefused(t *testing.T) {
 	t.Parallel()
-	instance := testdb.NewPostgresInstance(t)
-	instance.Initialise(t, "primary")
-	instance.Start(t, "primary", "fsync = off\n")
-	instance.Copy(t, "primary", "standby")
-	dsn := instance.Start(t, "standby", "")
+	dsn := testdb.StandbyOf(t, testdb.OwnPostgres(t, "fsync = off\n"), "").DSN()
 	leases := mustOpen(t, pgadvisory.Config{DSN: dsn})
 	_, err := leases.TryAcquire(t.Context(), request(customer("42")))
 	if !errors.Is(err, applock.ErrReadOnly) || !errors.Is(err, pgadvisory.ErrStandby) {

@@ -29,9 +29,7 @@ const crashSettings = "autovacuum = off\nfsync = on\n"
 // newCrashServer makes a server of the test's own.
 func newCrashServer(t *testing.T) *crashServer {
 	t.Helper()
-	instance := testdb.NewPostgresInstance(t)
-	instance.Initialise(t, "data")
-	pool, err := pgxpool.New(t.Context(), instance.Start(t, "data", crashSettings))
+	pool, err := pgxpool.New(t.Context(), testdb.OwnPostgres(t, crashSettings).DSN())
 	if err != nil {
 		t.Fatal(err)
 	}

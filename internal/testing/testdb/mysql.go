@@ -16,7 +16,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testing/testserver/mysqldsn"
+	"github.com/applock/applock/internal/testing/private/mysqldsn"
 )
 
 // Numbers of errors that both products have.

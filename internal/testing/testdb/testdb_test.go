@@ -1,12 +1,18 @@
 package testdb
 
 import (
+	"context"
+	"crypto/rand"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // fakeT records how a test would have ended. Only what this package calls is there.
@@ -30,7 +36,13 @@ func (f *fakeT) Fatalf(format string, args ...any) {
 
 func (f *fakeT) Cleanup(cleanup func()) { f.cleanups = append(f.cleanups, cleanup) }
 
-// run calls test as the testing package does: on a goroutine that a skip or a failure ends.
+// runFake runs test as the testing package does: on a goroutine that a skip or a failure ends.
+func runFake(test func(testing.TB)) *fakeT {
+	f := &fakeT{}
+	f.run(test)
+	return f
+}
+
 func (f *fakeT) run(test func(testing.TB)) {
 	done := make(chan struct{})
 	go func() {
@@ -40,103 +52,226 @@ func (f *fakeT) run(test func(testing.TB)) {
 	<-done
 }
 
-// runFake runs test with a fake T and returns that.
-func runFake(test func(testing.TB)) *fakeT {
-	f := &fakeT{}
-	f.run(test)
-	return f
+// end ends the test: it runs the cleanups.
+func (f *fakeT) end(t *testing.T) {
+	t.Helper()
+	for _, clean := range slices.Backward(f.cleanups) {
+		f.run(func(testing.TB) { clean() })
+	}
+	if f.failed != "" {
+		t.Error(f.failed)
+	}
 }
 
 // These tests set the environment, so none of this package is parallel.
 
-func TestRequireReturnsTheDSNOfTheDialect(t *testing.T) {
-	t.Setenv("APPLOCK_TEST_MYSQL_DSN", "the dsn")
-	if got := Require(t, "mysql"); got != "the dsn" {
-		t.Errorf("Require() = %q", got)
+// Goal: a missing server or program skips, and fails where it is required: green never means skipped. Method: everything of this package that needs one,
+// in an environment without any.
+func TestMissingIsSkippedOrFails(t *testing.T) {
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "APPLOCK_TEST_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	for product, calls := range map[string][]func(testing.TB){
+		"postgres":  {func(t testing.TB) { Postgres(t) }, func(t testing.TB) { Psql(t) }, func(t testing.TB) { PostgresTool(t, "pg_dump") }},
+		"pgbouncer": {func(t testing.TB) { PgBouncer(t, "postgres://u@h/x") }},
+		"mariadb":   {func(t testing.TB) { MySQL(t, "mariadb") }, func(t testing.TB) { MySQLClient(t, "mariadb") }, func(t testing.TB) { MySQLDump(t, "mariadb") }},
+		"mysql":     {func(t testing.TB) { LentMySQL(t, "mysql", "x") }},
+		"galera":    {func(t testing.TB) { Galera(t) }, func(t testing.TB) { GaleraPeer(t, "mysql://u@h/x") }},
+		"redis":     {func(t testing.TB) { Redis(t) }, func(t testing.TB) { RedisServer(t) }},
+		"hsqldb":    {func(t testing.TB) { HSQLDB(t) }},
+		"sqlite3":   {func(t testing.TB) { SQLite3(t) }},
+		"tmux":      {func(t testing.TB) { Tmux(t) }},
+		"clients":   {func(t testing.TB) { Clients(t) }},
+	} {
+		for i, call := range calls {
+			t.Setenv(requireVariable, "other")
+			if f := runFake(call); f.skipped == "" || f.failed != "" {
+				t.Errorf("%s, %d: skipped %q, failed %q", product, i, f.skipped, f.failed)
+			}
+			t.Setenv(requireVariable, "other, "+product)
+			if f := runFake(call); f.skipped != "" || !strings.Contains(f.failed, requireVariable+" lists "+product) {
+				t.Errorf("%s, %d, required: skipped %q, failed %q", product, i, f.skipped, f.failed)
+			}
+		}
+	}
+	for _, product := range []string{"maria", "galera"} { // would look like a missing server
+		if f := runFake(func(t testing.TB) { MySQL(t, product) }); !strings.HasPrefix(f.failed, "unknown product") {
+			t.Errorf("product %s: skipped %q, failed %q", product, f.skipped, f.failed)
+		}
 	}
 }
 
-func TestAMissingServerSkips(t *testing.T) {
-	t.Setenv("APPLOCK_TEST_POSTGRES_DSN", "")
-	for name, require := range map[string]string{"NothingRequired": "", "OthersRequired": "mysql,postgresql"} {
+// Goal: the client of another product, which often has the same name, does not count. Method: a program that states its version.
+func TestClientIsOfTheProduct(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mariadb")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho Ver 9.7.4\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("APPLOCK_TEST_MARIADB_CLIENT", path)
+	t.Setenv(requireVariable, "")
+	if f := runFake(func(t testing.TB) { MySQLClient(t, "mariadb") }); !strings.Contains(f.skipped, "is of another product") {
+		t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
+	}
+}
+
+func query(t *testing.T, db *sql.DB, text string, args ...any) (answer string) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), text, args...).Scan(&answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// Goal: each test has a database of its own, which goes with the test although clients are still in it. Method: two at once, and an open transaction
+// of the first; on Galera on the other node.
+func TestMySQLDatabases(t *testing.T) {
+	for name, open := range map[string]func(t testing.TB) string{
+		"mariadb": func(t testing.TB) string { return MySQL(t, "mariadb") },
+		"mysql":   func(t testing.TB) string { return MySQL(t, "mysql") },
+		"galera":  Galera,
+	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv(requireVariable, require)
-			f := runFake(func(t testing.TB) { Postgres(t) })
-			want := "no postgres: APPLOCK_TEST_POSTGRES_DSN is not set: set it, or run the tests by " +
-				"go run ./internal/testing/testserver -- go test ./..."
-			if f.skipped != want || f.failed != "" {
-				t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
+			server := OpenMySQL(t, Require(t, name), nil)
+			var one, two string
+			f := runFake(func(t testing.TB) { one = open(t) })
+			g := runFake(func(t testing.TB) { two = open(t) })
+			if name == "galera" {
+				one = GaleraPeer(t, one)
+			}
+			held, database := OpenMySQL(t, one, nil), query(t, OpenMySQL(t, one, nil), "SELECT database()")
+			if _, err := held.ExecContext(t.Context(), "CREATE TABLE held (id INT PRIMARY KEY)"); err != nil {
+				t.Fatal(err)
+			}
+			tx, err := held.BeginTx(context.Background(), nil) // the test's context would end it
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM held").Scan(new(int)); err != nil {
+				t.Fatal(err)
+			}
+			if n := query(t, OpenMySQL(t, two, nil), "SELECT count(*) FROM information_schema.tables WHERE table_schema = database()"); n != "0" {
+				t.Errorf("the second database has %s tables", n)
+			}
+			f.end(t)
+			g.end(t)
+			if n := query(t, server, "SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?", database); n != "0" {
+				t.Error("the database is still there")
 			}
 		})
 	}
 }
 
-func TestAMissingServerFailsIfRequired(t *testing.T) {
-	t.Setenv("APPLOCK_TEST_POSTGRES_DSN", "")
-	t.Setenv(requireVariable, "mysql, postgres")
-	f := runFake(func(t testing.TB) { Postgres(t) })
-	want := "APPLOCK_TEST_REQUIRE lists postgres, and APPLOCK_TEST_POSTGRES_DSN is not set: set it, or run the tests by " +
-		"go run ./internal/testing/testserver -- go test ./..."
-	if f.failed != want || f.skipped != "" {
-		t.Errorf("failed %q, skipped %q", f.failed, f.skipped)
+// Goal: a database that is lent has one borrower at a time, who cuts off what is left of the one before. Method: two borrowers at once, then a third; a
+// server that somebody else has started keeps none.
+func TestMySQLLendsADatabaseToOne(t *testing.T) {
+	for _, product := range MySQLProducts() {
+		t.Run(product, func(t *testing.T) {
+			Require(t, product)
+			t.Setenv(variable(product, "PID"), "1")
+			kind := strings.ToLower(rand.Text()[:8])
+			borrow := func() (dsn string, f *fakeT) {
+				f = runFake(func(t testing.TB) { dsn = LentMySQL(t, product, kind) })
+				return dsn, f
+			}
+			first, one := borrow()
+			second, two := borrow()
+			left, err := OpenMySQL(t, first, nil).BeginTx(context.Background(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.end(t)
+			if err := left.Commit(); err == nil {
+				t.Error("a transaction outlives the test that borrowed its database")
+			}
+			third, three := borrow()
+			if first == second || third != first {
+				t.Errorf("lent %s, %s, %s", first, second, third)
+			}
+			two.end(t)
+			three.end(t)
+			server := OpenMySQL(t, first, nil)
+			for number := range 2 {
+				if _, err := server.ExecContext(t.Context(), fmt.Sprintf("DROP DATABASE applock_lent_%s_%d", kind, number)); err != nil {
+					t.Error(err)
+				}
+			}
+			t.Setenv(variable(product, "PID"), "")
+			if dsn, f := borrow(); strings.Contains(dsn, kind) {
+				t.Error("a server that somebody else has started keeps a database")
+			} else {
+				f.end(t)
+			}
+		})
 	}
 }
 
-func TestRedisReturnsItsDSN(t *testing.T) {
-	t.Setenv("APPLOCK_TEST_REDIS_DSN", "redis://:p@h:1/0")
-	if got := Redis(t); got != "redis://:p@h:1/0" {
-		t.Errorf("Redis() = %q", got)
+// Goal: copies are made from one original, a test changes only its own, and it goes with the test although clients are still in it, also by the pooler,
+// which gives a connection for one transaction. Method: three tests on a private server, the first of which dies while it makes the original.
+func TestPostgresDatabases(t *testing.T) {
+	server := Require(t, "postgres")
+	t.Setenv(variable("postgres", "PID"), "1")
+	kind, filled := strings.ToLower(rand.Text()[:8]), 0
+	t.Cleanup(func() { execPostgres(t, server, "DROP DATABASE IF EXISTS applock_original_"+kind) })
+	ask := func(dsn, query string) (answer int) {
+		t.Helper()
+		config := parsePostgres(t, dsn)
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec // which prepares nothing
+		conn, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		if err := conn.QueryRow(t.Context(), query).Scan(&answer); err != nil {
+			t.Fatal(err)
+		}
+		return answer
 	}
-	t.Setenv("APPLOCK_TEST_REDIS_DSN", "")
-	t.Setenv(requireVariable, "redis")
-	f := runFake(func(t testing.TB) { Redis(t) })
-	if !strings.Contains(f.failed, "APPLOCK_TEST_REDIS_DSN is not set") {
-		t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
+	take := func() (dsn string, f *fakeT) {
+		f = runFake(func(t testing.TB) {
+			dsn = PostgresCopy(t, kind, func(dsn string) {
+				execPostgres(t, dsn, "CREATE TABLE content ()")
+				if filled++; filled == 1 {
+					runtime.Goexit()
+				}
+			})
+		})
+		return dsn, f
+	}
+	_, dead := take()
+	dead.end(t)
+	one, first := take()
+	execPostgres(t, one, "DROP TABLE content")
+	other, second := take()
+	if n := ask(other, "SELECT count(*) FROM pg_class WHERE relname = 'content'"); n != 1 || filled != 2 || one == other {
+		t.Errorf("the other copy has %d tables; %d databases were filled; both are the same: %t", n, filled, one == other)
+	}
+	if os.Getenv(variable("pgbouncer", "DSN")) != "" || required("pgbouncer") {
+		const process = "SELECT pg_backend_pid() WHERE current_database() LIKE 'applock\\_test\\_%'"
+		if pooled := PgBouncer(t, other); ask(pooled, process) != ask(pooled, process) {
+			t.Error("two clients who come one after the other meet two processes")
+		}
+	}
+	first.end(t)
+	second.end(t)
+	if n := ask(server, "SELECT count(*) FROM pg_database WHERE datname IN ('"+parsePostgres(t, one).Database+"', '"+parsePostgres(t, other).Database+"')"); n != 0 {
+		t.Errorf("%d copies are still there", n)
 	}
 }
 
-// clientCase is what a test of a client sets in the environment, and what must come of it.
-type clientCase struct {
-	path, require            string
-	want, wantSkip, wantFail string
-}
-
-func checkClient(t *testing.T, test clientCase, find func(testing.TB) string) {
-	t.Helper()
-	t.Setenv("PATH", test.path)
-	t.Setenv(requireVariable, test.require)
-	var got string
-	f := runFake(func(t testing.TB) { got = find(t) })
-	if got != test.want {
-		t.Errorf("got %q, want %q", got, test.want)
-	}
-	if !matches(f.skipped, test.wantSkip) || !matches(f.failed, test.wantFail) {
-		t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
-	}
-}
-
-// matches reports whether got contains part, or both are empty.
-func matches(got, part string) bool {
-	return strings.Contains(got, part) && (part != "" || got == "")
-}
-
-// program makes an executable file that says something.
-func program(t *testing.T, name, says string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+says+"'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestTmuxIsFoundOrRequired(t *testing.T) {
-	path := program(t, "tmux", "tmux 3.3a")
-	for name, test := range map[string]clientCase{
-		"Found":    {path: filepath.Dir(path), require: "tmux", want: path},
-		"Missing":  {path: t.TempDir(), wantSkip: "no tmux: there is no tmux in PATH: install it"},
-		"Required": {path: t.TempDir(), require: "tmux", wantFail: "APPLOCK_TEST_REQUIRE lists tmux, and there is no tmux in PATH"},
+// Goal: the DSN of another database leads there, whatever the form of the server's. Method: DSNs as users write them.
+func TestWithDatabase(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://u:p%40@h:1/old?sslmode=disable":      "postgres://u:p%40@h:1/new?sslmode=disable",
+		"postgres://h/old?dbname=other&sslmode=disable":  "postgres://h/new?sslmode=disable",
+		"postgres://h/?options=-c%20a%3Db":               "postgres://h/new?options=-c%20a%3Db",
+		"host=h dbname=old password='a b' user=somebody": "host=h dbname=old password='a b' user=somebody dbname=new",
 	} {
-		t.Run(name, func(t *testing.T) { checkClient(t, test, Tmux) })
+		if got := withDatabase(t, "postgres", dsn, "new"); got != want || parsePostgres(t, got).Database != "new" {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

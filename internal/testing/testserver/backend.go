@@ -9,14 +9,21 @@ import (
 	"strings"
 )
 
-// backend is one database product and the sources of its servers, best first. A new product is one file that builds a backend, and one
-// entry in main.
+// backend is one product and the sources of its servers, best first.
 type backend struct {
-	name    string
-	sources []source
+	name, title string
+	sources     []source
 
-	// promise passes this backend's server to the backends that depend on it; nil if none does.
-	promise *promise
+	// packages are those of Debian that are installed for the product because it is missing.
+	packages func(ctx context.Context) []string
+
+	// needs is the backend whose server this one depends on; nil for most.
+	needs *backend
+
+	// done is closed when server and missing, the reason for its absence, may be read.
+	done    chan struct{}
+	server  *server
+	missing error
 }
 
 // source supplies a server, or returns an absentError when this machine cannot supply one. Any other error ends the search: a broken
@@ -46,8 +53,21 @@ func absent(format string, args ...any) error {
 	return &absentError{reason: fmt.Sprintf(format, args...)}
 }
 
-// supply tries the sources in order. When all are absent, it returns an absentError with every source's reason.
-func (b backend) supply(ctx context.Context) (*server, error) {
+func isAbsent(err error) bool { return errors.As(err, new(*absentError)) }
+
+// supply waits for the server that this one needs, and tries the sources in order. When all are absent, it returns an absentError with every
+// source's reason.
+func (b *backend) supply(ctx context.Context) (*server, error) {
+	if b.needs != nil {
+		select {
+		case <-b.needs.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if b.needs.server == nil {
+			return nil, absent("it needs %s, which is missing", b.needs.title)
+		}
+	}
 	var reasons []string
 	for _, start := range b.sources {
 		if ctx.Err() != nil {
@@ -57,11 +77,10 @@ func (b backend) supply(ctx context.Context) (*server, error) {
 		if err == nil {
 			return s, nil
 		}
-		var none *absentError
-		if !errors.As(err, &none) {
+		if !isAbsent(err) {
 			return nil, fmt.Errorf("%s: %w", b.name, err)
 		}
-		reasons = append(reasons, none.reason)
+		reasons = append(reasons, err.Error())
 	}
 	// An interrupted source may return an absentError.
 	if err := ctx.Err(); err != nil {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/applock/applock/internal/testing/private"
 )
 
 // commandGrace is the time in which a signalled command must end before it is killed.
@@ -20,32 +22,32 @@ func (l *launcher) runCommand(argv, env []string) (int, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.stdin, l.stdout, l.stderr
-	p, err := startProcess(cmd, syscall.SIGTERM)
+	p, err := private.StartProcess(cmd, syscall.SIGTERM)
 	if err != nil {
 		return 0, fmt.Errorf("run %q: %w", argv[0], err)
 	}
 	forwardSignals(p, l.signals)
-	return exitCode(cmd.ProcessState), nil
+	return exitCode(p.State()), nil
 }
 
 // forwardSignals passes signals on until the process has ended.
-func forwardSignals(p *process, signals <-chan os.Signal) {
+func forwardSignals(p *private.Process, signals <-chan os.Signal) {
 	var grace <-chan time.Time
 	for {
 		select {
-		case <-p.done:
+		case <-p.Done:
 			if grace != nil {
 				// A shell that dies of the signal may leave children that ignored it.
-				p.signalGroup(syscall.SIGKILL)
+				p.SignalGroup(syscall.SIGKILL)
 			}
 			return
 		case sig := <-signals:
 			if grace == nil {
 				grace = time.After(commandGrace)
 			}
-			p.signalGroup(sig.(syscall.Signal))
+			p.SignalGroup(sig.(syscall.Signal))
 		case <-grace:
-			p.signalGroup(syscall.SIGKILL)
+			p.SignalGroup(syscall.SIGKILL)
 		}
 	}
 }

@@ -4,130 +4,177 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
-	"time"
+	"strings"
 )
 
-// aptLimit bounds one call of apt-get, and aptLockSeconds its wait for another apt-get.
 const (
-	aptLimit       = 10 * time.Minute
-	aptLockSeconds = "120"
+	// realSuffix is added to a program's name where a script has taken its place.
+	realSuffix = ".real"
+
+	// experimental is Debian's suite of packages newer than in unstable. It needs unstable for all others.
+	experimental = "experimental"
+
+	// debianKeyring has the keys of all of Debian's suites. Without it apt-get uses the keys of this machine.
+	debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 )
 
-// noMainCluster is a file that the installation scripts of Debian's PostgreSQL packages read. By default they create a cluster and start
-// it at once and at every boot, which a test run must not do.
-const noMainCluster = "/etc/postgresql-common/createcluster.d/applock-testserver.conf"
-
-// installPackage installs a package and then finds the server's programs.
-func (p product) installPackage(ctx context.Context, name string, install func(apt, context.Context) error) (installation, error) {
-	p.host.installing.Lock()
-	defer p.host.installing.Unlock()
-	a, err := findApt(ctx, p.host)
-	if err != nil {
-		return installation{}, err
-	}
-	p.host.say("installing the Debian package %s, because no %s server is installed and %s is not set",
-		name, p.title, p.variable("DSN"))
-	if err := install(a, ctx); err != nil {
-		// Machines without a network are common, so this is no failure unless --require lists the product.
-		return installation{}, absent("the Debian package %s cannot be installed: %v", name, err)
-	}
-	return p.find(ctx, p.host)
+// debianRoot is a directory with programs of a suite of Debian and all the libraries they need, down to the C library, so that they run on older
+// systems as well. Nothing is installed, no service is started, and nobody need be root.
+type debianRoot struct {
+	suite    string   // "" is the suite of this machine
+	packages []string // in the experimental suite the first has the name of its source
+	bin      string   // directory of the server's program
+	programs []string // paths below bin, the server's first
 }
 
-// apt installs packages from this machine's own sources.
-type apt struct {
-	host host
-	sudo []string // how to become root; empty if the launcher is root
-}
-
-// findApt returns an absentError unless packages can be installed here without a password.
-func findApt(ctx context.Context, h host) (apt, error) {
-	if _, err := h.lookPath("apt-get"); err != nil {
-		return apt{}, absent("there is no apt-get to install it with")
-	}
-	if h.isRoot {
-		return apt{host: h}, nil
-	}
-	if h.run(ctx, "sudo", "-n", "true") != nil {
-		return apt{}, absent("apt-get needs root, or sudo without a password")
-	}
-	return apt{host: h, sudo: []string{"sudo", "-n"}}, nil
-}
-
-// installPostgres installs in two steps: the setting belongs into a directory of the first package, and the scripts of the second read
-// it.
-func (a apt) installPostgres(ctx context.Context) (err error) {
-	if err := a.get(ctx, "update"); err != nil {
-		return err
-	}
-	if err := a.install(ctx, "postgresql-common"); err != nil {
-		return err
-	}
-	if err := a.writeFile(ctx, noMainCluster, "create_main_cluster = false\n"); err != nil {
-		return err
-	}
-	defer func() {
-		// Also remove the file after an interrupt. Otherwise the machine's next installation of PostgreSQL would create no cluster.
-		if removeErr := a.asRoot(context.WithoutCancel(ctx), "rm", "-f", noMainCluster); err == nil {
-			err = removeErr
+// fill downloads the packages beside dir, and unpacks them into it.
+func (d debianRoot) fill(ctx context.Context, dir string) error {
+	for _, tool := range []string{"apt-get", "dpkg-deb"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return errors.New("there is no " + tool)
 		}
-	}()
-	return a.install(ctx, "postgresql")
-}
-
-// installMariaDB omits the package with the service, which would start at once and at every boot. The client's package has mariadb-dump,
-// which the tests of backups need.
-func (a apt) installMariaDB(ctx context.Context) error {
-	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client")
-}
-
-// installGalera omits the service as well: MariaDB's server has all of Galera but the library.
-func (a apt) installGalera(ctx context.Context) error {
-	return a.updateAndInstall(ctx, "mariadb-server-core", "mariadb-client", "galera-4")
-}
-
-func (a apt) updateAndInstall(ctx context.Context, names ...string) error {
-	if err := a.get(ctx, "update"); err != nil {
-		return err
 	}
-	return a.install(ctx, names...)
-}
-
-// install adds packages. It fails if that would remove others, as MySQL's for MariaDB's.
-func (a apt) install(ctx context.Context, names ...string) error {
-	return a.get(ctx, append([]string{"install", "-y", "--no-install-recommends", "--no-remove"}, names...)...)
-}
-
-func (a apt) get(ctx context.Context, args ...string) error {
-	return a.asRoot(ctx, "env", append([]string{
-		"DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "DPkg::Lock::Timeout=" + aptLockSeconds,
-	}, args...)...)
-}
-
-// writeFile writes a small file as root, and makes its directories.
-func (a apt) writeFile(ctx context.Context, path, content string) error {
-	dir, err := os.MkdirTemp("", "applock-testserver-")
+	archive, suite, err := ownSuite(ctx)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	draft := filepath.Join(dir, filepath.Base(path))
-	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
+	if d.suite != "" {
+		suite = d.suite
+	}
+	sandbox := aptSandbox(filepath.Join(filepath.Dir(dir), "apt"))
+	if err := sandbox.download(ctx, archive, suite, d.packages); err != nil {
 		return err
 	}
-	return a.asRoot(ctx, "install", "-D", "-m", "0644", draft, path)
-}
-
-func (a apt) asRoot(ctx context.Context, name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, aptLimit)
-	defer cancel()
-	command := append(append([]string{}, a.sudo...), name)
-	command = append(command, args...)
-	if err := a.host.run(ctx, command[0], command[1:]...); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	packages, err := filepath.Glob(filepath.Join(string(sandbox), "cache/archives/*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, name := range packages { // without running their scripts
+		if err := run(ctx, "dpkg-deb", "-x", name, dir); err != nil {
+			return err
+		}
+	}
+	loader, err := findLoader(dir)
+	if err != nil {
+		return err
+	}
+	for _, program := range d.programs {
+		script := filepath.Join(dir, d.bin, program)
+		if err := os.Rename(script, script+realSuffix); err != nil {
+			return err
+		}
+		if err := os.WriteFile(script, []byte(scriptOf(loader, path.Join(d.bin, program))), 0o755); err != nil {
+			return err
+		}
+		if err := run(ctx, script, "--version"); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// findLoader returns the path, in the root, of the program that loads programs and their libraries. Its name depends on the architecture. It
+// is always next to the C library: in lib on Debian 12, in usr/lib later.
+func findLoader(root string) (string, error) {
+	for _, dir := range []string{"usr/lib", "lib"} {
+		if found, err := fs.Glob(os.DirFS(root), dir+"/*/ld*.so.[0-9]"); err != nil || len(found) > 0 {
+			return found[0], err
+		}
+	}
+	return "", errors.New("the packages have no loader usr/lib/*/ld*.so.*")
+}
+
+// scriptOf runs a program with the loader and the libraries of its own root, also after the root was moved. It replaces itself by the program, so
+// that both are the same process. The program gets the script's path as its own, and finds the other programs next to it.
+func scriptOf(loader, program string) string {
+	libraries := strings.TrimPrefix(path.Dir(loader), "usr/")
+	return "#!/bin/sh\n" +
+		"root=${0%/*}" + strings.Repeat("/..", strings.Count(program, "/")) + "\n" +
+		`exec "$root/` + loader + `" --library-path "$root/usr/` + libraries + `:$root/` + libraries + `" --argv0 "$0" "$root/` + program +
+		realSuffix + `" "$@"` + "\n"
+}
+
+// ownSuite returns the archive of Debian in this machine's sources, and its suite. apt-get reads them, because they have several formats. That
+// needs no network. Archives of security updates have no unstable suite, suites such as bookworm-updates add to another, and other vendors'
+// archives are not Debian's.
+func ownSuite(ctx context.Context) (archive, suite string, err error) {
+	uris, err := output(ctx, "apt-get", "update", "--print-uris")
+	if err != nil {
+		return "", "", err
+	}
+	for line := range strings.Lines(uris) {
+		// 'http://deb.example.org/debian/dists/bookworm/main/binary-amd64/Packages.xz' and a file name
+		quoted, _, _ := strings.Cut(strings.TrimPrefix(line, "'"), "'")
+		archive, index, _ := strings.Cut(quoted, "/dists/")
+		suite, index, _ := strings.Cut(index, "/")
+		name := path.Base(archive)
+		if strings.HasPrefix(name, "debian") && !strings.Contains(name, "security") && !strings.Contains(suite, "-") && strings.HasPrefix(index, "main/binary-") {
+			return archive, suite, nil
+		}
+	}
+	return "", "", errors.New("apt-get has no archive of Debian")
+}
+
+// aptSandbox is a directory in which apt-get sees a machine with nothing installed and only one archive.
+type aptSandbox string
+
+// download fetches packages of a suite and all their dependencies. apt-get checks signatures and sums.
+func (s aptSandbox) download(ctx context.Context, archive, suite string, packages []string) error {
+	dir := string(s)
+	for _, name := range []string{"state/lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			return err
+		}
+	}
+	line := "deb "
+	if isFile(debianKeyring) {
+		line += "[signed-by=" + debianKeyring + "] "
+	}
+	line += archive + " "
+	sources, preferences := line+suite+" main\n", ""
+	if suite == experimental {
+		sources += line + "unstable main\n"
+		preferences = "Package: src:" + packages[0] + "\nPin: release a=" + experimental + "\nPin-Priority: 990\n"
+	}
+	for name, content := range map[string]string{"sources.list": sources, "preferences": preferences, "status": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := s.get(ctx, "update"); err != nil {
+		return err
+	}
+	return s.get(ctx, append([]string{"install", "--download-only", "--no-install-recommends", "-y"}, packages...)...)
+}
+
+// get runs apt-get with the machine's settings for proxies and certificates, but without its sources, releases and preferences.
+func (s aptSandbox) get(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, aptLimit)
+	defer cancel()
+	command := []string{"-q"}
+	for _, option := range []string{
+		"Dir::State=" + filepath.Join(string(s), "state"),
+		"Dir::State::status=" + filepath.Join(string(s), "status"),
+		"Dir::Cache=" + filepath.Join(string(s), "cache"),
+		"Dir::Etc::sourcelist=" + filepath.Join(string(s), "sources.list"),
+		"Dir::Etc::sourceparts=/dev/null",
+		"Dir::Etc::preferences=" + filepath.Join(string(s), "preferences"),
+		"Dir::Etc::preferencesparts=/dev/null",
+		"APT::Default-Release=",
+		// As root, apt-get would download as another user, who cannot reach this directory.
+		"APT::Sandbox::User=root",
+		"Acquire::Languages=none",
+		// A mirror may lag behind; its files are signed all the same.
+		"Acquire::Check-Valid-Until=false",
+		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+	} {
+		command = append(command, "-o", option)
+	}
+	return run(ctx, "apt-get", append(command, args...)...)
 }

@@ -12,8 +12,8 @@
 // PostgreSQL, MariaDB and Galera are installed. Its PgBouncer and Redis, whose packages would start services, and its
 // MySQL, which only the unstable suite has, are unpacked into the directory that APPLOCK_TEST_CACHE names, or the user's
 // own for such things, and stay there: delete them to get newer ones.
-// APPLOCK_TEST_POSTGRES_VERSION and APPLOCK_TEST_MARIADB_VERSION ask for one of the versions that Maven's registry has, see
-// maven.go; they are fetched with mvn and kept in the same directory.
+// APPLOCK_TEST_POSTGRES_VERSION, APPLOCK_TEST_MARIADB_VERSION and APPLOCK_TEST_MYSQL_VERSION ask for one of the versions in versions.go, which
+// are kept in the same directory.
 // A PgBouncer stands in front of the PostgreSQL of the same run. Galera is a cluster of two nodes of MariaDB.
 // HSQLDB, on which the Db2 procedures run, is a library: APPLOCK_TEST_HSQLDB_JAR names it, or it is Debian's.
 // Servers and tests keep their files in memory, in /dev/shm, where that has room and TMPDIR names no other place.
@@ -44,45 +44,36 @@ func main() {
 	if err := useMemory(); err != nil {
 		say("temporary files are on the disk: %v", err)
 	}
-	os.Exit(runLauncher(backends(newHost(say)), say))
+	os.Exit(launch(os.Args[1:], say))
 }
 
-func backends(h host) []backend {
-	postgres := newPostgres(h).backend()
-	postgres.promise = newPromise("PostgreSQL")
-	return []backend{
-		postgres,
-		newPgBouncer(h, postgres.promise).backend(),
-		newMariaDB(h).backend(),
-		newGalera(h).backend(),
-		newMySQL(h).backend(),
-		newRedis(h).backend(),
-		hsqldb{h}.backend(),
-		tool{host: h, name: "sqlite3", versionFlag: "-version"}.backend(),
-		tool{host: h, name: "tmux", versionFlag: "-V"}.backend(),
+// launch runs what the command line says and returns the exit code.
+func launch(args []string, say func(format string, args ...any)) int {
+	m := &machine{say: say}
+	all := backends(m)
+	names := []string{"sqlite"} // part of the program and always there
+	for _, b := range all {
+		names = append(names, b.name)
 	}
-}
-
-// runLauncher runs what the command line says and returns the exit code.
-func runLauncher(backends []backend, say func(format string, args ...any)) int {
+	o, err := parseOptions(args, os.Getenv(requireVariable), names)
+	if err != nil {
+		say("%v", err)
+		return exitUsage
+	}
+	m.backends = slices.DeleteFunc(all, func(b *backend) bool { return !o.starts(b, all) })
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, shutdownSignals()...)
+	// Signals that the parent process ignores stay ignored: nohup ignores the hang-up, and a script's "&" the interrupt.
+	signal.Notify(signals, slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)...)
 	l := launcher{
-		backends: backends,
-		getenv:   os.Getenv,
+		backends: m.backends,
+		require:  o.require,
 		say:      say,
 		signals:  signals,
 		stdin:    commandInput(os.Stdin),
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
 	}
-	return l.run(os.Args[1:])
-}
-
-// shutdownSignals are the signals that end a run early. Signals that the parent process ignores stay ignored: nohup ignores the hang-up,
-// and a script's "&" the interrupt.
-func shutdownSignals() []os.Signal {
-	return slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+	return l.run(o.command)
 }
 
 // commandInput is the launcher's own input as the command's, unless it is a terminal. The kernel stops a background process group that
@@ -100,6 +91,13 @@ type options struct {
 	require []string
 	only    []string // the products to start; empty means all
 	command []string
+}
+
+// starts reports whether a backend is to be started, for itself or for another one that needs it.
+func (o options) starts(b *backend, all []*backend) bool {
+	return len(o.only) == 0 || slices.Contains(o.only, b.name) || slices.ContainsFunc(all, func(other *backend) bool {
+		return other.needs == b && slices.Contains(o.only, other.name)
+	})
 }
 
 // parseOptions reads the command line. known are the products that --require accepts: a misspelt one must be an error, not a requirement
@@ -123,6 +121,7 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	}
 	flags.Func("require", "products that must be there, separated by commas", products(&o.require))
 	flags.Func("only", "products to start, separated by commas", products(&o.only))
+	usage := "usage: testserver [--require PRODUCT,...] [--only PRODUCT,...] -- COMMAND [ARG]; products are " + strings.Join(known, ", ")
 	if err := flags.Parse(args); err != nil {
 		return options{}, fmt.Errorf("%w; %s", err, usage)
 	}
@@ -132,9 +131,6 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	}
 	return o, nil
 }
-
-const usage = "usage: testserver [--require PRODUCT,...] [--only PRODUCT,...] -- COMMAND [ARG]; " +
-	"products are postgres, pgbouncer, mariadb, galera, mysql, redis, hsqldb, sqlite3 and tmux"
 
 // newSay returns the function that prints the launcher's progress on w. It is safe for concurrent use.
 func newSay(w io.Writer) func(format string, args ...any) {

@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"syscall"
+
+	"github.com/applock/applock/internal/testing/private"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 // useMemory puts the temporary files of this process and its children into memory, so that a slow disk does not slow the tests. It
 // changes neither a TMPDIR that is set nor durable servers.
 func useMemory() error {
-	if os.Getenv("TMPDIR") != "" || os.Getenv(durableVariable) != "" {
+	if os.Getenv("TMPDIR") != "" || os.Getenv(private.DurableVariable) != "" {
 		return nil
 	}
 	var memory syscall.Statfs_t

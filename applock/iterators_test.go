@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -37,7 +38,7 @@ func (readsOnly) ApplLockHistory(context.Context, db.ApplLockHistoryParams) ([]d
 // returns one runs on a driver that can only read.
 func TestIteratorsOnlyRead(t *testing.T) {
 	t.Parallel()
-	client := reflect.ValueOf(clients.New(readsOnly{}, nil, lease.Hooks{}))
+	client := reflect.ValueOf(clients.New[*applock.Client](readsOnly{}, nil, lease.Hooks{}))
 	iterators := 0
 	for i := range client.NumMethod() {
 		method := client.Type().Method(i)

@@ -43,7 +43,7 @@ func onLateCommit(t *testing.T) (late *lateCommit, client, other *applock.Client
 		t.Fatal(err)
 	}
 	late = &lateCommit{Driver: driver, committed: make(chan struct{}), answer: make(chan struct{})}
-	client = clients.New(late, nil, lease.Hooks{})
+	client = clients.New[*applock.Client](late, nil, lease.Hooks{})
 	t.Cleanup(func() { _ = client.Close() })
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func openTable(ctx context.Context, dsn string) (lease.Backend, func() error, er
 	if err != nil {
 		return nil, nil, err
 	}
-	return clients.Table(client), client.Close, nil
+	return clients.Table[lease.Backend](client), client.Close, nil
 }
 
 // The contract of leases, on the table.

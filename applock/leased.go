@@ -11,7 +11,7 @@ import (
 )
 
 // leased is what package lease does with a client's database, on checked arguments. Its methods are exported because that package calls
-// them, through package bridge and by an interface of its own; nobody else can.
+// them, through package clients and by an interface of its own; nobody else can.
 type leased struct{ operations }
 
 // GetAnew begins a new grant also for the operator that has the object; ttl is rounded up to whole seconds.

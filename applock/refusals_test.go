@@ -69,7 +69,7 @@ func TestAssertTellsTheHolder(t *testing.T) {
 		"assert_appl_lock: JDOE does not hold customer:42 with fence 7: nobody holds it": {},
 		"assert_appl_lock: nobody holds it":                                              {},
 	} {
-		client := clients.New(saying{text: text}, nil, lease.Hooks{})
+		client := clients.New[*applock.Client](saying{text: text}, nil, lease.Hooks{})
 		err := client.Assert(t.Context(), applock.Key{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7})
 		var lost *applock.LostError
 		if !errors.As(err, &lost) || lost.Holder != want {
@@ -89,7 +89,7 @@ func TestAssertTellsTheHolder(t *testing.T) {
 // Method: a driver that never renews, and a context of 30 ms.
 func TestBusyRenewalTellsOfItsContext(t *testing.T) {
 	t.Parallel()
-	client := clients.New(saying{}, nil, lease.Hooks{})
+	client := clients.New[*applock.Client](saying{}, nil, lease.Hooks{})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, err := client.Renew(ctx, applock.Key{Object: applock.Object{Type: "customer", ID: "42"}, Operator: "JDOE", Fence: 7}, time.Minute)

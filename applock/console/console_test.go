@@ -131,7 +131,7 @@ func deskOn(client *applock.Client, config Config) desk {
 		config.SignIn = Local("")
 	}
 	calls := &counted{Driver: clients.Driver(client)}
-	c := newConsole(clients.New(calls, nil, lease.Hooks{}), config)
+	c := newConsole(clients.New[*applock.Client](calls, nil, lease.Hooks{}), config)
 	return desk{client: client, console: c, handler: signedIn(c), calls: calls}
 }
 

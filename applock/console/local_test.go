@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 )
@@ -15,7 +16,7 @@ import (
 func TestLocalWithoutTheToken(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]Config{"Local": {SignIn: Local("MLEE")}, "no sign-in": {}} {
-		c := newConsole(clients.New(nil, nil, lease.Hooks{}), config)
+		c := newConsole(clients.New[*applock.Client](nil, nil, lease.Hooks{}), config)
 		w := desk{handler: c.guarded()}.do(request(http.MethodGet, "/nonsense", ""))
 		if w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden {
 			t.Errorf("%s: status %d", name, w.Code)
@@ -30,7 +31,7 @@ func TestOneTimeToken(t *testing.T) {
 	local := Local("MLEE")
 	var told []string
 	local.Told = func(token string) { told = append(told, token) }
-	c := newConsole(clients.New(nil, nil, lease.Hooks{}), Config{SignIn: local})
+	c := newConsole(clients.New[*applock.Client](nil, nil, lease.Hooks{}), Config{SignIn: local})
 	d := desk{handler: c.guarded()}
 	first := local.Token()
 	ask := func(address string, cookie *http.Cookie) *httptest.ResponseRecorder {

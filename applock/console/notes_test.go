@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -88,7 +89,7 @@ func TestTwoNotesAtOnce(t *testing.T) {
 	grant := behind.get(t, "customer:42", "JDOE", time.Hour)
 	config := supervisor()
 	config.Timeout = time.Hour
-	d := deskOn(clients.New(&meeting{Driver: clients.Driver(behind.client), met: make(chan struct{})}, nil, lease.Hooks{}), config)
+	d := deskOn(clients.New[*applock.Client](&meeting{Driver: clients.Driver(behind.client), met: make(chan struct{})}, nil, lease.Hooks{}), config)
 	d.console.own.rights = allRights
 	var saved, refused atomic.Int32
 	var both sync.WaitGroup

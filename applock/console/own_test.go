@@ -51,7 +51,7 @@ func (o *operatorRole) TakeApplLock(ctx context.Context, params db.TakeApplLockP
 func (d desk) operators(role string) (*site, *operatorRole) {
 	user := &operatorRole{Driver: d.calls}
 	user.says(db.KindPrivilege)
-	return d.console.newSite(clients.New(user, nil, lease.Hooks{}), role), user
+	return d.console.newSite(clients.New[*applock.Client](user, nil, lease.Hooks{}), role), user
 }
 
 // withRoles is a logged console for operators and supervisors.

@@ -277,7 +277,7 @@ func TestNotesAreKept(t *testing.T) {
 		client := behind.client
 		if test.refused {
 			busy := failingNotes{Driver: clients.Driver(client), err: &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}}
-			client = clients.New(busy, nil, lease.Hooks{})
+			client = clients.New[*applock.Client](busy, nil, lease.Hooks{})
 		}
 		config := supervisor()
 		config.Timeout = time.Hour
@@ -347,7 +347,7 @@ func failuresAmongMany(t *testing.T) {
 	config.Timeout = time.Hour
 	errs := map[string]error{"2": &db.Error{Kind: db.KindBusy, Err: errors.New("locked")}, "4": &db.Error{Kind: db.KindInFlight, Err: errors.New("broken off")}}
 	late := func() {}
-	d := deskOn(clients.New(breaking{Driver: clients.Driver(behind.client), before: func(id string) error {
+	d := deskOn(clients.New[*applock.Client](breaking{Driver: clients.Driver(behind.client), before: func(id string) error {
 		late()
 		return errs[id]
 	}}, nil, lease.Hooks{}), config)

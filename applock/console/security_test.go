@@ -38,7 +38,7 @@ func TestLocal(t *testing.T) {
 		"a proxy":        {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, http.StatusForbidden},
 		"a proxy by RFC": {func(r *http.Request) { r.Header.Set("Forwarded", "for=10.0.0.7") }, http.StatusForbidden},
 	} {
-		d := deskOn(clients.New(nil, nil, lease.Hooks{}), Config{})
+		d := deskOn(clients.New[*applock.Client](nil, nil, lease.Hooks{}), Config{})
 		r := request(http.MethodGet, "/nonsense", "") // which is missing for those who get in
 		test.change(r)
 		if w := d.do(r); w.Code != test.status {
@@ -107,7 +107,7 @@ func TestBasic(t *testing.T) {
 	}
 	now := time.Now()
 	signIn.(*basic).now = func() time.Time { return now }
-	d := deskOn(clients.New(nil, nil, lease.Hooks{}), Config{SignIn: signIn})
+	d := deskOn(clients.New[*applock.Client](nil, nil, lease.Hooks{}), Config{SignIn: signIn})
 	ask := func(remote, name, password string) *httptest.ResponseRecorder {
 		r := request(http.MethodGet, "/nonsense", "") // which is missing for those who get in
 		r.RemoteAddr = remote

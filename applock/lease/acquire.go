@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/bridge"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -282,7 +282,7 @@ func silenceOf(sending *db.Sending) error {
 	why, isKnown := sending.Unsent()
 	switch {
 	case why != nil:
-		return bridge.Clients.Explain(why)
+		return clients.Explain(why)
 	case isKnown:
 		return errSilent
 	}

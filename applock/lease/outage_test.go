@@ -38,7 +38,7 @@ func TestGetWaitsThroughAnOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	away := &awayAtFirst{Driver: driver}
-	client := clients.New(away, nil, lease.Hooks{})
+	client := clients.New[*applock.Client](away, nil, lease.Hooks{})
 	t.Cleanup(func() { _ = client.Close() })
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/applock/internal/player"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 	"github.com/applock/applock/internal/scenario"
@@ -121,7 +121,7 @@ func (r *rehearsal) acts() ([]act, error) {
 // act makes an act of a scenario.
 func (r *rehearsal) act(file string, steps []scenario.Step) act {
 	var act act
-	execute, variables := scenario.Through(r.client, clients.Driver(r.client)), map[string]string{}
+	execute, variables := player.Through(r.client), map[string]string{}
 	for _, each := range steps {
 		name := fmt.Sprintf("%s, line %d: %s", file, each.Line, each.Text)
 		act = append(act, step{name: name, types: each.Types(), play: func(ctx context.Context) (string, error) {

@@ -41,5 +41,5 @@ func New(pool *sql.DB, config Config) (*applock.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}
-	return clients.New(driver, config.Logger, config.LeaseHooks), nil
+	return clients.New[*applock.Client](driver, config.Logger, config.LeaseHooks), nil
 }

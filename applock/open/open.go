@@ -59,7 +59,7 @@ func ByDSN(ctx context.Context, dsn string, config Config) (*applock.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("open: %w", &applock.InvalidError{Argument: "dsn", Reason: err.Error()})
 	}
-	return clients.New(driver, config.Logger, config.LeaseHooks), nil
+	return clients.New[*applock.Client](driver, config.Logger, config.LeaseHooks), nil
 }
 
 // Dialect describes an engine without a connection.

@@ -66,7 +66,7 @@ func client(driver *postgres.Driver, err error, config Config) (*applock.Client,
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", config.Schema, err)})
 	}
-	return clients.New(driver.Flushed(config.FlushReleases), config.Logger, config.LeaseHooks), nil
+	return clients.New[*applock.Client](driver.Flushed(config.FlushReleases), config.Logger, config.LeaseHooks), nil
 }
 
 // WithTx returns a client whose operations run in the caller's transaction, and take effect when it commits. Each operation returns

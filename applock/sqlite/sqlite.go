@@ -38,5 +38,5 @@ func New(handle *sql.DB, config Config) (*applock.Client, error) {
 	if handle == nil {
 		return nil, fmt.Errorf("sqlite: %w", &applock.InvalidError{Argument: "handle", Reason: "must not be nil"})
 	}
-	return clients.New(sqlite.New(handle), config.Logger, config.LeaseHooks), nil
+	return clients.New[*applock.Client](sqlite.New(handle), config.Logger, config.LeaseHooks), nil
 }

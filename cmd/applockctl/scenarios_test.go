@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -150,100 +149,19 @@ func cliAnswer(operation string, got result) (scenario.Answer, error) {
 	if operation == "assert" {
 		return scenario.Answer{Words: []string{map[int]string{exitYes: "ok", exitNo: "LK002"}[got.code]}}, nil
 	}
-	var rows []map[string]any
+	var objects []map[string]any
 	decoder := json.NewDecoder(strings.NewReader(got.stdout))
 	decoder.UseNumber()
 	for decoder.More() {
-		var row map[string]any
-		if err := decoder.Decode(&row); err != nil {
+		var object map[string]any
+		if err := decoder.Decode(&object); err != nil {
 			return scenario.Answer{}, err
 		}
-		rows = append(rows, row)
+		objects = append(objects, object)
 	}
-	switch operation {
-	case "list":
-		return scenario.ListAnswer(rows), nil
-	case "stats":
-		return scenario.StatsAnswer(rows), nil
-	case "policies":
-		for _, row := range rows {
-			for _, name := range []string{"default_ttl_seconds", "longest_ttl_seconds"} {
-				if fmt.Sprint(row[name]) == "0" {
-					row[name] = nil // a command's word for none
-				}
-			}
-		}
-		return scenario.PoliciesAnswer(rows), nil
-	}
-	if operation == "permit" {
-		return permitAnswer(rows, got.code)
-	}
-	return rowAnswer(operation, rows[0], got.code)
-}
-
-// rowAnswer gives an answer the words of the procedures: their flag is the exit code, and who holds an object is the
-// operator of an inquiry and the old operator of a refusal.
-func rowAnswer(operation string, row map[string]any, code int) (scenario.Answer, error) {
-	answer := scenario.Answer{Values: map[string]string{}}
-	for name, value := range row {
-		answer.Values[name] = ""
-		if value != nil {
-			answer.Values[name] = fmt.Sprint(value)
-		}
-	}
-	outcome := answer.Values["outcome"]
-	if operation == "purge" {
-		answer.Words = []string{answer.Values["purged"]}
-		return answer, nil
-	}
-	answer.Words = []string{"Y"}
-	if code == exitNo {
-		answer.Words[0] = "N"
-	}
-	holder, department := answer.Values["holder_id"], answer.Values["holder_department_id"]
-	if operation == "inquire" {
-		answer.Values["operator_id"], answer.Values["department_id"] = holder, department
-		if held := outcome == "HELD"; held != (code == exitYes) {
-			return scenario.Answer{}, fmt.Errorf("exit code %d for %s", code, outcome)
-		}
-	} else {
-		answer.Words = append(answer.Words, outcome)
-		switch outcome {
-		case "HELD":
-		case "TAKEN":
-			holder, department = answer.Values["former_holder_id"], answer.Values["former_holder_department_id"]
-		default:
-			holder, department = "", ""
-		}
-		answer.Values["old_operator_id"], answer.Values["old_department_id"] = holder, department
-	}
-	from, fromErr := time.Parse(time.RFC3339Nano, answer.Values["lock_ts"])
-	until, untilErr := time.Parse(time.RFC3339Nano, answer.Values["expires_ts"])
-	if fromErr == nil && untilErr == nil {
-		answer.Values["ttl_seconds"] = strconv.FormatFloat(until.Sub(from).Round(time.Second).Seconds(), 'f', -1, 64)
-	}
-	return answer, nil
-}
-
-// permitAnswer has the outcome of each row: who holds a slot is its operator.
-func permitAnswer(rows []map[string]any, code int) (scenario.Answer, error) {
-	answer := scenario.Answer{Values: map[string]string{}}
-	for i, row := range rows {
-		suffix := ""
-		if i > 0 {
-			suffix = "_" + strconv.Itoa(i+1)
-		}
-		outcome := fmt.Sprint(row["outcome"])
-		answer.Words = append(answer.Words, outcome)
-		if full := outcome == "FULL"; full != (code == exitNo) {
-			return scenario.Answer{}, fmt.Errorf("exit code %d for %s", code, outcome)
-		}
-		for key, name := range map[string]string{
-			"object_id": "slot_id", "holder_id": "operator_id", "holder_department_id": "department_id",
-			"fence": "fence", "expires_ts": "expires_ts", "seconds_left": "seconds_left", "note": "note",
-		} {
-			answer.Values[name+suffix] = fmt.Sprint(row[key])
-		}
+	answer := scenario.ObjectsAnswer(operation, objects)
+	if isNo := answer.Words[0] == "N" || answer.Words[0] == "FULL"; isNo != (got.code == exitNo) {
+		return scenario.Answer{}, fmt.Errorf("exit code %d for %s", got.code, got.stdout)
 	}
 	return answer, nil
 }

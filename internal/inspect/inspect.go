@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/applock/applock/internal/bridge"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/dialects"
 	"github.com/applock/applock/internal/migrate"
@@ -50,7 +50,7 @@ func ask[T any](
 		return err
 	})
 	if err != nil {
-		return answer, fmt.Errorf("%s: %w", name, bridge.Clients.Explain(err))
+		return answer, fmt.Errorf("%s: %w", name, clients.Explain(err))
 	}
 	return answer, nil
 }

@@ -1,5 +1,5 @@
-// Package scenario parses the scenarios of testdata, plays their steps through package applock, and compares the answers. The contract
-// suite plays them on every dialect, and verify on a live database.
+// Package scenario is the language of the scenarios of testdata: it parses their steps and compares answers. The contract suite plays them on
+// every dialect and in every way of calling, and verify on a live database.
 package scenario
 
 import (
@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -66,16 +65,24 @@ func ViewWord(view db.View) string {
 	return strings.TrimPrefix(view.Name, "appl_lock_")
 }
 
-// Through calls through package applock, and through its driver for operations that the façade does not export.
-func Through(client *applock.Client, driver db.Driver) Executor {
-	facade, below := Facade(client), Driver(driver)
-	return func(ctx context.Context, operation string, args Args) (Answer, error) {
-		answer, err := facade(ctx, operation, args)
-		if errors.Is(err, ErrNotOffered) {
-			return below(ctx, operation, args)
+// OperationOf returns the operation of a word.
+func OperationOf(word string) (operation db.Operation, known bool) {
+	for _, operation := range db.Contract() {
+		if Word(operation) == word && !operation.Version {
+			return operation, true
 		}
-		return answer, err
 	}
+	return db.Operation{}, false
+}
+
+// ViewOf returns the view that a word reads.
+func ViewOf(word string) (view db.View, known bool) {
+	for _, view := range db.Views() {
+		if ViewWord(view) == word {
+			return view, true
+		}
+	}
+	return db.View{}, false
 }
 
 // Scenario is a file of steps.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/testdata"
 )
@@ -271,12 +272,11 @@ func (p *interleaving) call(ctx context.Context, current *session, step scenario
 		_, err := current.tx.ExecContext(ctx, "UPDATE protected SET value = value + 1")
 		return scenario.AnswerOrError(ok, p.explain(err))
 	}
-	client, driver := p.place.Client, p.place.Driver
+	client := p.place.Client
 	if current.tx != nil {
-		driver = driver.WithSQLTx(current.tx)
 		client = client.WithSQLTx(current.tx)
 	}
-	return scenario.Through(client, driver)(ctx, step.Operation, args)
+	return clients.Through[scenario.Executor](client)(ctx, step.Operation, args)
 }
 
 // explain gives a bare database error the kind that the driver would give it.

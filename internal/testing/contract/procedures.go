@@ -8,21 +8,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/scenario"
 )
-
-// operationOf returns the operation of a word in the scenarios.
-func operationOf(word string) (operation db.Operation, known bool) {
-	for _, operation := range db.Contract() {
-		if scenario.Word(operation) == word && !operation.Version {
-			return operation, true
-		}
-	}
-	return db.Operation{}, false
-}
 
 // Procedures calls with bare SQL, without any of this project's Go code. run calls an operation with the values of its IN parameters and
 // returns its rows by column. refused returns the code of an LK error and the parameter that it names, or two empty texts.
@@ -31,10 +20,10 @@ func Procedures(
 	refused func(err error) (code, parameter string),
 ) scenario.Executor {
 	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
-		if _, isRead := viewOf(operation); isRead { // for Reads
+		if _, isRead := scenario.ViewOf(operation); isRead { // for Reads
 			return scenario.Answer{}, scenario.ErrNotOffered
 		}
-		called, known := operationOf(operation)
+		called, known := scenario.OperationOf(operation)
 		if !known {
 			return scenario.Answer{}, fmt.Errorf("unknown operation %q", operation)
 		}
@@ -53,7 +42,7 @@ func Procedures(
 			}
 			return scenario.Answer{Words: strings.Fields(code + " " + strings.TrimPrefix(parameter, "p_"))}, nil
 		}
-		return rowsAnswer(operation, rows), nil
+		return scenario.RowsAnswer(operation, rows), nil
 	}
 }
 
@@ -141,54 +130,6 @@ func RefusedParameter(message string) string {
 	return ""
 }
 
-func rowsAnswer(operation string, rows []map[string]any) scenario.Answer {
-	switch operation {
-	case "list":
-		return scenario.ListAnswer(rows)
-	case "stats":
-		return scenario.StatsAnswer(rows)
-	case "policies":
-		return scenario.PoliciesAnswer(rows)
-	case "assert", "serialize", "announce", "retract":
-		return scenario.Answer{Words: []string{"ok"}}
-	case "renew":
-		return scenario.RenewAnswer(eachRow(rows, renewedGrant))
-	case "permit":
-		return scenario.PermitAnswer(eachRow(rows, permit))
-	case "transfers", "releases":
-		return scenario.ChangesAnswer(eachRow(rows, changedLock))
-	case "poll":
-		return scenario.PollAnswer(eachRow(rows, awaitedObject))
-	case "waiters":
-		return scenario.WaitersAnswer(eachRow(rows, waiter))
-	case "asking":
-		return scenario.AskingAnswer(eachRow(rows, asker))
-	case "events":
-		return scenario.EventsAnswer(eachRow(rows, event))
-	case "see":
-		return scenario.SeeAnswer(eachRow(rows, presence))
-	case "viewers":
-		return scenario.ViewersAnswer(eachRow(rows, viewer))
-	case "inbox":
-		return scenario.InboxAnswer(eachRow(rows, notice))
-	}
-	answer := scenario.Answer{Values: map[string]string{}}
-	row := rows[0]
-	for name, value := range row {
-		answer.Values[strings.TrimPrefix(name, "p_")] = scenario.Text(value)
-	}
-	for _, name := range []string{"p_ok_fl", "p_outcome", "p_purged"} {
-		if value, present := row[name]; present {
-			answer.Words = append(answer.Words, scenario.Text(value))
-		}
-	}
-	if from, ok := row["p_lock_ts"].(time.Time); ok {
-		until, _ := row["p_expires_ts"].(time.Time)
-		answer.Values["ttl_seconds"] = strconv.FormatFloat(until.Sub(from).Round(time.Second).Seconds(), 'f', -1, 64)
-	}
-	return answer
-}
-
 // withDocument adds the JSON for p_grants, unless a step has its own. A missing argument is also missing in the JSON.
 func withDocument(args scenario.Args) scenario.Args {
 	if _, given := args["grants"]; given || len(args) == 0 {
@@ -209,176 +150,11 @@ func withDocument(args scenario.Args) scenario.Args {
 	return scenario.Args{"grants": string(text)}
 }
 
-func eachRow[T any](rows []map[string]any, convert func(row map[string]any) T) []T {
-	var result []T
-	for _, row := range rows {
-		result = append(result, convert(row))
-	}
-	return result
-}
-
-func renewedGrant(row map[string]any) db.RenewedGrant {
-	return db.RenewedGrant{
-		ObjectType:      scenario.Text(row["object_type"]),
-		ObjectID:        scenario.Text(row["object_id"]),
-		Outcome:         db.Outcome(scenario.Text(row["outcome"])),
-		OldOperatorID:   scenario.Text(row["old_operator_id"]),
-		OldDepartmentID: scenario.Text(row["old_department_id"]),
-		ExpiresTS:       instant(row["expires_ts"]),
-		SecondsLeft:     whole(row["seconds_left"]),
-	}
-}
-
-func permit(row map[string]any) db.Permit {
-	return db.Permit{
-		Outcome:      db.Outcome(scenario.Text(row["outcome"])),
-		SlotID:       scenario.Text(row["slot_id"]),
-		OperatorID:   scenario.Text(row["operator_id"]),
-		DepartmentID: scenario.Text(row["department_id"]),
-		Fence:        whole(row["fence"]),
-		ExpiresTS:    instant(row["expires_ts"]),
-		SecondsLeft:  whole(row["seconds_left"]),
-		Note:         scenario.Text(row["note"]),
-	}
-}
-
-func changedLock(row map[string]any) db.ChangedLock {
-	return db.ChangedLock{
-		ObjectType:      scenario.Text(row["object_type"]),
-		ObjectID:        scenario.Text(row["object_id"]),
-		Outcome:         db.Outcome(scenario.Text(row["outcome"])),
-		OldOperatorID:   scenario.Text(row["old_operator_id"]),
-		OldDepartmentID: scenario.Text(row["old_department_id"]),
-		Fence:           whole(row["fence"]),
-		ExpiresTS:       instant(row["expires_ts"]),
-		SecondsLeft:     whole(row["seconds_left"]),
-	}
-}
-
-func awaitedObject(row map[string]any) db.AwaitedObject {
-	return db.AwaitedObject{
-		ObjectType: scenario.Text(row["object_type"]),
-		ObjectID:   scenario.Text(row["object_id"]),
-		FreeInUS:   whole(row["free_in_us"]),
-	}
-}
-
-func waiter(row map[string]any) db.Waiter {
-	return db.Waiter{
-		ObjectType:   scenario.Text(row["object_type"]),
-		ObjectID:     scenario.Text(row["object_id"]),
-		OperatorID:   scenario.Text(row["operator_id"]),
-		DepartmentID: scenario.Text(row["department_id"]),
-		ClientID:     scenario.Text(row["client_id"]),
-		SinceTS:      instant(row["since_ts"]),
-		UntilTS:      instant(row["until_ts"]),
-
-		WaitedSeconds:      whole(row["waited_seconds"]),
-		HolderID:           scenario.Text(row["holder_id"]),
-		HolderDepartmentID: scenario.Text(row["holder_department_id"]),
-		SecondsLeft:        whole(row["seconds_left"]),
-	}
-}
-
-func asker(row map[string]any) db.Asker {
-	return db.Asker{
-		ObjectType:   scenario.Text(row["object_type"]),
-		ObjectID:     scenario.Text(row["object_id"]),
-		OperatorID:   scenario.Text(row["operator_id"]),
-		DepartmentID: scenario.Text(row["department_id"]),
-		ClientID:     scenario.Text(row["client_id"]),
-		Message:      scenario.Text(row["message"]),
-		SinceTS:      instant(row["since_ts"]),
-		UntilTS:      instant(row["until_ts"]),
-		Answer:       scenario.Text(row["answer"]),
-		AnswerReason: scenario.Text(row["answer_reason"]),
-
-		WaitedSeconds:      whole(row["waited_seconds"]),
-		HolderID:           scenario.Text(row["holder_id"]),
-		HolderDepartmentID: scenario.Text(row["holder_department_id"]),
-		SecondsLeft:        whole(row["seconds_left"]),
-	}
-}
-
-func viewer(row map[string]any) db.Viewer {
-	return db.Viewer{
-		ObjectType:   scenario.Text(row["object_type"]),
-		ObjectID:     scenario.Text(row["object_id"]),
-		OperatorID:   scenario.Text(row["operator_id"]),
-		DepartmentID: scenario.Text(row["department_id"]),
-		ClientID:     scenario.Text(row["client_id"]),
-		State:        db.PresenceState(scenario.Text(row["state"])),
-		SinceTS:      instant(row["since_ts"]),
-		SecondsLeft:  whole(row["seconds_left"]),
-	}
-}
-
-func presence(row map[string]any) db.Presence {
-	return db.Presence{
-		Kind:         db.PresenceKind(scenario.Text(row["kind"])),
-		OperatorID:   scenario.Text(row["operator_id"]),
-		DepartmentID: scenario.Text(row["department_id"]),
-		ClientID:     scenario.Text(row["client_id"]),
-		State:        db.PresenceState(scenario.Text(row["state"])),
-		SinceTS:      instant(row["since_ts"]),
-		SecondsLeft:  whole(row["seconds_left"]),
-		Message:      scenario.Text(row["message"]),
-	}
-}
-
-func event(row map[string]any) db.Event {
-	return db.Event{
-		EventID:          whole(row["event_id"]),
-		EventTS:          instant(row["event_ts"]),
-		ObjectType:       scenario.Text(row["object_type"]),
-		ObjectID:         scenario.Text(row["object_id"]),
-		Event:            db.EventKind(scenario.Text(row["event"])),
-		ActorID:          scenario.Text(row["actor_id"]),
-		DBUser:           scenario.Text(row["db_user"]),
-		Program:          scenario.Text(row["program"]),
-		FromOperatorID:   scenario.Text(row["from_operator_id"]),
-		FromDepartmentID: scenario.Text(row["from_department_id"]),
-		ToOperatorID:     scenario.Text(row["to_operator_id"]),
-		ToDepartmentID:   scenario.Text(row["to_department_id"]),
-		FromFence:        whole(row["from_fence"]),
-		ToFence:          whole(row["to_fence"]),
-		Reason:           scenario.Text(row["reason"]),
-	}
-}
-
-func notice(row map[string]any) db.Notice {
-	return db.Notice{
-		Kind:              db.NoticeKind(scenario.Text(row["kind"])),
-		EventID:           whole(row["event_id"]),
-		EventTS:           instant(row["event_ts"]),
-		ObjectType:        scenario.Text(row["object_type"]),
-		ObjectID:          scenario.Text(row["object_id"]),
-		OtherOperatorID:   scenario.Text(row["other_operator_id"]),
-		OtherDepartmentID: scenario.Text(row["other_department_id"]),
-		SecondsLeft:       whole(row["seconds_left"]),
-		Reason:            scenario.Text(row["reason"]),
-		SafeEventID:       whole(row["safe_event_id"]),
-		Message:           scenario.Text(row["message"]),
-		ClientID:          scenario.Text(row["client_id"]),
-		Fence:             whole(row["fence"]),
-	}
-}
-
 // whole returns -1, which no step expects, if the value is no whole number.
-func whole(value any) int64 {
-	number, err := strconv.ParseInt(scenario.Text(value), 10, 64)
+func whole(value string) int64 {
+	number, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
 		return -1
 	}
 	return number
-}
-
-// instant is zero for NULL. MySQL's client returns a time as text by default.
-func instant(value any) time.Time {
-	if text, isText := value.(string); isText {
-		result, _ := time.Parse("2006-01-02 15:04:05.999999", text)
-		return result
-	}
-	result, _ := value.(time.Time)
-	return result
 }

@@ -11,25 +11,6 @@ import (
 	"github.com/applock/applock/internal/scenario"
 )
 
-// viewOf returns the view of a word in the scenarios.
-func viewOf(word string) (view db.View, known bool) {
-	name := map[string]string{
-		"list":     "appl_lock_live",
-		"waiters":  "appl_lock_waiting",
-		"viewers":  "appl_lock_viewers",
-		"asking":   "appl_lock_asking",
-		"events":   "appl_lock_history",
-		"policies": "appl_lock_policies",
-		"stats":    "appl_lock_stats",
-	}[word]
-	for _, view := range db.Views() {
-		if view.Name == name {
-			return view, true
-		}
-	}
-	return db.View{}, false
-}
-
 // Reads reads the views by a SELECT, without any of this project's Go code. dialect is that of the SQL, prefix stands before the names of
 // views, and run runs a query and returns its rows by the names of their columns.
 func Reads(dialect, prefix string, run func(ctx context.Context, query string, values []any) ([]map[string]any, error)) scenario.Executor {
@@ -49,7 +30,7 @@ func Reads(dialect, prefix string, run func(ctx context.Context, query string, v
 // Views reads the views by a program. read returns the rows of a view that the arguments select.
 func Views(read func(ctx context.Context, view db.View, args scenario.Args) ([]map[string]any, error)) scenario.Executor {
 	return func(ctx context.Context, word string, args scenario.Args) (scenario.Answer, error) {
-		view, known := viewOf(word)
+		view, known := scenario.ViewOf(word)
 		if !known {
 			return scenario.Answer{}, fmt.Errorf("%q reads no view", word)
 		}
@@ -57,7 +38,7 @@ func Views(read func(ctx context.Context, view db.View, args scenario.Args) ([]m
 		if err != nil {
 			return scenario.Answer{}, err
 		}
-		return rowsAnswer(word, rows), nil
+		return scenario.RowsAnswer(word, rows), nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/scenario"
 	"github.com/applock/applock/testdata"
 )
@@ -73,7 +74,7 @@ func (p Player) known(steps []scenario.Step) []scenario.Step {
 // views by SQL.
 func (p Place) executor(way string) scenario.Executor {
 	if way == "facade" {
-		return scenario.Through(p.Client, p.Driver)
+		return clients.Through[scenario.Executor](p.Client)
 	}
 	call := p.Executors[way]
 	if p.SQL == nil {
@@ -81,7 +82,7 @@ func (p Place) executor(way string) scenario.Executor {
 	}
 	return func(ctx context.Context, operation string, args scenario.Args) (scenario.Answer, error) {
 		answer, err := call(ctx, operation, args)
-		if _, isRead := viewOf(operation); isRead && errors.Is(err, scenario.ErrNotOffered) {
+		if _, isRead := scenario.ViewOf(operation); isRead && errors.Is(err, scenario.ErrNotOffered) {
 			return p.reads()(ctx, operation, args)
 		}
 		return answer, err

@@ -275,7 +275,7 @@ func nothingSent(t *testing.T, backend Backend) {
 	t.Parallel()
 	place := backend.New(t)
 	t.Run("ExhaustedPool", func(t *testing.T) {
-		client := clients.New(place.Driver, nil, lease.Hooks{})
+		client := clients.New[*applock.Client](place.Driver, nil, lease.Hooks{})
 		place.SQL.SetMaxOpenConns(maxConnections)
 		t.Cleanup(func() { place.SQL.SetMaxOpenConns(0) })
 		for range maxConnections {
@@ -309,7 +309,7 @@ func nothingSent(t *testing.T, backend Backend) {
 		}
 	}
 	t.Run("ClosedClient", func(t *testing.T) {
-		client := clients.New(place.Driver, nil, lease.Hooks{})
+		client := clients.New[*applock.Client](place.Driver, nil, lease.Hooks{})
 		requireClosed(t, client, client.Close)
 	})
 	if place.DSN == "" {

@@ -39,7 +39,7 @@ func TestRightsAreKept(t *testing.T) {
 func rightsAreKept(t *testing.T) {
 	client := testclient.Open(t, "sqlite:"+testclient.InstalledSQLite(t), "", nil)
 	refused := &refusing{Driver: clients.Driver(client), err: &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}}
-	r := NewRights(clients.New(refused, nil, lease.Hooks{}))
+	r := NewRights(clients.New[*applock.Client](refused, nil, lease.Hooks{}))
 	ask := func(noteAllowed bool, asked int) {
 		t.Helper()
 		granted := r.Read(t.Context())

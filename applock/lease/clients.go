@@ -3,14 +3,14 @@ package lease
 import (
 	"log/slog"
 
-	"github.com/applock/applock/internal/bridge"
+	"github.com/applock/applock/internal/clients"
 )
 
-func init() { //nolint:gochecknoinits // package bridge says why
-	bridge.Leases.New = func(operations any, logger *slog.Logger, hooks any) any {
+func init() { //nolint:gochecknoinits // package clients says why
+	clients.OfLease.New = func(operations any, logger *slog.Logger, hooks any) any {
 		return newClientLeases(newTable(operations), logger, hooks.(Hooks)) // package applock passes no other type
 	}
-	bridge.Leases.Table = func(operations any) any { return newTable(operations) }
+	clients.OfLease.Table = func(operations any) any { return newTable(operations) }
 }
 
 func newTable(operations any) *table {

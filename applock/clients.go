@@ -1,0 +1,33 @@
+package applock
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/db"
+)
+
+func init() { //nolint:gochecknoinits // package clients says why
+	clients.OfApplock.New = func(driver db.Driver, logger *slog.Logger, hooks any) any { return newClient(driver, logger, hooks) }
+	clients.OfApplock.Driver = func(client any) db.Driver { return clientOf(client).operations.driver }
+	clients.OfApplock.Within = func(client any, transaction func(db.Driver) (db.Driver, error)) any {
+		return clientOf(client).within(transaction)
+	}
+	clients.OfApplock.Operations = func(client any) any { return leased{clientOf(client).operations} }
+	clients.OfApplock.Explain = explain
+}
+
+func clientOf(client any) *Client {
+	return client.(*Client) // package clients hands over nothing else
+}
+
+func newClient(driver db.Driver, logger *slog.Logger, hooks any) *Client {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	operations := operations{driver: driver, logger: logger, closed: new(atomic.Bool)}
+	return &Client{operations: operations, lazy: &lazyEngine{create: func() engine {
+		return clients.OfLease.New(leased{operations}, logger, hooks).(engine) // package lease has nothing else
+	}}}
+}

@@ -99,22 +99,6 @@ func TestLateReleaseWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// Goal: Close releases once more what may have been taken late, and waits for nothing. Method: a take that arrives before Close, and before
-// its next release was due.
-func TestCloseReleasesLateTakes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		leases, backend := straysAfter(20 * time.Millisecond)
-		mustBeUnknown(t, leases)
-		time.Sleep(30 * time.Millisecond)
-		began := time.Now()
-		mustClose(t, leases)
-		if held := backend.Held(); len(held) > 0 || time.Since(began) > 0 {
-			t.Errorf("Close took %s and left %v, want no time and nothing", time.Since(began), held)
-		}
-	})
-}
-
 // Goal: an outage after thousands of broken calls meets a few releases a second, and what arrived late is released behind it. Method: a
 // thousand callers whose calls arrive 10 s late, in an outage of the releases alone that lasts for three minutes.
 func TestLateTakesOutliveAnOutage(t *testing.T) {

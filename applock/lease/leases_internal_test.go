@@ -95,35 +95,18 @@ func nightlyWithin(maxWait time.Duration) applock.AcquireRequest {
 	return request
 }
 
-// Goal: a cancelled caller does not wait until its name is off the list. Method: a database that does not answer that call, and a given
-// operator.
-func TestCancelledWaiterLeavesAtOnce(t *testing.T) {
-	t.Parallel()
-	backend := &playedOffers{retracted: func(ctx context.Context) error {
-		<-ctx.Done()
-		return ctx.Err()
-	}}
-	playOffers(t, backend, func(t *testing.T, leases *Leases) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		began := time.Now()
-		request := nightly()
-		request.Owner.Operator = "JDOE"
-		_, err := leases.Acquire(ctx, request)
-		if waited := time.Since(began); waited != time.Second || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("returned %v after %s, want the end of ctx after 1 s", err, waited)
-		}
-	})
-}
-
-// Goal: a caller that has stopped waiting does not stay listed for ever. Method: the call that removes it fails twice.
+// Goal: a caller that has stopped waiting does not stay listed for ever. Method: the call that removes it has no answer, and then fails.
 func TestRetractionIsRepeated(t *testing.T) {
 	t.Parallel()
 	var calls, listed atomic.Int64
 	backend := &playedOffers{
 		announced: func() { listed.Add(1) },
-		retracted: func(context.Context) error {
-			if calls.Add(1) <= 2 {
+		retracted: func(ctx context.Context) error {
+			switch calls.Add(1) {
+			case 1:
+				<-ctx.Done()
+				return ctx.Err()
+			case 2:
 				return errors.New("connection refused")
 			}
 			listed.Add(-1)
@@ -132,45 +115,9 @@ func TestRetractionIsRepeated(t *testing.T) {
 	}
 	playOffers(t, backend, func(t *testing.T, leases *Leases) {
 		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
-		time.Sleep(10 * time.Second)
+		time.Sleep(15 * time.Second)
 		if listed.Load() != 0 || calls.Load() != 3 {
-			t.Errorf("%d are listed 10 s later, after %d calls, want none after 3", listed.Load(), calls.Load())
-		}
-	})
-}
-
-// Goal: those who give up are taken off the list as fast as others come. Method: fifty callers that wait for 10 ms, again
-// and again, and calls that take 1 ms.
-func TestRetractionsKeepUp(t *testing.T) {
-	t.Parallel()
-	const callers = 50
-	var listed atomic.Int64
-	backend := &playedOffers{
-		announced: func() {
-			time.Sleep(time.Millisecond)
-			listed.Add(1)
-		},
-		retracted: func(context.Context) error {
-			time.Sleep(time.Millisecond)
-			listed.Add(-1)
-			return nil
-		},
-	}
-	playOffers(t, backend, func(t *testing.T, leases *Leases) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		for i := range callers {
-			request := nightlyWithin(10 * time.Millisecond)
-			request.Object.ID = fmt.Sprint(i)
-			go func() {
-				for ctx.Err() == nil {
-					_, _ = leases.TryAcquire(ctx, request)
-				}
-			}()
-		}
-		<-ctx.Done()
-		if n := listed.Load(); n > 2*callers {
-			t.Errorf("%d are listed, want at most those who wait and those who have just gone", n)
+			t.Errorf("%d are listed 15 s later, after %d calls, want none after 3", listed.Load(), calls.Load())
 		}
 	})
 }
@@ -201,7 +148,11 @@ func TestNextListenerCounts(t *testing.T) {
 	}}
 	playOffers(t, backend, func(t *testing.T, leases *Leases) {
 		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Second))
+		left := time.Now()
 		<-<-closings
+		if stayed := time.Since(left); stayed < 9*time.Second || stayed > 25*time.Second {
+			t.Errorf("the listener stayed for %s without waiters, want some 10 s", stayed)
+		}
 		go func() { _, _ = leases.Acquire(t.Context(), nightly()) }()
 		time.Sleep(time.Minute)
 		backend.polls.Store(0)
@@ -226,6 +177,58 @@ func TestNoMessagesNoLog(t *testing.T) {
 	})
 }
 
+// Goal: a listener that cannot begin is tried again, and not at once. Method: a database without one for a minute.
+func TestListenersAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	backend := &playedOffers{listening: func() (Listener, error) {
+		calls.Add(1)
+		return nil, errors.New("connection refused")
+	}}
+	playOffers(t, backend, func(t *testing.T, leases *Leases) {
+		_, _ = leases.TryAcquire(t.Context(), nightlyWithin(time.Minute))
+		if n := calls.Load(); n < 3 || n > 10 {
+			t.Errorf("%d calls in a minute, want one in 10 s", n)
+		}
+	})
+}
+
+// Goal: pauses differ, so that programs do not poll at the same time. Method: the least and the greatest chance.
+func TestJitter(t *testing.T) {
+	t.Parallel()
+	playOffers(t, &playedOffers{}, func(t *testing.T, leases *Leases) {
+		var pauses [2]time.Duration
+		for i := range pauses {
+			leases.waiters.random = func() float64 { return float64(i) }
+			pauses[i] = leases.waiters.about(10 * time.Second)
+		}
+		if pauses[0] >= pauses[1] || pauses[0] < 5*time.Second || pauses[1] > 15*time.Second {
+			t.Errorf("pauses from %s to %s, want some around 10 s", pauses[0], pauses[1])
+		}
+	})
+}
+
+// Goal: the last get of a client's wait is not cut off, since its outcome would be unknown. Method: a get that takes a second, in which the
+// wait ends.
+func TestTheLastGetIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	playOffers(t, &playedOffers{}, func(t *testing.T, leases *Leases) {
+		get := func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Second):
+				return applock.ErrBusy
+			}
+		}
+		owner := applock.Owner{Operator: "JDOE"}
+		err := (&clientLeases{Leases: leases}).Wait(t.Context(), nightly().Object, owner, 500*time.Millisecond, get)
+		if !errors.Is(err, applock.ErrBusy) {
+			t.Errorf("%v, want the answer of the get", err)
+		}
+	})
+}
+
 // Goal: after a transfer with an unknown outcome the lease is not trusted, because the object may be the new owner's.
 // Method: a lease without a TTL, which nothing else would end.
 func TestTransferWithUnknownOutcome(t *testing.T) {
@@ -243,43 +246,67 @@ func TestTransferWithUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Goal: many who are cancelled at once leave at once, and are off the list soon. Method: 5,000 waiters, and calls that take
-// a millisecond.
+// retractsMany is a backend that removes many names from the list in one call.
+type retractsMany struct {
+	*playedOffers
+
+	many func(names int)
+}
+
+func (b retractsMany) retractMany(_ context.Context, waiters []listingKey) error {
+	b.many(len(waiters))
+	return nil
+}
+
+// Goal: many who are cancelled at once leave at once, and are off the list soon. Method: waiters on a backend that removes one name in a
+// millisecond, several at a time, and on one that removes many.
 func TestManyCancelledWaiters(t *testing.T) {
 	t.Parallel()
-	const waiters = 5000
-	var listed atomic.Int64
-	backend := &playedOffers{
-		announced: func() { listed.Add(1) },
-		retracted: func(context.Context) error {
-			time.Sleep(time.Millisecond)
-			listed.Add(-1)
-			return nil
-		},
+	const waiters = 2000
+	for name, mostCalls := range map[string]int64{"one": waiters, "many": waiters / 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var listed, calls atomic.Int64
+				retract := func(names int) {
+					time.Sleep(time.Millisecond)
+					calls.Add(1)
+					listed.Add(int64(-names))
+				}
+				offers := &playedOffers{announced: func() { listed.Add(1) }, retracted: func(context.Context) error {
+					retract(1)
+					return nil
+				}}
+				var backend Backend = offers
+				if name == "many" {
+					backend = retractsMany{playedOffers: offers, many: retract}
+				}
+				leases := New(backend, Config{})
+				defer func() { _ = leases.Close() }()
+				ctx, cancel := context.WithCancel(t.Context())
+				var group sync.WaitGroup
+				for i := range waiters {
+					request := nightly()
+					request.Object.ID = fmt.Sprint(i)
+					group.Go(func() { _, _ = leases.Acquire(ctx, request) })
+				}
+				time.Sleep(time.Minute)
+				if n := listed.Load(); n != waiters {
+					t.Errorf("%d are listed, want %d", n, waiters)
+				}
+				began := time.Now()
+				cancel()
+				group.Wait()
+				if took := time.Since(began); took > 0 {
+					t.Errorf("the last one returned after %s, want at once", took)
+				}
+				time.Sleep(waiters / 4 * time.Millisecond)
+				if n := listed.Load(); n > 0 || calls.Load() > mostCalls {
+					t.Errorf("%d are listed after a quarter of their milliseconds and %d calls, want none after %d at the most", n, calls.Load(), mostCalls)
+				}
+			})
+		})
 	}
-	playOffers(t, backend, func(t *testing.T, leases *Leases) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var group sync.WaitGroup
-		for i := range waiters {
-			request := nightly()
-			request.Object.ID = fmt.Sprint(i)
-			group.Go(func() { _, _ = leases.Acquire(ctx, request) })
-		}
-		time.Sleep(time.Minute)
-		if n := listed.Load(); n != waiters {
-			t.Errorf("%d are listed, want %d", n, waiters)
-		}
-		began := time.Now()
-		cancel()
-		group.Wait()
-		if took := time.Since(began); took > 0 {
-			t.Errorf("the last one returned after %s, want at once", took)
-		}
-		time.Sleep(waiters * time.Millisecond)
-		if n := listed.Load(); n > 0 {
-			t.Errorf("%d are listed 5 s later", n)
-		}
-	})
 }
 
 // Goal: a waiter that a holder of the same program serves soon causes no call to the list and no poll. Method: a hundred hand-overs between
@@ -401,29 +428,54 @@ func TestRenewalsAreMadeReadyOnce(t *testing.T) {
 	})
 }
 
-// Goal: a row of turns ends when every waiter of its beginning has had a turn, and at the latest after two seconds and one turn, or after
-// the limit of very quick turns. Method: a hundred wait.
+// Goal: a row of turns ends when every waiter of its beginning has had a turn and 1/20 s is over, or 2 s if no other program was seen within
+// the last minute; at the latest after two seconds and one turn, or after the limit of very quick turns. A program that has seen several
+// others in turn then waits for longer, and forgets them after a minute. Method: rows without Leases.
 func TestARowEnds(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		long := turns{}
-		long.taken(100)
-		time.Sleep(2 * time.Second)
-		if long.isOver() {
-			t.Error("over before a turn was handed on")
-		}
-		if long.taken(100); !long.isOver() {
-			t.Error("goes on after two seconds")
-		}
-		short := turns{}
-		for range 10_000 {
-			short.taken(20_000)
-		}
-		if short.isOver() {
-			t.Error("over before its most turns")
-		}
-		if short.taken(20_000); !short.isOver() {
-			t.Error("goes on after its most turns")
-		}
-	})
+	for name, c := range map[string]struct {
+		waiting, turns int
+		others         []string // which were seen to hold the object before the row
+		lasts          time.Duration
+		isOver         bool
+	}{
+		"no turn was handed on":  {waiting: 100, turns: 1, lasts: time.Hour},
+		"long":                   {waiting: 100, turns: 2, lasts: 2 * time.Second, isOver: true},
+		"alone":                  {waiting: 1, turns: 2, lasts: 2*time.Second - 1},
+		"alone, long":            {waiting: 1, turns: 2, lasts: 2 * time.Second, isOver: true},
+		"beside another":         {waiting: 1, turns: 2, others: []string{"host/1/a"}, lasts: 50*time.Millisecond - 1},
+		"beside another, over":   {waiting: 1, turns: 2, others: []string{"host/1/a"}, lasts: 50 * time.Millisecond, isOver: true},
+		"most quick turns":       {waiting: 20_000, turns: 10_000},
+		"more quick turns":       {waiting: 20_000, turns: 10_001, isOver: true},
+		"some have had no turn":  {waiting: 3, turns: 3, others: []string{"host/1/a"}, lasts: time.Second},
+		"each has had its turn":  {waiting: 3, turns: 4, others: []string{"host/1/a"}, lasts: time.Second, isOver: true},
+		"another, but long ago":  {waiting: 1, turns: 2, others: []string{"host/1/a", ""}, lasts: time.Second},
+		"several are remembered": {waiting: 1, turns: 2, others: []string{"host/1/a", "host/2/b"}, lasts: time.Second, isOver: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			row := turns{}
+			for _, other := range c.others {
+				if other == "" {
+					time.Sleep(time.Minute)
+					continue
+				}
+				row.refused(other)
+			}
+			for range c.turns {
+				row.taken(c.waiting)
+			}
+			time.Sleep(c.lasts)
+			if row.isOver() != c.isOver {
+				t.Errorf("%s: over after %s: %t, want %t", name, c.lasts, !c.isOver, c.isOver)
+			}
+			row.end()
+			if isPolite := row.delay() > 0; isPolite != (len(c.others) == 2 && c.others[1] != "") {
+				t.Errorf("%s: waits for others: %t", name, isPolite)
+			}
+			time.Sleep(time.Minute)
+			if row.delay() > 0 {
+				t.Errorf("%s: waits for others after a minute", name)
+			}
+		})
+	}
 }

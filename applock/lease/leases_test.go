@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
-	"github.com/applock/applock/applock/lease/internal/fakebackend"
 )
 
 // The tests of this file play the backend themselves, in a time of their own, so that failures come when they are to.
@@ -119,134 +117,40 @@ func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
 	})
 }
 
-// Goal: a failed renewal is not a loss; one that comes too late is. Method: a server that fails for a while, and one that
-// fails for ever: the lease ends before the lock does, which is TTL after the last renewal was asked for.
-func TestRenewalSurvivesFailures(t *testing.T) {
-	t.Parallel()
-	request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second}
-	for name, failsFor := range map[string]time.Duration{"ForAWhile": 5 * time.Second, "ForEver": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var began time.Time
-			var lastRenewal atomic.Pointer[time.Time]
-			backend := &playedBackend{renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
-				since := time.Since(began)
-				if since > 20*time.Second && since < 20*time.Second+failsFor {
-					return nil, errServer
-				}
-				now := time.Now()
-				lastRenewal.Store(&now)
-				return renewed(renewals), nil
-			}}
-			play(t, backend, func(t *testing.T, leases *lease.Leases) {
-				began = time.Now()
-				lease := mustAcquire(t, leases, request)
-				time.Sleep(time.Minute)
-				cause := context.Cause(lease.Context())
-				if failsFor < request.TTL {
-					if cause != nil {
-						t.Errorf("lost: %v", cause)
-					}
-					return
-				}
-				if !errors.Is(cause, applock.ErrLost) {
-					t.Errorf("ended with %v, want ErrLost", cause)
-				}
-				if trust := lease.Deadline().Sub(*lastRenewal.Load()); trust >= request.TTL || trust < request.TTL/2 {
-					t.Errorf("trusted for %s after the last renewal, want less than %s", trust, request.TTL)
-				}
-			})
-		})
-	}
-}
-
-// Goal: a lease lasts only as long as was granted, by a policy that cuts its TTL, and is renewed in that time. Method: a backend
-// that grants less than it is asked for, from the first renewal on; without a TTL there is none, and the lease ends.
+// Goal: a lease lasts only as long as was granted, by a policy that cuts its TTL, and is renewed in that time. Without a TTL it ends, and the
+// error names the policy. Method: a backend that grants 3 s for any request, from the first grant or from the first renewal on.
 func TestPolicyCutsTheLease(t *testing.T) {
 	t.Parallel()
-	backend := &playedBackend{renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
-		answers := renewed(renewals)
-		answers[0].Left = 3 * time.Second
-		return answers, nil
-	}}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
-		for range 20 {
-			time.Sleep(2 * time.Second) // the clock is the test's
-			if err := context.Cause(lease.Context()); err != nil {
-				t.Fatalf("lost: %v", err)
+	for first, ttl := range map[time.Duration]time.Duration{0: 9 * time.Second, 3 * time.Second: time.Minute} {
+		backend := &playedBackend{
+			take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+				return applock.Grant{Fence: 1, Left: first}, nil
+			},
+			renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
+				answers := renewed(renewals)
+				answers[0].Left = 3 * time.Second
+				return answers, nil
+			},
+		}
+		play(t, backend, func(t *testing.T, leases *lease.Leases) {
+			lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: ttl})
+			if left := time.Until(lease.Deadline()); first > 0 && left > first {
+				t.Errorf("trusted for %s, of which %s were granted", left, first)
 			}
-		}
-		if left := time.Until(lease.Deadline()); left > 3*time.Second {
-			t.Errorf("trusted for %s, of which 3s were granted", left)
-		}
-	})
-}
-
-// Goal: a first grant that is shorter than requested counts as well: the lease is renewed in that time, and without a TTL the error of its
-// end names the policy. Method: a backend that grants 3 s for any request.
-func TestPolicyCutsTheFirstGrant(t *testing.T) {
-	t.Parallel()
-	backend := &playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			return applock.Grant{Fence: 1, Left: 3 * time.Second}, nil
-		},
-		renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
-			answers := renewed(renewals)
-			answers[0].Left = 3 * time.Second
-			return answers, nil
-		},
+			time.Sleep(time.Minute)
+			if left := time.Until(lease.Deadline()); left > 3*time.Second || lease.Err() != nil {
+				t.Errorf("trusted for %s, of which 3s were granted: %v", left, lease.Err())
+			}
+			if first == 0 {
+				return
+			}
+			ending := mustAcquire(t, leases, applock.AcquireRequest{Object: account(1), MaxHold: time.Hour})
+			time.Sleep(3 * time.Second)
+			if err := ending.Err(); !errors.Is(err, applock.ErrLost) || !strings.Contains(err.Error(), "policy") {
+				t.Errorf("after what was granted: %v, want that the policy has ended it", err)
+			}
+		})
 	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: time.Minute})
-		if left := time.Until(lease.Deadline()); left > 3*time.Second {
-			t.Errorf("trusted for %s, of which 3s were granted", left)
-		}
-		for range 20 {
-			time.Sleep(2 * time.Second) // the clock is the test's
-			if err := context.Cause(lease.Context()); err != nil {
-				t.Fatalf("lost: %v", err)
-			}
-		}
-	})
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-		time.Sleep(3 * time.Second)
-		if err := context.Cause(lease.Context()); !errors.Is(err, applock.ErrLost) || !strings.Contains(err.Error(), "policy") {
-			t.Errorf("after what was granted: %v, want that the policy has ended it", err)
-		}
-	})
-}
-
-// Goal: a grant of another operator is lost at once; one that could not be checked is not. Method: both answers to the first renewal.
-func TestRenewalAnswers(t *testing.T) {
-	t.Parallel()
-	request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second}
-	answers := []lease.Renewed{{Object: nightly, Lost: held}}
-	var calls atomic.Int64
-	backend := &playedBackend{renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
-		if calls.Add(1) == 1 {
-			return nil, nil // another transaction is changing the row
-		}
-		return answers, nil
-	}}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		lease := mustAcquire(t, leases, request)
-		time.Sleep(3*time.Second + time.Millisecond)
-		synctest.Wait()
-		if cause := context.Cause(lease.Context()); calls.Load() != 1 || cause != nil {
-			t.Fatalf("after %d renewals: %v, want it to be live after one", calls.Load(), cause)
-		}
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		var lost *applock.LostError
-		if cause := context.Cause(lease.Context()); !errors.As(cause, &lost) || lost.Holder != held.Holder || lost.Object != nightly {
-			t.Errorf("ended with %v, want a *LostError with the new holder", cause)
-		}
-		if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
-			t.Errorf("release: %v, want ErrLost", err)
-		}
-	})
 }
 
 // Goal: many leases are renewed by few calls, each about once per interval, for no longer than it may last. Method: 1,000
@@ -284,14 +188,15 @@ func TestFewRenewalsForAll(t *testing.T) {
 	})
 }
 
-// Goal: a lease without a TTL costs nothing while it is held, unless the backend asks for checks.
+// Goal: a lease without a TTL costs nothing while it is held, unless the backend asks for checks. A negative interval is none.
 func TestNoRenewalWithoutTTL(t *testing.T) {
 	t.Parallel()
-	for _, interval := range []time.Duration{0, time.Second} {
+	for interval, want := range map[time.Duration]int64{0: 0, time.Second: 10, -time.Second: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			var calls atomic.Int64
 			backend := &playedBackend{renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
 				calls.Add(1)
+				time.Sleep(time.Microsecond) // or a test of endless checks would not end
 				return renewed(renewals), nil
 			}}
 			leases := lease.New(backend, lease.Config{CheckInterval: interval})
@@ -299,7 +204,7 @@ func TestNoRenewalWithoutTTL(t *testing.T) {
 			mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
 			time.Sleep(10*time.Second + time.Millisecond)
 			synctest.Wait()
-			if want := int64(interval/time.Second) * 10; calls.Load() != want {
+			if calls.Load() != want {
 				t.Errorf("%d checks every %s in 10 s, want %d", calls.Load(), interval, want)
 			}
 		})
@@ -400,160 +305,6 @@ func TestReleaseRepeats(t *testing.T) {
 	}
 }
 
-// Goal: a waiter is woken when its object is free, within a thousandth of its wait and a quarter of a second, and polls
-// become rare meanwhile, and are rarer at first where they cost more; nobody asks for the object before. Method: an object that
-// becomes free after a while; count the polls, and the takes, of which there is one when the caller comes, one every five minutes
-// and one in the end.
-func TestPollsAdapt(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		wait            time.Duration
-		cost            time.Duration // of a poll
-		late            time.Duration
-		fewest, mostest int64
-	}{
-		{wait: 100 * time.Millisecond, late: 7 * time.Millisecond, fewest: 16, mostest: 26},
-		{wait: 100 * time.Millisecond, cost: 300 * time.Microsecond, late: 10 * time.Millisecond, fewest: 10, mostest: 18},
-		{wait: 100 * time.Millisecond, cost: time.Millisecond, late: 15 * time.Millisecond, fewest: 7, mostest: 14},
-		{wait: 100 * time.Second, late: 130 * time.Millisecond, fewest: 1000, mostest: 5000},
-		{wait: time.Hour, late: 310 * time.Millisecond, fewest: 4 * 3000, mostest: 4 * 6000},
-	}
-	for _, test := range tests {
-		t.Run(fmt.Sprintf("%s_%s", test.wait, test.cost), func(t *testing.T) {
-			t.Parallel()
-			var began time.Time
-			var polls, takes atomic.Int64
-			mostTakes := 2 + int64(test.wait/(5*time.Minute))
-			isFree := func() bool { return time.Since(began) >= test.wait }
-			backend := &playedBackend{
-				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-					if n := takes.Add(1); n > mostTakes {
-						return applock.Grant{}, fmt.Errorf("take number %d after %s, want %d at the most", n, time.Since(began), mostTakes)
-					}
-					if !isFree() {
-						return applock.Grant{}, held
-					}
-					return applock.Grant{}, nil
-				},
-				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
-					polls.Add(1)
-					time.Sleep(test.cost)
-					if isFree() {
-						return waited, 0, nil
-					}
-					return nil, 0, nil
-				},
-			}
-			play(t, backend, func(t *testing.T, leases *lease.Leases) {
-				began = time.Now()
-				mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-				if late := time.Since(began) - test.wait; late > test.late {
-					t.Errorf("woken after %s, want %s at the most", late, test.late)
-				}
-				if n := polls.Load(); n < test.fewest || n > test.mostest {
-					t.Errorf("%d polls in %s, want %d to %d", n, test.wait, test.fewest, test.mostest)
-				}
-			})
-		})
-	}
-}
-
-// Goal: the poller asks when the next lock ends, and spends little of the time on asking. Method: a poll that takes
-// 100 ms and says that the object is free in 10 s.
-func TestPollCostsLittle(t *testing.T) {
-	t.Parallel()
-	var polls atomic.Int64
-	backend := &playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			return applock.Grant{}, held
-		},
-		poll: func([]applock.Object) ([]applock.Object, time.Duration, error) {
-			polls.Add(1)
-			time.Sleep(100 * time.Millisecond)
-			return nil, time.Millisecond, nil
-		},
-	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 26 * time.Second})
-		if !errors.Is(err, applock.ErrHeld) {
-			t.Errorf("try to acquire: %v, want ErrHeld", err)
-		}
-		if n := polls.Load(); n < 21 || n > 27 {
-			t.Errorf("%d polls of 100 ms in 26 s, want one in 1.1 s", n)
-		}
-	})
-}
-
-// Goal: a waiter gets the error of a database that is gone, in the end, and none for a short outage. Method: polls that fail for 10 s, and
-// for ever.
-func TestFailingPolls(t *testing.T) {
-	t.Parallel()
-	for name, failsFor := range map[string]time.Duration{"ForAWhile": 10 * time.Second, "ForEver": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var began time.Time
-			fails := func() bool { return time.Since(began) > time.Second && time.Since(began) < time.Second+failsFor }
-			backend := &playedBackend{
-				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-					if fails() {
-						return applock.Grant{}, errServer
-					}
-					if time.Since(began) < 5*time.Second {
-						return applock.Grant{}, held
-					}
-					return applock.Grant{}, nil
-				},
-				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
-					if fails() {
-						return nil, 0, errServer
-					}
-					if time.Since(began) < 5*time.Second {
-						return nil, 0, nil
-					}
-					return waited, 0, nil
-				},
-			}
-			play(t, backend, func(t *testing.T, leases *lease.Leases) {
-				began = time.Now()
-				_, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-				if failsFor < time.Hour && err != nil {
-					t.Errorf("acquire through a hiccup: %v", err)
-				}
-				if failsFor == time.Hour && !errors.Is(err, errServer) {
-					t.Errorf("acquire from a server that is gone: %v, want its error", err)
-				}
-			})
-		})
-	}
-}
-
-// Goal: nobody else's acquisition, in this process or another, has the same owner. Method: many, at once.
-func TestOwnersAreUnique(t *testing.T) {
-	t.Parallel()
-	play(t, &playedBackend{}, func(t *testing.T, leases *lease.Leases) {
-		var mutex sync.Mutex
-		seen := map[string]bool{}
-		var group sync.WaitGroup
-		for i := range 1000 {
-			group.Go(func() {
-				object := applock.Object{Type: "job", ID: fmt.Sprint(i)}
-				lease, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: object, MaxHold: time.Hour})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mutex.Lock()
-				defer mutex.Unlock()
-				seen[lease.Owner().Operator] = true
-			})
-		}
-		group.Wait()
-		if len(seen) != 1000 {
-			t.Errorf("%d owners of 1000 leases", len(seen))
-		}
-	})
-}
-
 // Goal: a backend that cannot transfer says so, and the lease goes on.
 func TestTransferUnsupported(t *testing.T) {
 	t.Parallel()
@@ -562,80 +313,6 @@ func TestTransferUnsupported(t *testing.T) {
 		_, err := lease.Transfer(t.Context(), applock.Owner{Operator: "ASMITH"}, 0)
 		if !errors.Is(err, errors.ErrUnsupported) || lease.Context().Err() != nil {
 			t.Errorf("transfer: %v, want errors.ErrUnsupported and a live lease", err)
-		}
-	})
-}
-
-// unpolled hides the poller of a backend.
-type unpolled struct{ lease.Backend }
-
-// Goal: giving back wakes who was refused because of it. Method: a grant that comes after its caller has gone, and a
-// second caller while it is being released; nothing else wakes it.
-func TestGivingBackWakes(t *testing.T) {
-	t.Parallel()
-	var calls atomic.Int64
-	var taken atomic.Bool
-	backend := unpolled{&playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			if calls.Add(1) == 1 {
-				time.Sleep(2 * time.Second)
-			}
-			if !taken.CompareAndSwap(false, true) {
-				return applock.Grant{}, held
-			}
-			return applock.Grant{}, nil
-		},
-		release: func(applock.Grant) error {
-			time.Sleep(time.Second)
-			taken.Store(false)
-			return nil
-		},
-	}}
-	synctest.Test(t, func(t *testing.T) {
-		leases := lease.New(backend, lease.Config{})
-		defer func() { _ = leases.Close() }()
-		began := time.Now()
-		gone, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := leases.Acquire(gone, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("acquire: %v, want that ctx has ended", err)
-		}
-		time.Sleep(1500 * time.Millisecond)
-		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("served after %s, want 3 s", waited)
-		}
-	})
-}
-
-// Goal: a duration whose unit was forgotten is refused at once, with the reason, and nothing is called. Method: 30 of
-// nanoseconds for each duration of each call.
-func TestForgottenUnits(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, _ program) {
-		requests := map[string]applock.AcquireRequest{
-			"MaxHold": {Object: nightly, MaxHold: 30},
-			"MaxWait": {Object: nightly, MaxHold: time.Hour, MaxWait: 30},
-			"TTL":     {Object: nightly, MaxHold: time.Hour, TTL: 30},
-		}
-		for argument, request := range requests {
-			_, acquireErr := here.Acquire(t.Context(), request)
-			_, tryErr := here.TryAcquire(t.Context(), request)
-			errs := []error{acquireErr, tryErr, here.Do(t.Context(), request, nil)}
-			if argument != "MaxWait" {
-				all := applock.AcquireAllRequest{Objects: []applock.Object{nightly}, MaxHold: request.MaxHold, TTL: request.TTL}
-				_, err := here.AcquireAllBy(t.Context(), all, here.takeAll)
-				errs = append(errs, err)
-			}
-			for _, err := range errs {
-				var invalid *applock.InvalidError
-				if !errors.As(err, &invalid) || invalid.Argument != argument || !strings.Contains(invalid.Reason, "30ns") {
-					t.Errorf("%s: %v, want ErrInvalid that names 30ns", argument, err)
-				}
-			}
-		}
-		if n := here.backend.Calls(fakebackend.Get) + here.backend.Calls(fakebackend.GetAll); n > 0 {
-			t.Errorf("%d calls", n)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func playPass(t *testing.T, first fakebackend.Fault, test func(t *testing.T, p p
 			if call.Operation == fakebackend.Pass && call.Number == 1 {
 				fault = first
 			}
-			fault.Before, fault.After = passWay, passWay
+			fault.Before, fault.After = max(fault.Before, passWay), passWay
 			return fault
 		}
 		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{})
@@ -159,17 +159,19 @@ func TestPassToAClosedProgram(t *testing.T) {
 }
 
 // Goal: after a pass without an answer both grants are released, also where it arrives late, and the waiter has the object by another name.
-// Method: the answer is lost, or the connection breaks while the call is on its way.
+// Method: the answer is lost, the connection breaks while the call is on its way, or the backend is silent for longer than a release may take.
 func TestAPassWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]fakebackend.Fault{"Lost": {Lose: true}, "Late": {Stray: 15 * time.Millisecond}} {
+	for name, fault := range map[string]fakebackend.Fault{
+		"Lost": {Lose: true}, "Late": {Stray: 15 * time.Millisecond}, "Silent": {Before: time.Hour, Ghost: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playPass(t, fault, func(t *testing.T, p program) {
 				holder := p.acquire(t, anHour(nightly))
 				served := make(chan applock.Lease, 1)
 				go func() {
-					lease, _ := p.Acquire(t.Context(), within(2*time.Second))
+					lease, _ := p.Acquire(t.Context(), within(10*time.Second))
 					served <- lease
 				}()
 				time.Sleep(passWay)

@@ -1,13 +1,10 @@
 package lease_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,26 +164,6 @@ func TestAcquireWaitsForItsContext(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := here.backend.Waiting(); n > 0 {
 			t.Errorf("%d are listed as waiting", n)
-		}
-	})
-}
-
-// Goal: a waiter is served within 300 ms of a release, in the same program by the release itself, and leaves nothing behind. Method: it
-// has waited for an hour, and no message arrives.
-func TestServedAfterALongWait(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		here.with(fakebackend.Listen, fakebackend.Fault{Refuse: errors.ErrUnsupported})
-		for name, p := range map[string]program{"here": here, "there": there} {
-			holder := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: 3 * time.Hour})
-			time.AfterFunc(time.Hour, func() { release(t, holder) })
-			began := time.Now()
-			lease := p.acquire(t, anHour(nightly))
-			late := time.Since(began) - time.Hour
-			if name == "here" && late != 20*time.Millisecond || late > 400*time.Millisecond {
-				t.Errorf("%s: served %s after the release began", name, late)
-			}
-			release(t, lease)
 		}
 	})
 }
@@ -452,168 +429,38 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// Goal: whatever is wrong with a request is said before anything happens, and names the field.
+// Goal: whatever is wrong with a request is said before anything happens, and names the field. A duration whose unit was forgotten is
+// wrong. Method: each call.
 func TestBadArguments(t *testing.T) {
 	t.Parallel()
 	playFake(t, func(t *testing.T, here, _ program) {
-		tests := map[string]applock.AcquireRequest{
-			"Object.Type":      {Object: applock.Object{ID: "1"}, MaxHold: time.Hour},
-			"Object.ID":        {Object: applock.Object{Type: "job"}, MaxHold: time.Hour},
-			"Owner.Operator":   {Object: nightly, Owner: applock.Owner{Operator: "\x00"}, MaxHold: time.Hour},
-			"Owner.Department": {Object: nightly, Owner: applock.Owner{Department: "\xff"}, MaxHold: time.Hour},
-			"MaxHold":          {Object: nightly},
-			"MaxWait":          {Object: nightly, MaxHold: time.Hour, MaxWait: -time.Second},
-			"TTL":              {Object: nightly, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
+		tests := map[string][]applock.AcquireRequest{
+			"Object.Type":      {{Object: applock.Object{ID: "1"}, MaxHold: time.Hour}},
+			"Object.ID":        {{Object: applock.Object{Type: "job"}, MaxHold: time.Hour}},
+			"Owner.Operator":   {{Object: nightly, Owner: applock.Owner{Operator: "\x00"}, MaxHold: time.Hour}},
+			"Owner.Department": {{Object: nightly, Owner: applock.Owner{Department: "\xff"}, MaxHold: time.Hour}},
+			"MaxHold":          {{Object: nightly}, {Object: nightly, MaxHold: 30}},
+			"MaxWait":          {within(-1), within(30)},
+			"TTL":              {{Object: nightly, MaxHold: time.Hour, TTL: 1500 * time.Millisecond}, {Object: nightly, MaxHold: time.Hour, TTL: 30}},
 		}
-		for argument, request := range tests {
-			_, err := here.Acquire(t.Context(), request)
-			var invalid *applock.InvalidError
-			if !errors.As(err, &invalid) || invalid.Argument != argument {
-				t.Errorf("%s: %v, want ErrInvalid with that field", argument, err)
+		for argument, requests := range tests {
+			for _, request := range requests {
+				_, acquireErr := here.Acquire(t.Context(), request)
+				_, tryErr := here.TryAcquire(t.Context(), request)
+				all := applock.AcquireAllRequest{
+					Objects: []applock.Object{request.Object}, Owner: request.Owner, MaxHold: request.MaxHold, MaxWait: request.MaxWait, TTL: request.TTL,
+				}
+				_, allErr := here.AcquireAllBy(t.Context(), all, here.takeAll)
+				for _, err := range []error{acquireErr, tryErr, here.Do(t.Context(), request, nil), allErr} {
+					var invalid *applock.InvalidError
+					if !errors.As(err, &invalid) || !strings.HasSuffix(invalid.Argument, argument) {
+						t.Errorf("%s: %v, want ErrInvalid with that field", argument, err)
+					}
+				}
 			}
 		}
-		if n := here.backend.Calls(fakebackend.Get); n > 0 {
+		if n := here.backend.Calls(fakebackend.Get) + here.backend.Calls(fakebackend.GetAll); n > 0 {
 			t.Errorf("%d calls", n)
-		}
-	})
-}
-
-// Goal: releasing twice is releasing once, even at the same time. Method: many releases of one lease while the first is under way, and one
-// more when another operator has the object.
-func TestReleaseIsIdempotent(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		lease := here.acquire(t, anHour(nightly))
-		var releases sync.WaitGroup
-		for range 5 {
-			releases.Go(func() { release(t, lease) })
-		}
-		releases.Wait()
-		next := there.acquire(t, anHour(nightly))
-		release(t, lease)
-		if n := here.backend.Calls(fakebackend.Release); n != 1 || next.Renew(t.Context()) != nil {
-			t.Errorf("%d calls released a lease, want 1", n)
-		}
-	})
-}
-
-// Goal: a cancelled caller returns at once, whatever the backend does meanwhile. Method: a backend that never answers and ignores
-// cancellation: at the take, at the announcement, and at that of another waiter of the same operator.
-func TestCancelledWaiterDoesNotWaitForTheBackend(t *testing.T) {
-	t.Parallel()
-	for _, operation := range []string{fakebackend.Get, fakebackend.Announce, fakebackend.Retract} {
-		t.Run(operation, func(t *testing.T) {
-			t.Parallel()
-			playFake(t, func(t *testing.T, here, there program) {
-				there.acquire(t, anHour(nightly))
-				here.with(operation, fakebackend.Fault{After: 10 * time.Minute, Deaf: true})
-				var waiters sync.WaitGroup
-				for range 2 {
-					waiters.Go(func() {
-						began := time.Now()
-						ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-						defer cancel()
-						request := anHour(nightly)
-						request.Owner.Operator = "JDOE"
-						_, err := here.Acquire(ctx, request)
-						if took := time.Since(began); took != time.Second || !errors.Is(err, context.DeadlineExceeded) {
-							t.Errorf("returned %v after %s, want the end of ctx after 1 s", err, took)
-						}
-					})
-				}
-				waiters.Wait()
-				time.Sleep(time.Hour) // the backend comes to an end
-				if n := here.backend.Waiting(); n > 0 {
-					t.Errorf("%d are listed as waiting", n)
-				}
-			})
-		})
-	}
-}
-
-// Goal: a waiter that is cancelled while it is being listed is not listed afterwards. Method: a server that goes on with a
-// statement whose client has gone, so that it would come after the retraction.
-func TestCancelledAnnouncementIsRetracted(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		there.acquire(t, anHour(nightly))
-		here.with(fakebackend.Announce, fakebackend.Fault{Before: 300 * time.Millisecond, Ghost: true})
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if _, err := here.Acquire(ctx, anHour(nightly)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("acquire: %v, want that ctx has ended", err)
-		}
-		time.Sleep(5 * time.Second)
-		if n := here.backend.Waiting(); n > 0 {
-			t.Errorf("%d are listed as waiting", n)
-		}
-	})
-}
-
-// Goal: after Close everything is ErrClosed; what was held is free, and its holders hear of it. Method: a lease, waiters in
-// the queue, and each call afterwards; Close once more.
-func TestClose(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		lease := here.acquire(t, anHour(nightly))
-		results := make(chan error, 3)
-		for range 2 {
-			go func() {
-				_, err := here.Acquire(t.Context(), anHour(nightly))
-				results <- err
-			}()
-		}
-		time.Sleep(time.Minute)
-		go func() { results <- here.Close() }()
-		if err := here.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		closings := 0
-		for range 3 {
-			switch err := <-results; {
-			case err == nil:
-				closings++
-			case !errors.Is(err, applock.ErrClosed):
-				t.Errorf("a waiter got %v, want ErrClosed", err)
-			}
-		}
-		if cause := context.Cause(lease.Context()); closings != 1 || !errors.Is(cause, applock.ErrLost) || !errors.Is(cause, applock.ErrClosed) {
-			t.Errorf("a lease ended with %v, want ErrLost and ErrClosed", cause)
-		}
-		_, acquireErr := here.Acquire(t.Context(), anHour(nightly))
-		_, tryErr := here.TryAcquire(t.Context(), anHour(nightly))
-		doErr := here.Do(t.Context(), anHour(nightly), nil)
-		renewErr := lease.Renew(t.Context())
-		for name, err := range map[string]error{"acquire": acquireErr, "try": tryErr, "do": doErr, "renew": renewErr} {
-			if !errors.Is(err, applock.ErrClosed) {
-				t.Errorf("%s: %v, want ErrClosed", name, err)
-			}
-		}
-		release(t, there.acquire(t, anHour(nightly)))
-	})
-}
-
-// Goal: Close says what it could not release, and takes no longer than 5 s. Method: a backend that does not answer.
-func TestCloseOfASilentBackend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		backend := fakebackend.New()
-		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{})
-		p := program{Leases: leases, backend: backend}
-		backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault { return fakebackend.Fault{} }
-		p.acquire(t, anHour(nightly))
-		other := p.acquire(t, anHour(account(1)))
-		p.with(fakebackend.Release, fakebackend.Fault{Before: time.Hour})
-		result := make(chan error, 1)
-		go func() { result <- other.Release(t.Context()) }()
-		time.Sleep(3 * time.Second)
-		began := time.Now()
-		err := leases.Close()
-		if took := time.Since(began); took != 5*time.Second || err == nil {
-			t.Errorf("closed after %s with %v, want an error after 5 s", took, err)
-		}
-		if err := <-result; err == nil {
-			t.Error("a release without an answer has succeeded")
 		}
 	})
 }
@@ -710,116 +557,5 @@ func TestTryDo(t *testing.T) {
 			t.Error("work ran beside a holder")
 		}
 		requireRefused(t, began, 20*time.Millisecond, err, holder)
-	})
-}
-
-// traceKey is what a context of a test carries.
-type traceKey struct{}
-
-// Goal: events tell how long callers wait, how long leases are held, and which are lost, with the values of the context that
-// the object was acquired with, which may have ended. Method: one of each, and a refusal.
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		backend := fakebackend.New()
-		var mutex sync.Mutex
-		var told []string
-		tell := func(format string, values ...any) {
-			mutex.Lock()
-			defer mutex.Unlock()
-			told = append(told, fmt.Sprintf(format, values...))
-		}
-		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{Hooks: lease.Hooks{
-			Waited: func(ctx context.Context, object applock.Object, waited time.Duration, err error) {
-				tell("%v waited %s for %s: held %t", ctx.Value(traceKey{}), object, waited, errors.Is(err, applock.ErrHeld))
-			},
-			Held: func(ctx context.Context, object applock.Object, held time.Duration) {
-				tell("%v held %s for %s", ctx.Value(traceKey{}), object, held)
-			},
-			Lost: func(ctx context.Context, object applock.Object, held time.Duration, cause error) {
-				tell("%v lost %s after %s: %t", ctx.Value(traceKey{}), object, held, errors.Is(cause, applock.ErrLost))
-			},
-		}})
-		defer func() { _ = leases.Close() }()
-		p := program{Leases: leases, backend: backend}
-		expect := func(want string) {
-			t.Helper()
-			synctest.Wait()
-			mutex.Lock()
-			defer mutex.Unlock()
-			if len(told) != 1 || told[0] != want {
-				t.Errorf("told %q, want %q", told, want)
-			}
-			told = nil
-		}
-		// The context of each call ends with the call.
-		acquire := func(trace string, request applock.AcquireRequest) (applock.Lease, error) {
-			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), traceKey{}, trace))
-			defer cancel()
-			return p.TryAcquire(ctx, request)
-		}
-		lease, _ := acquire("a", anHour(nightly))
-		expect("a waited job:nightly for 0s: held false")
-		_, _ = acquire("b", within(10*time.Second))
-		expect("b waited job:nightly for 10s: held true")
-		release(t, lease)
-		expect("a held job:nightly for 10s")
-		lease, _ = acquire("c", anHour(nightly))
-		expect("c waited job:nightly for 0s: held false")
-		backend.End(nightly)
-		time.Sleep(time.Minute)
-		if err := lease.Renew(t.Context()); !errors.Is(err, applock.ErrLost) {
-			t.Error(err)
-		}
-		expect("c lost job:nightly after 1m0s: true")
-		_, _ = acquire("d", anHour(account(1)))
-		expect(fmt.Sprintf("d waited %s for 0s: held false", account(1)))
-		time.Sleep(time.Minute)
-		_ = leases.Close() // as a program does that is replaced: nothing is lost
-		expect(fmt.Sprintf("d held %s for 1m0s", account(1)))
-	})
-}
-
-// Goal: a lease that is held for long is reported once, while it is held, and a short one is not. Method: leases held for less and for more
-// than the limit, one of them re-entered and renewed; the calls of the hook and the log.
-func TestLongHoldsAreTold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		var mutex sync.Mutex
-		var told []string
-		leases := lease.New(fakebackend.New(), lease.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Hooks: lease.Hooks{
-			LongHold: time.Minute,
-			LongHeld: func(ctx context.Context, object applock.Object, held time.Duration) {
-				mutex.Lock()
-				defer mutex.Unlock()
-				told = append(told, fmt.Sprintf("%v %s %s", ctx.Value(traceKey{}), object, held))
-			},
-		}})
-		defer func() { _ = leases.Close() }()
-		short := mustAcquire(t, leases, anHour(account(1)))
-		ctx := context.WithValue(t.Context(), traceKey{}, "a")
-		request := anHour(nightly)
-		request.TTL = 30 * time.Second
-		long, err := leases.Acquire(ctx, request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := leases.Acquire(long.Context(), request); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(59 * time.Second)
-		release(t, short)
-		if err := long.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if want := []string{"a job:nightly 1m0s"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
-		}
-		if text := log.String(); strings.Count(text, "a lease is held for long") != 1 || !strings.Contains(text, "object=job:nightly") {
-			t.Errorf("the log has\n%s", text)
-		}
 	})
 }

@@ -144,6 +144,19 @@ func TestRefusalNamesTheHolderOfNow(t *testing.T) {
 	})
 }
 
+// Goal: a waiter that nothing wakes makes an attempt every five minutes. Method: a backend that nobody polls, and an object that stays held.
+func TestWaitersLookAgain(t *testing.T) {
+	t.Parallel()
+	backend := unpolledFake(nil)
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		backend.Hold(nightly, applock.Owner{Operator: "JDOE"}, 2*time.Hour)
+		_, err := leases.TryAcquire(t.Context(), within(time.Hour-time.Second))
+		if calls := backend.Calls(fakebackend.Get); calls < 12 || calls > 14 || !errors.Is(err, applock.ErrHeld) {
+			t.Errorf("%d calls in an hour, want 12, the first and the last one: %v", calls, err)
+		}
+	})
+}
+
 // Goal: a limited wait ends when it is to, however slow the backend is, and tells whether anybody was seen. Method: a backend
 // whose first answer takes 30 s, and one whose second does, to the question at the end of the wait.
 func TestTryAcquireGivesUpInTime(t *testing.T) {
@@ -169,74 +182,52 @@ func TestTryAcquireGivesUpInTime(t *testing.T) {
 	}
 }
 
-// Goal: a caller waits for a transaction that changes or asserts the lock like for a holder. Method: a database whose wait for such a
-// transaction timed out once.
-func TestAcquireWaitsForTransactions(t *testing.T) {
-	t.Parallel()
-	var takes atomic.Int64
-	backend := &playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			if takes.Add(1) == 1 {
-				return applock.Grant{}, fmt.Errorf("%w: lock wait timeout exceeded", applock.ErrBusy)
-			}
-			return applock.Grant{}, nil
-		},
-		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) { return waited, 0, nil },
-	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-	})
+// wait waits for the nightly job, without a limit if that is zero.
+func (p program) wait(ctx context.Context, maxWait time.Duration) error {
+	_, err := p.Acquire(ctx, within(maxWait))
+	return err
 }
 
-// locking is a call that takes the nightly job, or tries to.
-type locking func(ctx context.Context, p program, maxWait time.Duration) error
-
-// lockings are all ways of taking it. Those that are in asksOnce do so without a wait only.
-var lockings = map[string]locking{
-	"Acquire": func(ctx context.Context, p program, maxWait time.Duration) error {
-		_, err := p.Acquire(ctx, within(maxWait))
-		return err
-	},
-	"TryAcquire": func(ctx context.Context, p program, maxWait time.Duration) error {
-		_, err := p.TryAcquire(ctx, within(maxWait))
-		return err
-	},
-	"Do": func(ctx context.Context, p program, maxWait time.Duration) error {
-		return p.Do(ctx, within(maxWait), func(context.Context, applock.Lease) error { return nil })
-	},
+// askOnce tries to take the nightly job.
+func (p program) askOnce(ctx context.Context, _ time.Duration) error {
+	_, err := p.TryAcquire(ctx, within(0))
+	return err
 }
 
-// Goal: an outage is never "held": a caller whose context ends hears its cause, and one whose time is up that nobody could be
+// Goal: an outage is never "held": a caller whose context ends gets its cause, and one whose time is up that nobody could be
 // asked. Method: a free object behind a server that does not answer, to one caller and to the one behind it.
 func TestAnOutageIsNotHeld(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the shift is over")
-	for name, lock := range lockings {
-		for _, maxWait := range []time.Duration{0, 3 * time.Second} {
-			t.Run(fmt.Sprint(name, maxWait), func(t *testing.T) {
-				t.Parallel()
-				playFake(t, func(t *testing.T, here, _ program) {
-					here.with(fakebackend.Get, fakebackend.Fault{Before: time.Hour})
-					want, after := cause, 10*time.Second
-					if maxWait > 0 {
-						want, after = applock.ErrUnreachable, maxWait
-					}
-					var callers sync.WaitGroup
-					for range 2 {
-						callers.Go(func() {
-							began := time.Now()
-							ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
-							defer cancel()
-							err := lock(ctx, here, maxWait)
-							if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, want) || took > after+time.Second {
-								t.Errorf("after %s: %v, want %v after %s, and not ErrHeld", took, err, want, after)
-							}
-						})
-					}
-					callers.Wait()
-				})
+	for name, test := range map[string]struct {
+		call    func(p program, ctx context.Context, maxWait time.Duration) error
+		maxWait time.Duration
+		want    error
+		after   time.Duration
+	}{
+		"once":    {call: program.askOnce, want: cause, after: 10 * time.Second},
+		"forever": {call: program.wait, want: cause, after: 10 * time.Second},
+		"limited": {call: program.wait, maxWait: 3 * time.Second, want: applock.ErrUnreachable, after: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, _ program) {
+				here.with(fakebackend.Get, fakebackend.Fault{Before: time.Hour})
+				var callers sync.WaitGroup
+				for range 2 {
+					callers.Go(func() {
+						began := time.Now()
+						ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
+						defer cancel()
+						err := test.call(here, ctx, test.maxWait)
+						if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, test.want) || took > test.after+time.Second {
+							t.Errorf("after %s: %v, want %v after %s, and not ErrHeld", took, err, test.want, test.after)
+						}
+					})
+				}
+				callers.Wait()
 			})
-		}
+		})
 	}
 }
 
@@ -244,19 +235,29 @@ func TestAnOutageIsNotHeld(t *testing.T) {
 // both.
 func TestSilenceHasAnEnd(t *testing.T) {
 	t.Parallel()
-	for name, lock := range lockings {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			playFake(t, func(t *testing.T, here, _ program) {
-				here.with(fakebackend.Get, fakebackend.Fault{Before: time.Hour})
-				began := time.Now()
-				err := lock(t.Context(), here, 0)
-				if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, applock.ErrUnreachable) || took > 2*time.Minute {
-					t.Errorf("after %s: %v, want ErrUnreachable", took, err)
-				}
-			})
+	for _, call := range []func(p program, ctx context.Context, maxWait time.Duration) error{program.askOnce, program.wait} {
+		playFake(t, func(t *testing.T, here, _ program) {
+			here.with(fakebackend.Get, fakebackend.Fault{Before: time.Hour})
+			began := time.Now()
+			err := call(here, t.Context(), 0)
+			if took := time.Since(began); errors.Is(err, applock.ErrHeld) || !errors.Is(err, applock.ErrUnreachable) || took > 2*time.Minute {
+				t.Errorf("after %s: %v, want ErrUnreachable", took, err)
+			}
 		})
 	}
+}
+
+// until makes the fault of an operation, or of all, for some time from now on.
+func (p program) until(lasts time.Duration, operation string, fault fakebackend.Fault) {
+	began := time.Now()
+	p.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
+		return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
+			if (operation == "" || call.Operation == operation) && time.Since(began) < lasts {
+				return fault
+			}
+			return calm(ctx, call)
+		}
+	})
 }
 
 // Goal: new and old waiters wait through an outage of an unreachable server; a long outage is reported. Method: refused connections for 20
@@ -265,101 +266,59 @@ func TestOutagesAreWaitedOut(t *testing.T) {
 	t.Parallel()
 	refused := fmt.Errorf("%w: connection refused", applock.ErrUnreachable)
 	for _, lasts := range []time.Duration{20 * time.Second, time.Hour} {
-		for name, lock := range lockings {
-			t.Run(fmt.Sprint(name, lasts), func(t *testing.T) {
-				t.Parallel()
-				playFake(t, func(t *testing.T, here, _ program) {
-					began := time.Now()
-					here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
-						return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
-							if time.Since(began) < lasts {
-								return fakebackend.Fault{Refuse: refused}
-							}
-							return calm(ctx, call)
-						}
-					})
-					err := lock(t.Context(), here, 10*time.Minute)
-					took := time.Since(began)
-					if lasts < time.Hour && (err != nil || took > lasts+3*time.Second) {
-						t.Errorf("after %s: %v, want success soon after %s", took, err, lasts)
-					}
-					if lasts == time.Hour && (!errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrHeld) || took > time.Minute) {
-						t.Errorf("after %s: %v, want ErrUnreachable", took, err)
-					}
-					_, err = here.TryAcquire(t.Context(), anHour(account(1)))
-					if lasts == time.Hour && !errors.Is(err, applock.ErrUnreachable) || time.Since(began) > took+time.Second {
-						t.Errorf("asked once: %v after another %s, want ErrUnreachable at once", err, time.Since(began)-took)
-					}
-				})
-			})
-		}
+		playFake(t, func(t *testing.T, here, _ program) {
+			began := time.Now()
+			here.until(lasts, "", fakebackend.Fault{Refuse: refused})
+			err := here.wait(t.Context(), 10*time.Minute)
+			took := time.Since(began)
+			if lasts < time.Hour && (err != nil || took > lasts+3*time.Second) {
+				t.Errorf("after %s: %v, want success soon after %s", took, err, lasts)
+			}
+			if lasts == time.Hour && (!errors.Is(err, applock.ErrUnreachable) || errors.Is(err, applock.ErrHeld) || took > time.Minute) {
+				t.Errorf("after %s: %v, want ErrUnreachable", took, err)
+			}
+			_, err = here.TryAcquire(t.Context(), anHour(account(1)))
+			if lasts == time.Hour && !errors.Is(err, applock.ErrUnreachable) || time.Since(began) > took+time.Second {
+				t.Errorf("asked once: %v after another %s, want ErrUnreachable at once", err, time.Since(began)-took)
+			}
+		})
 	}
 }
 
-// Goal: a transaction that is changing the lock is waited for until the limit, and then told as that: nobody was seen to hold
+// Goal: a transaction that is changing the lock is waited for until the limit, and then reported as that: nobody was seen to hold
 // the object. Method: a row that is busy for a while, and for ever; each attempt takes the second of a lock timeout.
 func TestBusyIsNotYet(t *testing.T) {
 	t.Parallel()
-	errs := []error{applock.ErrBusy, applock.ErrRetry, applock.ErrContention}
-	for name, lock := range lockings {
-		for _, busy := range errs {
-			for _, lasts := range []time.Duration{4 * time.Second, time.Hour} {
-				t.Run(fmt.Sprint(name, busy, lasts), func(t *testing.T) {
-					t.Parallel()
-					playFake(t, func(t *testing.T, here, _ program) {
-						began := time.Now()
-						here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
-							return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
-								if call.Operation == fakebackend.Get && time.Since(began) < lasts {
-									return fakebackend.Fault{Refuse: busy, Before: time.Second}
-								}
-								return calm(ctx, call)
-							}
-						})
-						err := lock(t.Context(), here, 10*time.Second)
-						took := time.Since(began)
-						if lasts < time.Hour && (err != nil || took > lasts+2*time.Second) {
-							t.Errorf("after %s: %v, want success soon after %s", took, err, lasts)
-						}
-						if lasts == time.Hour && (!errors.Is(err, busy) || errors.Is(err, applock.ErrHeld) || took < 10*time.Second || took > 11*time.Second) {
-							t.Errorf("after %s: %v, want %v after 10 s", took, err, busy)
-						}
-					})
-				})
-			}
+	for _, busy := range []error{applock.ErrBusy, applock.ErrRetry, applock.ErrContention} {
+		for _, lasts := range []time.Duration{4 * time.Second, time.Hour} {
+			playFake(t, func(t *testing.T, here, _ program) {
+				began := time.Now()
+				here.until(lasts, fakebackend.Get, fakebackend.Fault{Refuse: busy, Before: time.Second})
+				err := here.wait(t.Context(), 10*time.Second)
+				took := time.Since(began)
+				if lasts < time.Hour && (err != nil || took > lasts+2*time.Second) {
+					t.Errorf("%v: %v after %s, want success soon after %s", busy, err, took, lasts)
+				}
+				if lasts == time.Hour && (!errors.Is(err, busy) || errors.Is(err, applock.ErrHeld) || took < 10*time.Second || took > 11*time.Second) {
+					t.Errorf("%v: %v after %s, want it after 10 s", busy, err, took)
+				}
+			})
 		}
 	}
 }
 
 // Goal: a waiter does not besiege a backend whose answers are lost, however soon its possible grant is released. Method: every answer to a
-// take is lost for 10 s; the takes are counted.
+// get is lost for 10 s; the calls are counted.
 func TestLostAnswersAreNotRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, lock := range lockings {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			playFake(t, func(t *testing.T, here, _ program) {
-				began, takes := time.Now(), 0
-				here.backend.ChangeFault(func(calm fakebackend.Faults) fakebackend.Faults {
-					return func(ctx context.Context, call fakebackend.Call) fakebackend.Fault {
-						isTake := call.Operation == fakebackend.Get || call.Operation == fakebackend.GetAll
-						if !isTake || time.Since(began) >= 10*time.Second {
-							return calm(ctx, call)
-						}
-						takes++
-						return fakebackend.Fault{Lose: true}
-					}
-				})
-				err := lock(t.Context(), here, time.Minute)
-				if took := time.Since(began); err != nil || took > 13*time.Second {
-					t.Errorf("after %s: %v, want success soon after 10 s", took, err)
-				}
-				if takes > 20 {
-					t.Errorf("%d takes in 10 s", takes)
-				}
-			})
-		})
-	}
+	playFake(t, func(t *testing.T, here, _ program) {
+		began := time.Now()
+		here.until(10*time.Second, fakebackend.Get, fakebackend.Fault{Lose: true})
+		err := here.wait(t.Context(), time.Minute)
+		if took, calls := time.Since(began), here.backend.Calls(fakebackend.Get); err != nil || took > 13*time.Second || calls > 20 {
+			t.Errorf("after %s and %d calls: %v, want success soon after 10 s, and few calls", took, calls, err)
+		}
+	})
 }
 
 // Goal: a refusal does not name a holder that had released before its caller came. Method: a holder releases, the next waiter finds the row busy,
@@ -455,176 +414,6 @@ func TestNoLeaseFromALateAnswer(t *testing.T) {
 	})
 }
 
-// Goal: Close ends calls that are under way, gives back what they take, and lets a release end. Method: both take 2 s, and
-// Close comes after one.
-func TestCloseDuringCalls(t *testing.T) {
-	t.Parallel()
-	calls := map[string]func(t *testing.T, leases *lease.Leases) error{
-		"Acquire": func(t *testing.T, leases *lease.Leases) error {
-			_, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
-			if err == nil {
-				t.Error("a lease of leases that are closed")
-			}
-			return nil
-		},
-		"Release": func(t *testing.T, leases *lease.Leases) error {
-			return mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}).Release(t.Context())
-		},
-	}
-	for name, call := range calls {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				backend := unpolledFake(once(fakebackend.Release, fakebackend.Fault{Before: 2 * time.Second}))
-				if name == "Acquire" {
-					backend = unpolledFake(once(fakebackend.Get, fakebackend.Fault{After: 2 * time.Second}))
-				}
-				leases := lease.New(backend, lease.Config{})
-				result := make(chan error, 1)
-				go func() { result <- call(t, leases) }()
-				time.Sleep(time.Second)
-				_ = leases.Close()
-				if left := -backend.FreeFor(nightly); left > 0 {
-					t.Errorf("the object stays locked for %s", left)
-				}
-				if err := <-result; err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
-}
-
-// Goal: a poll that takes long, or gets no answer at all, keeps nobody waiting for much longer. Method: the third poll does,
-// and the object is free soon after.
-func TestSlowPoll(t *testing.T) {
-	t.Parallel()
-	for name, slow := range map[string]func(ctx context.Context){
-		"Slow":      func(context.Context) { time.Sleep(10 * time.Second) },
-		"NoAnswer":  func(ctx context.Context) { <-ctx.Done() },
-		"Throttled": func(context.Context) { time.Sleep(time.Second) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var began time.Time
-			var polls atomic.Int64
-			isFree := func() bool { return time.Since(began) > 12*time.Second }
-			backend := &playedBackend{
-				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-					if !isFree() {
-						return applock.Grant{}, held
-					}
-					return applock.Grant{}, nil
-				},
-				polling: func(ctx context.Context) error {
-					if polls.Add(1) == 3 {
-						slow(ctx)
-					}
-					return ctx.Err()
-				},
-				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
-					if isFree() {
-						return waited, 0, nil
-					}
-					return nil, 0, nil
-				},
-			}
-			play(t, backend, func(t *testing.T, leases *lease.Leases) {
-				began = time.Now()
-				mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-				if late := time.Since(began) - 12*time.Second; late > 6*time.Second {
-					t.Errorf("woken %s after the object was free, want 6 s at the most", late)
-				}
-			})
-		})
-	}
-}
-
-// Goal: a failed poll costs no attempts, however many objects are waited for. Method: a hundred waiters for objects that others hold; a poll
-// fails now and then.
-func TestFailedPollMakesNoAttempts(t *testing.T) {
-	t.Parallel()
-	const waiters = 100
-	var polls, takes atomic.Int64
-	backend := &playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			takes.Add(1)
-			return applock.Grant{}, held
-		},
-		poll: func([]applock.Object) ([]applock.Object, time.Duration, error) {
-			if polls.Add(1)%10 == 0 {
-				return nil, 0, applock.ErrUnreachable
-			}
-			return nil, 0, nil
-		},
-	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var waiting sync.WaitGroup
-		for id := range waiters {
-			waiting.Go(func() {
-				_, _ = leases.Acquire(ctx, applock.AcquireRequest{Object: account(id), MaxHold: time.Hour})
-			})
-		}
-		time.Sleep(time.Minute)
-		if n := takes.Load(); n != waiters {
-			t.Errorf("%d attempts, want one of each waiter, %d", n, waiters)
-		}
-		cancel()
-		waiting.Wait()
-	})
-}
-
-// Goal: polls become rare although an object is free for which nobody waits any more, such as one whose waiter could not be
-// taken off the list. Method: a backend that goes on to name one.
-func TestPollsNameForgottenObjects(t *testing.T) {
-	t.Parallel()
-	var polls atomic.Int64
-	backend := &playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			return applock.Grant{}, held
-		},
-		poll: func([]applock.Object) ([]applock.Object, time.Duration, error) {
-			polls.Add(1)
-			return []applock.Object{{Type: "job", ID: "forgotten"}}, 0, nil
-		},
-	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		_, err := leases.TryAcquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, MaxWait: 100 * time.Second})
-		if !errors.Is(err, applock.ErrHeld) {
-			t.Errorf("try to acquire: %v, want ErrHeld", err)
-		}
-		if n := polls.Load(); n > 5000 {
-			t.Errorf("%d polls in 100 s, want 5000 at the most", n)
-		}
-	})
-}
-
-// Goal: several waiters of one operator are listed while one of them waits, and the last one is served. Method: one that
-// waits without a limit, and one that gives up, whose wait is over before the release.
-func TestWaitersOfOneOperator(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		holder := there.acquire(t, anHour(nightly))
-		request := anHour(nightly)
-		request.Owner.Operator = "JDOE"
-		served := make(chan applock.Lease, 1)
-		go func() { served <- here.acquire(t, request) }()
-		time.Sleep(time.Second)
-		limited := request
-		limited.MaxWait = 300 * time.Millisecond
-		if _, err := here.TryAcquire(t.Context(), limited); !errors.Is(err, applock.ErrHeld) {
-			t.Fatalf("try to acquire: %v, want ErrHeld", err)
-		}
-		time.Sleep(time.Minute)
-		if n := here.backend.Waiting(); n != 1 {
-			t.Errorf("%d waiters are listed, want 1", n)
-		}
-		release(t, holder)
-		release(t, <-served)
-	})
-}
-
 // Goal: a release that had an effect, but whose answer was lost, is no loss. Method: its repetition finds the object free.
 func TestReleaseWithALostAnswer(t *testing.T) {
 	t.Parallel()
@@ -639,81 +428,6 @@ func TestReleaseWithALostAnswer(t *testing.T) {
 		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
 		if err := lease.Release(t.Context()); err != nil || calls.Load() != 2 {
 			t.Errorf("release after %d calls: %v, want success after 2", calls.Load(), err)
-		}
-	})
-}
-
-// Goal: Close returns in time also while a Renew gets no answer. Method: a caller's context that never ends.
-func TestCloseDuringAHangingRenew(t *testing.T) {
-	t.Parallel()
-	backend := unpolledFake(once(fakebackend.Renew, fakebackend.Fault{Before: time.Hour}))
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: 10 * time.Hour})
-		go func() { _ = lease.Renew(context.WithoutCancel(t.Context())) }()
-		time.Sleep(time.Second)
-		began := time.Now()
-		_ = leases.Close()
-		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("closed after %s, want 5 s at the most", took)
-		}
-	})
-}
-
-// Goal: a waiter whose row on the list is lost is listed again and woken, and nobody else is announced twice. Method: a list
-// that is emptied, as by a failover, and then a release of which no message comes.
-func TestLostRowsComeBack(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		here.with(fakebackend.Listen, fakebackend.Fault{Refuse: errors.ErrUnsupported})
-		holder := there.acquire(t, anHour(nightly))
-		served := make(chan applock.Lease, 1)
-		go func() { served <- here.acquire(t, anHour(nightly)) }()
-		time.Sleep(time.Minute)
-		if n := here.backend.Calls(fakebackend.Announce); n != 1 {
-			t.Errorf("%d announcements, want 1", n)
-		}
-		here.backend.Forget()
-		time.Sleep(time.Second)
-		if listed, calls := here.backend.Waiting(), here.backend.Calls(fakebackend.Announce); listed != 1 || calls != 2 {
-			t.Errorf("%d are listed after %d announcements, want 1 after 2", listed, calls)
-		}
-		release(t, holder)
-		began := time.Now()
-		release(t, <-served)
-		if late := time.Since(began); late > time.Second {
-			t.Errorf("served %s after the release", late)
-		}
-	})
-}
-
-// Goal: one poll that takes long does not make the next ones rare. Method: the tenth takes 200 ms, and the object is free a
-// moment later.
-func TestAHiccupOfAPoll(t *testing.T) {
-	t.Parallel()
-	var polls atomic.Int64
-	var free atomic.Pointer[time.Time]
-	backend := &playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			if free.Load() == nil {
-				return applock.Grant{}, held
-			}
-			return applock.Grant{}, nil
-		},
-		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
-			if free.Load() != nil {
-				return waited, 0, nil
-			}
-			if polls.Add(1) == 10 {
-				time.Sleep(200 * time.Millisecond)
-				time.AfterFunc(time.Millisecond, func() { now := time.Now(); free.Store(&now) })
-			}
-			return nil, 0, nil
-		},
-	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-		if late := time.Since(*free.Load()); late > 50*time.Millisecond {
-			t.Errorf("woken %s late", late)
 		}
 	})
 }

@@ -136,49 +136,6 @@ func TestUnaskedAnswer(t *testing.T) {
 	})
 }
 
-// Goal: a negative interval checks nothing. Method: count the checks; each takes a second, so that the test's time goes on.
-func TestNegativeCheckInterval(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var checks atomic.Int64
-		backend := &playedBackend{renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
-			checks.Add(1)
-			time.Sleep(time.Second)
-			return renewed(renewals), nil
-		}}
-		leases := lease.New(backend, lease.Config{CheckInterval: -time.Second})
-		defer func() { _ = leases.Close() }()
-		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-		time.Sleep(10 * time.Second)
-		if n := checks.Load(); n > 0 {
-			t.Errorf("%d checks", n)
-		}
-	})
-}
-
-// Goal: the answer to a renewal may come while the lease is being released. Method: both calls overlap; the race detector
-// looks at it.
-func TestReleaseDuringARenewal(t *testing.T) {
-	t.Parallel()
-	backend := &playedBackend{
-		renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
-			time.Sleep(2 * time.Second) // from 3 s to 5 s
-			return renewed(renewals), nil
-		},
-		release: func(applock.Grant) error {
-			time.Sleep(2 * time.Second) // from 4 s to 6 s
-			return nil
-		},
-	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
-		time.Sleep(4 * time.Second)
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // manyLeases acquires that many leases, each on its own object of that kind.
 func manyLeases(t *testing.T, leases *lease.Leases, kind string, number int, ttl time.Duration) []applock.Lease {
 	t.Helper()
@@ -245,17 +202,6 @@ func manyAtOnce() int {
 		return 1000
 	}
 	return 10_000
-}
-
-// Goal: many leases with a short TTL live, in calls that fit into the time of an attempt. Method: 10,000 of 9 s on a backend
-// that takes 200 µs for each.
-func TestManyShortLeases(t *testing.T) {
-	t.Parallel()
-	play(t, costly(200*time.Microsecond, 5*time.Millisecond), func(t *testing.T, leases *lease.Leases) {
-		held := manyLeases(t, leases, "short", manyAtOnce(), 9*time.Second)
-		time.Sleep(time.Minute)
-		requireAlive(t, held)
-	})
 }
 
 // Goal: many leases live on a server that is slow to answer however little it is asked, also after it was silent. Method:
@@ -362,22 +308,6 @@ func TestRenewalsGoBeforeNewGrants(t *testing.T) {
 				t.Errorf("caller %d had %d turns", i, n)
 			}
 		}
-	})
-}
-
-// Goal: two connections that are dead cost no lease. Method: of the calls of each interval the first two get no answer.
-func TestTwoDeadConnections(t *testing.T) {
-	t.Parallel()
-	backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
-		if call.Operation == fakebackend.Renew && call.Number%3 != 0 {
-			return fakebackend.Fault{Before: time.Hour}
-		}
-		return fakebackend.Fault{}
-	})
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		held := manyLeases(t, leases, "held", 1, 9*time.Second)
-		time.Sleep(10 * time.Minute)
-		requireAlive(t, held)
 	})
 }
 

@@ -131,7 +131,7 @@ func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, m
 	}
 	began := time.Now()
 	var taken []*handle
-	lease, err = l.queue(ctx, wanted, maxWait, func(limited context.Context, asked claim) error {
+	lease, err = l.inTurn(ctx, wanted, maxWait, func(limited context.Context, asked claim) error {
 		var err error
 		taken, err = l.take(limited, claims(asked), func(ctx context.Context) ([]applock.Grant, error) {
 			grant, err := l.backend.Get(ctx, asked.object, asked.owner, asked.term())
@@ -187,19 +187,19 @@ func (l *Leases) reenter(ctx context.Context, wanted claim) (*handle, error) {
 	if held == nil {
 		return nil, nil
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+	t, unlock := held.lock()
+	defer unlock()
 	holder := held.grant.Owner
 	isOther := !wanted.unique && wanted.owner.Operator != holder.Operator ||
 		wanted.owner.Department != "" && wanted.owner.Department != holder.Department
 	switch {
-	case held.cause != nil:
+	case t.cause != nil:
 		return nil, nil
 	case isOther:
 		reason := fmt.Sprintf("is not %s, the owner of the lease in ctx: leave the owner empty to re-enter that lease, or acquire with another context", holder)
 		return nil, &applock.InvalidError{Argument: "Owner", Reason: reason}
 	}
-	return held.lease(context.WithoutCancel(ctx)), nil
+	return t.lease(context.WithoutCancel(ctx)), nil
 }
 
 // answer is the result of a call for one or several claims.
@@ -213,7 +213,10 @@ type answer struct {
 func (l *Leases) take(ctx context.Context, claims []claim, call func(ctx context.Context) ([]applock.Grant, error)) ([]*handle, error) {
 	l.background.begin() // Close waits for it before it closes the backend
 	defer l.background.done()
-	if l.afterRenewals(ctx); ctx.Err() != nil {
+	if putOff := l.keeper.putOffFor(); putOff > 0 {
+		l.rest(ctx, putOff) // once: a new acquisition is delayed, but never refused
+	}
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing was sent
 	}
 	sent := l.send(ctx, call)
@@ -303,7 +306,7 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Gr
 	for i, claim := range claims {
 		leases[i] = l.hold(ctx, claim, grants[i], started)
 	}
-	if !l.isClosed() {
+	if !l.queue.isClosed() {
 		return leases, nil
 	}
 	for _, lease := range leases {
@@ -321,9 +324,9 @@ func isSpent(attempt claim, ended error) bool {
 // giveBack releases in the background what a failed acquisition has taken or may have taken. It does not release a
 // call without an answer for a given operator, since the grant may be another caller's. Until it is done, nobody here has a turn.
 func (l *Leases) giveBack(claims []claim, wait func() answer) {
-	l.countUnsettled(claims, +1)
+	l.queue.countUnsettled(claims, +1)
 	l.background.Go(func() {
-		defer l.countUnsettled(claims, -1)
+		defer l.queue.countUnsettled(claims, -1)
 		got := wait()
 		for i, claim := range claims {
 			switch {
@@ -350,15 +353,4 @@ func (l *Leases) giveBackByName(claim claim) {
 	taken := applock.Grant{Object: claim.object, Owner: claim.owner}
 	_ = l.releaseWithin(l.shutdownCtx, taken, max(claim.term(), releaseLimit)) // whatever its result, the release is repeated
 	l.late.add(taken)
-}
-
-// countUnsettled counts the calls whose effect is not yet known or undone.
-func (l *Leases) countUnsettled(claims []claim, calls int) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for _, claim := range claims {
-		state := l.state(claim.object)
-		state.unsettled += calls
-		l.advance(claim.object, state)
-	}
 }

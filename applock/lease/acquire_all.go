@@ -48,7 +48,7 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // nothing was sent
 	}
-	if l.isClosed() {
+	if l.queue.isClosed() {
 		return nil, applock.ErrClosed
 	}
 	began := time.Now()
@@ -98,7 +98,7 @@ var errMovesOn = errors.New("another object is held")
 func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Duration) error {
 	began := time.Now()
 	for left := maxWait; ; {
-		_, err := a.leases.queue(ctx, &awaited, left, func(limited context.Context, _ claim) error {
+		_, err := a.leases.inTurn(ctx, &awaited, left, func(limited context.Context, _ claim) error {
 			return a.inTheWay(awaited.object, a.ask(limited, awaited.object))
 		})
 		if !errors.Is(err, errMovesOn) {
@@ -206,25 +206,25 @@ func (s *handles) abandon(ctx context.Context) {
 }
 
 func (l *Leases) takeAll(ctx context.Context, wanted []claim, turn applock.Object, get getAll) ([]*handle, error) {
-	known, reserved, err := l.heldHere(wanted, turn)
+	known, reserved, err := l.queue.reserve(wanted, turn)
 	if err != nil {
 		return nil, err
 	}
-	defer l.endReservation(reserved)
+	defer l.queue.endReservation(reserved)
 	return l.take(ctx, wanted, func(ctx context.Context) ([]applock.Grant, error) {
 		return get(ctx, objectsOf(wanted), wanted[0].owner, wanted[0].term(), known)
 	})
 }
 
-// heldHere returns the conflicts that the database does not see because the operator is the same. It reserves the objects that other
+// reserve returns the conflicts that the database does not see because the operator is the same. It reserves the objects that other
 // callers with this operator could request, until the call has ended: otherwise two calls would take over from each other. The object whose
 // turn it is needs no new attempt. A waiter skips objects that this program leaves to others at the moment.
-func (l *Leases) heldHere(claims []claim, turn applock.Object) (known map[applock.Object]*applock.HeldError, reserved []claim, err error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+func (q *queue) reserve(claims []claim, turn applock.Object) (known map[applock.Object]*applock.HeldError, reserved []claim, err error) {
+	objects, unlock := q.lock()
+	defer unlock()
 	known = map[applock.Object]*applock.HeldError{}
 	for _, claim := range claims {
-		state := l.objects[claim.object]
+		state := objects.states[claim.object]
 		switch {
 		case state != nil && turn != (applock.Object{}) && time.Now().Before(state.turns.pause):
 			return nil, nil, fmt.Errorf("%w: it is the turn of other programs to have %s", applock.ErrBusy, claim.object)
@@ -238,25 +238,25 @@ func (l *Leases) heldHere(claims []claim, turn applock.Object) (known map[apploc
 		}
 	}
 	for _, claim := range reserved {
-		l.state(claim.object).unsettled++
+		objects.of(claim.object).unsettled++
 	}
 	return known, reserved, nil
 }
 
 // endReservation wakes an object's first waiter only if the reservation has blocked it. Otherwise two sets that reserve each other's
 // objects would wake each other as fast as the backend refuses them.
-func (l *Leases) endReservation(reserved []claim) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+func (q *queue) endReservation(reserved []claim) {
+	objects, unlock := q.lock()
+	defer unlock()
 	for _, claim := range reserved {
-		state := l.state(claim.object)
+		state := objects.of(claim.object)
 		state.unsettled--
 		if state.missed {
-			l.advance(claim.object, state)
+			state.advance()
 			continue
 		}
-		state.tell()
-		l.forget(claim.object, state)
+		state.notify()
+		state.forget()
 	}
 }
 

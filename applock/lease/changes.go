@@ -57,22 +57,22 @@ func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, 
 		h.lose(answers[0].Lost)
 		return h.lost(answers[0].Lost)
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	h.ends = ends
-	h.renewed(asked, term, answers[0])
-	return h.cause
+	t, unlock := h.lock()
+	defer unlock()
+	t.ends = ends
+	t.renewed(asked, term, answers[0])
+	return t.cause
 }
 
-// renewed applies an answer of the backend; the mutex is held.
-func (h *hold) renewed(asked time.Time, term time.Duration, answer Renewed) {
-	interval := h.interval
+// renewed applies an answer of the backend.
+func (t *tenure) renewed(asked time.Time, term time.Duration, answer Renewed) {
+	interval := t.hold.interval
 	if cut := granted(term, answer.Left); cut < term {
 		term, interval = cut, min(interval, cut/renewalsPerTTL)
 	}
-	h.trust(asked, term)
-	h.grant.ExpiresAt = answer.ExpiresAt
-	h.due, h.tries = asked.Add(interval), 0
+	t.trust(asked, term)
+	t.expiresAt = answer.ExpiresAt
+	t.due, t.tries = asked.Add(interval), 0
 }
 
 // granted is how much of a term the backend has granted. Zero means all of it.
@@ -83,12 +83,12 @@ func granted(term, left time.Duration) time.Duration {
 	return min(term, left)
 }
 
-// verify checks in the background whether a hold has been lost, by renewing it for the time that it has left; the mutex is held.
-func (l *Leases) verify(h *hold) {
-	if h.checking || l.closed {
+// verify checks in the background whether a live hold has been lost, by renewing it for the time that it has left.
+func (h *hold) verify() {
+	l := h.leases
+	if !h.beginChecking() {
 		return
 	}
-	h.checking = true
 	l.background.Go(func() {
 		ctx, cancel := context.WithTimeout(l.stopped, releaseLimit)
 		defer cancel()
@@ -103,23 +103,34 @@ func (l *Leases) verify(h *hold) {
 		if err != nil {
 			l.logger.LogAttrs(ctx, slog.LevelDebug, "checked a lease", slog.Any("error", err))
 		}
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		h.checking = false
+		t, unlock := h.lock()
+		defer unlock()
+		t.checking = false
 	})
+}
+
+// beginChecking reports whether to check the hold now.
+func (h *hold) beginChecking() bool {
+	t, unlock := h.lock()
+	defer unlock()
+	if t.cause != nil || t.checking || h.leases.stopped.Err() != nil {
+		return false
+	}
+	t.checking = true
+	return true
 }
 
 // left returns when the hold ends, and for how long to renew it now.
 func (h *hold) left(now time.Time) (ends time.Time, term time.Duration) {
-	h.leases.mutex.Lock()
-	defer h.leases.mutex.Unlock()
-	return h.ends, h.leftLocked(now)
+	t, unlock := h.lock()
+	defer unlock()
+	return t.ends, t.left(now)
 }
 
-func (h *hold) leftLocked(now time.Time) time.Duration {
-	left := h.ends.Sub(now)
-	if h.ttl > 0 {
-		left = min(left, h.ttl)
+func (t *tenure) left(now time.Time) time.Duration {
+	left := t.ends.Sub(now)
+	if t.hold.ttl > 0 {
+		left = min(left, t.hold.ttl)
 	}
 	return left
 }
@@ -132,7 +143,7 @@ func (h *hold) leave(ctx context.Context, ttl time.Duration) error {
 			return err
 		}
 		if h.end(errReleased) {
-			h.leases.vacate(h)
+			h.leases.queue.vacate(h)
 		}
 		return nil
 	})
@@ -166,7 +177,7 @@ func (h *hold) handed(grant, handed applock.Grant, err error) error {
 		if h.end(h.lost(err)) {
 			l.background.Go(func() {
 				_ = l.release(l.shutdownCtx, grant) // the former grant; if the transfer took effect, this does nothing
-				l.vacate(h)
+				l.queue.vacate(h)
 			})
 		}
 		return err
@@ -174,7 +185,7 @@ func (h *hold) handed(grant, handed applock.Grant, err error) error {
 		return err
 	}
 	if h.end(fmt.Errorf("lease transferred to %s: %w", handed.Owner, applock.ErrNotHeld)) {
-		l.vacate(h)
+		l.queue.vacate(h)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type clientLeases struct {
 
 func newClientLeases(table *table, logger *slog.Logger, hooks Hooks) *clientLeases {
 	leases := New(table, Config{Logger: logger, Hooks: hooks})
-	leases.checkIdle = idleCheck
+	leases.keeper.checkIdle = idleCheck
 	return &clientLeases{Leases: leases, getAll: table.operations.GetAllAnew}
 }
 
@@ -63,7 +63,7 @@ func (l *clientLeases) Wait(
 	if !isNotYet(err) || left <= 0 {
 		return err
 	}
-	_, err = l.queue(ctx, &claim{object: object, owner: owner}, left, func(limited context.Context, _ claim) error {
+	_, err = l.inTurn(ctx, &claim{object: object, owner: owner}, left, func(limited context.Context, _ claim) error {
 		limit, _ := limited.Deadline()
 		return getUntil(limit)
 	})

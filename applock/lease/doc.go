@@ -89,8 +89,12 @@
 //
 // # The engine
 //
-// For those who change it. One mutex, that of Leases, guards all objects, waiters and holds. The poller, the list of waiters and the late
-// releases have a goroutine and a mutex of their own. No mutex is held during a call of the backend.
+// For those who change it. Leases has the calls of programs, and five parts with a mutex each: the queue has the waiters and what is known of
+// their objects; the keeper has the holds and their renewals; the hub polls and receives messages; the lister lists waiters in the backend; and
+// lateTakes are released again. What a mutex guards is reached only by a lock method, so the methods behind it lock nothing themselves.
+//
+// The order of locks: first the queue, then the keeper, then one of the other parts or the counter of goroutines. No mutex is held during a
+// call of the backend or of a hook.
 //
 // In this program an object is in the first of these states that applies. The state says which waiter may send a get:
 //

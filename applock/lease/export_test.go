@@ -26,10 +26,10 @@ func (l *Leases) AddLateTake(object applock.Object) {
 }
 
 // SetRandom makes the times of polls repeatable.
-func (l *Leases) SetRandom(random func() float64) { l.waiters.random = random }
+func (l *Leases) SetRandom(random func() float64) { l.hub.random = random }
 
 // CheckIdle checks leases without a TTL as often as a client does.
-func (l *Leases) CheckIdle() { l.checkIdle = idleCheck }
+func (l *Leases) CheckIdle() { l.keeper.checkIdle = idleCheck }
 
 // SleepBy sets the clock of how long the machine has slept.
 func (l *Leases) SleepBy(clock func() time.Duration) { l.sleepBy(clock) }

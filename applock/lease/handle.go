@@ -35,8 +35,7 @@ func (l *handle) Fence() applock.Fence { return l.hold.grant.Fence }
 
 // Key is [applock.Lease.Key].
 func (l *handle) Key() applock.Key {
-	grant, _ := l.hold.state() // a copy without the mutex would read what renewals write
-	return grant.Key()
+	return l.hold.grant.Key()
 }
 
 // String names the grant. Without it fmt would read fields that other goroutines write.
@@ -46,16 +45,15 @@ func (l *handle) String() string {
 
 // ExpiresAt is [applock.Lease.ExpiresAt].
 func (l *handle) ExpiresAt() time.Time {
-	l.hold.leases.mutex.Lock()
-	defer l.hold.leases.mutex.Unlock()
-	return l.hold.grant.ExpiresAt
+	grant, _ := l.hold.state()
+	return grant.ExpiresAt
 }
 
 // Deadline is [applock.Lease.Deadline].
 func (l *handle) Deadline() time.Time {
-	l.hold.leases.mutex.Lock()
-	defer l.hold.leases.mutex.Unlock()
-	return l.hold.deadline.Add(-l.hold.leases.slept())
+	t, unlock := l.hold.lock()
+	defer unlock()
+	return t.deadline.Add(-l.hold.leases.slept())
 }
 
 // Context is [applock.Lease.Context].
@@ -69,15 +67,15 @@ func (l *handle) Err() error {
 
 // endWith ends the lease's context with ctx, too. The lease is not shared yet.
 func (l *handle) endWith(ctx context.Context) {
-	l.hold.leases.mutex.Lock()
-	defer l.hold.leases.mutex.Unlock()
+	t, unlock := l.hold.lock()
+	defer unlock()
 	l.bind(ctx)
-	if l.hold.cause != nil {
-		l.cancel(l.hold.cause)
+	if t.cause != nil {
+		l.cancel(t.cause)
 	}
 }
 
-// bind makes the lease's context, with the values of ctx; the mutex is held.
+// bind makes the lease's context, with the values of ctx.
 func (l *handle) bind(ctx context.Context) {
 	within := leaseContext{holds: []*hold{l.hold}}
 	within.Context, l.cancel = context.WithCancelCause(l.hold.carriedBy(ctx))
@@ -113,7 +111,7 @@ func (l *handle) Renew(ctx context.Context) error {
 // Release is [applock.Lease.Release].
 func (l *handle) Release(ctx context.Context) error {
 	if l.releasing.CompareAndSwap(false, true) {
-		l.finish(l.hold.release(ctx, l))
+		l.finish(l.hold.releaseOf(ctx, l))
 	}
 	<-l.released
 	return l.releaseErr

@@ -9,28 +9,36 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// hold is what all leases of one holder on one object share. The mutex of leases guards the fields from grant on.
+// hold is what all leases of one holder on one object share.
 type hold struct {
 	leases  *Leases
+	grant   applock.Grant // as it was taken; its present end is the tenure's
 	maxHold time.Duration
 	ttl     time.Duration // zero: not renewed
 	unique  bool          // no other caller has the operator
+	began   time.Time     // when the grant arrived here
 	// asker has the values of the acquiring context, and does not end.
 	asker context.Context //nolint:containedctx // hooks get it at the end of the hold
-
 	// turn admits one call at a time that changes the grant: the result of two would depend on chance.
 	turn chan struct{}
-
-	grant    applock.Grant
-	began    time.Time // when the grant arrived here
-	ends     time.Time // when maxHold is over
-	deadline time.Time
-	watchdog *time.Timer
-	alarm    *time.Timer // nil without a LongHold
-	open     map[*handle]struct{}
-	// interval is how often pace renews or checks the hold, and due the next time. tries counts the attempts since the last answer.
+	// interval is how often pace renews or checks the hold, zero for never.
 	interval time.Duration
 	pace     *pace
+
+	tenure tenure
+}
+
+// tenure is what changes of a hold. It is reached by hold.lock, or through the keeper's holds.
+type tenure struct {
+	hold      *hold
+	holds     *holds
+	expiresAt time.Time // of the lock, if the backend says so
+	ends      time.Time // when maxHold is over
+	deadline  time.Time
+	watchdog  *time.Timer
+	alarm     *time.Timer // nil without a LongHold
+	open      map[*handle]struct{}
+	// due is when pace renews or checks the hold the next time. tries counts the attempts since the last answer.
 	due      time.Time
 	tries    int
 	checking bool // because the object is said to be free
@@ -38,57 +46,38 @@ type hold struct {
 	cause error
 }
 
+// lock returns the tenure until unlock.
+func (h *hold) lock() (t *tenure, unlock func()) {
+	_, unlock = h.leases.keeper.lock()
+	return &h.tenure, unlock
+}
+
 // hold makes a hold of a grant, with a first lease. A former hold has lost its grant, or there would be no new one.
 func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, started time.Time) *handle {
-	h := &hold{
-		leases:  l,
-		maxHold: claim.maxHold,
-		ttl:     claim.ttl,
-		unique:  claim.unique,
-		asker:   context.WithoutCancel(ctx),
-		turn:    make(chan struct{}, 1),
-		grant:   grant,
-		began:   l.now(),
-		ends:    started.Add(claim.maxHold),
-		open:    map[*handle]struct{}{},
-	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.state(grant.Object)
+	objects, unlock := l.queue.lock()
+	defer unlock()
+	state := objects.of(grant.Object)
 	if former := state.holder; former != nil {
 		holder := applock.Holder{Owner: grant.Owner, ExpiresAt: grant.ExpiresAt}
-		former.endLocked(applock.NewLostError(grant.Object, &applock.HeldError{Object: grant.Object, Holder: holder}))
+		former.end(former.lost(&applock.HeldError{Object: grant.Object, Holder: holder}))
 	}
-	state.holder = h
-	l.live[h] = struct{}{}
-	if !l.watching {
-		l.watching = true
-		l.watchClocks()
-	}
-	state.see(h.asHolder(), false)
-	state.turns.taken(state.queue.Len() - 1)
-	state.tell()
-	term := granted(claim.term(), grant.Left)
-	if h.ttl > term {
-		h.ttl = term // renewals extend it in time
-	}
-	h.trust(started, term)
-	h.watchdog = time.AfterFunc(h.trustLeft(), h.runOut)
-	h.alarm = l.hooks.alarm(h)
-	l.keep(h, started)
-	return h.lease(h.asker)
+	h, first := l.keeper.keep(ctx, claim, grant, started)
+	state.taken(h)
+	return first
 }
 
-// asHolder returns the holder for a refusal; the mutex is held.
+// asHolder returns the holder for a refusal.
 func (h *hold) asHolder() applock.Holder {
-	return applock.Holder{Owner: h.grant.Owner, ExpiresAt: h.grant.ExpiresAt}
+	t, unlock := h.lock()
+	defer unlock()
+	return applock.Holder{Owner: h.grant.Owner, ExpiresAt: t.expiresAt}
 }
 
-// lease returns one more lease. Its context is derived from ctx, which does not end; the mutex is held.
-func (h *hold) lease(ctx context.Context) *handle {
-	lease := &handle{hold: h, released: make(chan struct{})}
+// lease returns one more lease. Its context is derived from ctx, which does not end.
+func (t *tenure) lease(ctx context.Context) *handle {
+	lease := &handle{hold: t.hold, released: make(chan struct{})}
 	lease.bind(ctx)
-	h.open[lease] = struct{}{}
+	t.open[lease] = struct{}{}
 	return lease
 }
 
@@ -104,13 +93,13 @@ const (
 	releaseLimit = 5 * time.Second
 )
 
-// trust sets the deadline, after the backend granted term to a call that began at asked; the mutex is held.
-func (h *hold) trust(asked time.Time, term time.Duration) {
+// trust sets the deadline, after the backend granted term to a call that began at asked.
+func (t *tenure) trust(asked time.Time, term time.Duration) {
 	end := asked.Add(term)
-	if h.ends.Before(end) {
-		end = h.ends
+	if t.ends.Before(end) {
+		end = t.ends
 	}
-	h.deadline = end.Add(trusted(term) - term)
+	t.deadline = end.Add(trusted(term) - term)
 }
 
 // trusted is the part of a term for which this program trusts a lease.
@@ -118,11 +107,11 @@ func trusted(term time.Duration) time.Duration { return term - min(term/10, maxM
 
 // last is when the hold is over unless the holder renews it.
 func (h *hold) last() time.Time {
-	h.leases.mutex.Lock()
-	defer h.leases.mutex.Unlock()
-	last := h.ends
+	t, unlock := h.lock()
+	defer unlock()
+	last := t.ends
 	if h.ttl == 0 {
-		last = h.deadline
+		last = t.deadline
 	}
 	return last.Add(-h.leases.slept()) // by the clock of the caller
 }
@@ -130,47 +119,47 @@ func (h *hold) last() time.Time {
 // age is how long ago the hold began.
 func (h *hold) age() time.Duration { return h.leases.now().Sub(h.began) }
 
-// trustLeft is how long the hold is still trusted; the mutex is held.
-func (h *hold) trustLeft() time.Duration { return h.deadline.Sub(h.leases.now()) }
+// trustLeft is how long the hold is still trusted.
+func (t *tenure) trustLeft() time.Duration { return t.deadline.Sub(t.hold.leases.now()) }
 
 // err returns why the hold is over, and ends it if its time is over.
 func (h *hold) err() error {
-	h.leases.mutex.Lock()
-	defer h.leases.mutex.Unlock()
-	if h.cause == nil && h.trustLeft() <= 0 {
-		h.runOutLocked()
+	t, unlock := h.lock()
+	defer unlock()
+	if t.cause == nil && t.trustLeft() <= 0 {
+		t.runOut()
 	}
-	return h.cause
+	return t.cause
 }
 
-// runOut ends the hold at its deadline.
-func (h *hold) runOut() {
-	h.leases.mutex.Lock()
-	defer h.leases.mutex.Unlock()
-	if left := h.trustLeft(); left > 0 && h.cause == nil {
-		h.watchdog.Reset(left) // renewed meanwhile
+// atDeadline ends the hold unless it was renewed meanwhile.
+func (h *hold) atDeadline() {
+	t, unlock := h.lock()
+	defer unlock()
+	if left := t.trustLeft(); left > 0 && t.cause == nil {
+		t.watchdog.Reset(left)
 		return
 	}
-	h.runOutLocked()
+	t.runOut()
 }
 
-// runOutLocked ends the hold and frees the object: the backend counts in larger steps. The mutex is held.
-func (h *hold) runOutLocked() {
-	l := h.leases
+// runOut ends the hold and frees the object: the backend counts in larger steps.
+func (t *tenure) runOut() {
+	h, l := t.hold, t.hold.leases
 	cause := fmt.Errorf("the lease ran out after the %s of max_hold", h.maxHold)
-	switch early := h.deadline.Before(h.ends.Add(-maxMargin)); {
+	switch early := t.deadline.Before(t.ends.Add(-maxMargin)); {
 	case early && h.ttl == 0:
 		cause = errors.New("the lease ran out before its max_hold, because the policy of its type cuts longer locks: give it a ttl, so that it is renewed")
 	case early:
 		cause = fmt.Errorf("the lease ran out: it was not renewed within its ttl of %s", h.ttl)
 	}
-	if !h.endLocked(h.lost(cause)) {
+	if !t.end(h.lost(cause)) {
 		return
 	}
-	grant := h.grant
+	grant := t.grant()
 	l.background.Go(func() {
 		_ = l.release(l.shutdownCtx, grant) // it expires by itself if this fails
-		l.vacate(h)
+		l.queue.vacate(h)
 	})
 }
 
@@ -180,39 +169,41 @@ func (h *hold) lost(cause error) error { return applock.NewLostError(h.grant.Obj
 // lose ends the hold because the backend says that the grant is not live.
 func (h *hold) lose(cause error) {
 	if h.end(h.lost(cause)) {
-		h.leases.vacate(h)
+		h.leases.queue.vacate(h)
 	}
+}
+
+// end is [tenure.end].
+func (h *hold) end(cause error) bool {
+	t, unlock := h.lock()
+	defer unlock()
+	return t.end(cause)
 }
 
 // end ends the contexts of the hold's leases, once, and reports whether it was live.
-func (h *hold) end(cause error) bool {
-	h.leases.mutex.Lock()
-	defer h.leases.mutex.Unlock()
-	return h.endLocked(cause)
-}
-
-// endLocked is end with the mutex held.
-func (h *hold) endLocked(cause error) bool {
-	if h.cause != nil {
+func (t *tenure) end(cause error) bool {
+	if t.cause != nil {
 		return false
 	}
-	h.cause = cause
-	h.watchdog.Stop()
-	if h.alarm != nil {
-		h.alarm.Stop()
+	h := t.hold
+	t.cause = cause
+	t.watchdog.Stop()
+	if t.alarm != nil {
+		t.alarm.Stop()
 	}
 	if h.pace != nil {
 		delete(h.pace.holds, h)
 	}
-	delete(h.leases.live, h)
-	for lease := range h.open {
+	delete(t.holds.live, h)
+	for lease := range t.open {
 		lease.cancel(cause)
 	}
-	h.leases.hooks.ended(h, errors.Is(cause, applock.ErrLost) && !errors.Is(cause, applock.ErrClosed))
+	h.leases.hooks.ended(h, cause)
 	return true
 }
 
-func (h *hold) release(ctx context.Context, lease *handle) error {
+// releaseOf releases a lease of the hold.
+func (h *hold) releaseOf(ctx context.Context, lease *handle) error {
 	h.leases.background.begin() // Close lets it end
 	defer h.leases.background.done()
 	last, err := h.close(lease)
@@ -225,7 +216,7 @@ func (h *hold) release(ctx context.Context, lease *handle) error {
 // giveUp frees the object of a hold that has ended, or passes it on.
 func (h *hold) giveUp(ctx context.Context) error {
 	l := h.leases
-	defer l.vacate(h)
+	defer l.queue.vacate(h)
 	grant, _ := h.state()
 	limited, cancel := l.untilShutdown(ctx)
 	defer cancel()
@@ -239,18 +230,25 @@ func (h *hold) giveUp(ctx context.Context) error {
 // close removes a lease from the hold. With the last one it ends the hold, so that nobody re-enters. It returns why the hold had been lost
 // before, if it had.
 func (h *hold) close(lease *handle) (last bool, lost error) {
-	h.leases.mutex.Lock()
-	defer h.leases.mutex.Unlock()
-	delete(h.open, lease)
+	t, unlock := h.lock()
+	defer unlock()
+	delete(t.open, lease)
 	lease.cancel(errReleased)
-	if errors.Is(h.cause, applock.ErrLost) {
-		return false, h.cause
+	if errors.Is(t.cause, applock.ErrLost) {
+		return false, t.cause
 	}
-	return len(h.open) == 0 && h.endLocked(errReleased), nil
+	return len(t.open) == 0 && t.end(errReleased), nil
 }
 
+// state returns the present grant, and why the hold is over.
 func (h *hold) state() (grant applock.Grant, cause error) {
-	h.leases.mutex.Lock()
-	defer h.leases.mutex.Unlock()
-	return h.grant, h.cause
+	t, unlock := h.lock()
+	defer unlock()
+	return t.grant(), t.cause
+}
+
+func (t *tenure) grant() applock.Grant {
+	grant := t.hold.grant
+	grant.ExpiresAt = t.expiresAt
+	return grant
 }

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -33,10 +34,11 @@ func (h Hooks) waited(ctx context.Context, object applock.Object, began time.Tim
 }
 
 // ended calls the hook for the end of a hold.
-func (h Hooks) ended(ended *hold, lost bool) {
+func (h Hooks) ended(ended *hold, cause error) {
+	lost := errors.Is(cause, applock.ErrLost) && !errors.Is(cause, applock.ErrClosed)
 	switch {
 	case lost && h.Lost != nil:
-		go h.Lost(ended.asker, ended.grant.Object, ended.age(), ended.cause)
+		go h.Lost(ended.asker, ended.grant.Object, ended.age(), cause)
 	case !lost && h.Held != nil:
 		go h.Held(ended.asker, ended.grant.Object, ended.age())
 	}
@@ -47,14 +49,12 @@ func (h Hooks) alarm(held *hold) *time.Timer {
 	if h.LongHold <= 0 {
 		return nil
 	}
-	return time.AfterFunc(h.LongHold, held.tellLong)
+	return time.AfterFunc(h.LongHold, held.reportLong)
 }
 
-func (h *hold) tellLong() {
-	l := h.leases
-	l.mutex.Lock()
-	grant, cause, age := h.grant, h.cause, h.age()
-	l.mutex.Unlock()
+func (h *hold) reportLong() {
+	l, age := h.leases, h.age()
+	grant, cause := h.state()
 	if cause != nil {
 		return
 	}

@@ -25,13 +25,13 @@ import (
 type hub struct {
 	leases *Leases
 
-	mutex    sync.Mutex
-	objects  map[applock.Object]int // the number of waiters
-	polling  bool
-	changed  time.Time // the last newcomer or free object
-	failing  outage    // of polls
-	hearing  int       // the number of listeners that receive messages
-	newcomer chan struct{}
+	mutex     sync.Mutex
+	objects   map[applock.Object]int // the number of waiters
+	polling   bool
+	changed   time.Time // the last newcomer or free object
+	failing   outage    // of polls
+	listeners int       // the number of listeners that receive messages
+	newcomer  chan struct{}
 	// random returns a number from 0 to 1, for the jitter.
 	random func() float64
 }
@@ -77,8 +77,8 @@ func newHub(leases *Leases) *hub {
 	}
 }
 
-// add watches an object until remove.
-func (h *hub) add(object applock.Object) {
+// watch watches an object until unwatch.
+func (h *hub) watch(object applock.Object) {
 	h.mutex.Lock()
 	h.objects[object]++
 	h.changed = time.Now()
@@ -92,7 +92,7 @@ func (h *hub) add(object applock.Object) {
 	}
 }
 
-func (h *hub) remove(object applock.Object) {
+func (h *hub) unwatch(object applock.Object) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.objects[object]--
@@ -168,17 +168,17 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	}
 	h.recovered()
 	for _, object := range answer.Free {
-		h.leases.nudge(object, asked)
+		h.leases.queue.wake(object, asked)
 	}
 	if h.leases.lister != nil && len(answer.Unlisted) > 0 {
-		h.leases.lister.again(answer.Unlisted, asked)
+		h.leases.lister.relist(answer.Unlisted, asked)
 	}
-	h.note(answer.Free)
+	h.noteFree(answer.Free)
 	return cmp.Or(answer.Next, forever), nil
 }
 
-// note records an event if one of the objects still has waiters.
-func (h *hub) note(free []applock.Object) {
+// noteFree records an event if one of the objects still has waiters.
+func (h *hub) noteFree(free []applock.Object) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if slices.ContainsFunc(free, func(object applock.Object) bool { return h.objects[object] > 0 }) {
@@ -203,7 +203,7 @@ func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	h.mutex.Unlock()
 	h.leases.logger.LogAttrs(ctx, slog.LevelWarn, "cannot check whether awaited objects are free, trying again", slog.Any("error", err))
 	if time.Since(since) >= outagePatience {
-		h.nudgeAll(since)
+		h.wakeAll(since)
 	}
 }
 
@@ -222,10 +222,10 @@ func (h *hub) outage() outage {
 	return h.failing
 }
 
-// nudgeAll wakes all waiters. Each makes an attempt.
-func (h *hub) nudgeAll(asked time.Time) {
+// wakeAll wakes all waiters. Each makes an attempt.
+func (h *hub) wakeAll(asked time.Time) {
 	for object := range h.waited() {
-		h.leases.nudge(object, asked)
+		h.leases.queue.wake(object, asked)
 	}
 }
 
@@ -238,7 +238,7 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 	quiet := time.Since(h.changed)
 	soonest := min(max(shareOf(cost), pollFastest), pollFast)
 	pause := min(max(quiet/pollSlowdown, soonest), pollSlowest)
-	if h.hearing > 0 {
+	if h.listeners > 0 {
 		pause = min(max(quiet/pollSafeSlow, 2*pollFast), pollSafe)
 	}
 	if len(h.objects) == 0 {
@@ -304,7 +304,7 @@ func (h *hub) listen(ctx context.Context, backend Notifier) {
 			return
 		}
 		if err == nil {
-			err = h.hear(ctx, source)
+			err = h.receive(ctx, source)
 		}
 		if ctx.Err() == nil {
 			h.leases.logger.LogAttrs(ctx, slog.LevelInfo, "no messages of releases: polling", slog.Any("error", err))
@@ -316,23 +316,23 @@ func (h *hub) listen(ctx context.Context, backend Notifier) {
 	}
 }
 
-func (h *hub) hear(ctx context.Context, source Listener) error {
+func (h *hub) receive(ctx context.Context, source Listener) error {
 	defer func() { _ = source.Close() }() // the connection is broken
-	h.hears(+1)
-	defer h.hears(-1)
+	h.countListeners(+1)
+	defer h.countListeners(-1)
 	for {
 		message, err := source.Next(ctx)
 		if err != nil {
 			return err
 		}
-		h.leases.told(message, h.about(othersPause))
+		h.leases.queue.receive(message, h.about(othersPause))
 	}
 }
 
-// hears counts the listeners, and makes the poller ask at once, since messages may have been lost in between.
-func (h *hub) hears(change int) {
+// countListeners counts the listeners, and makes the poller ask at once, since messages may have been lost in between.
+func (h *hub) countListeners(change int) {
 	h.mutex.Lock()
-	h.hearing += change
+	h.listeners += change
 	h.changed = time.Now()
 	h.mutex.Unlock()
 	h.wakePoller()

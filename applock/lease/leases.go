@@ -28,13 +28,13 @@ type Leases struct {
 	passer     Passer
 	cannotPass atomic.Bool
 	// sets releases a whole set, nil if the backend cannot.
-	sets  setReleaser
-	check time.Duration
-	// checkIdle is how often leases without a TTL are checked, unless check is set.
-	checkIdle time.Duration
-	waiters   *hub
-	lister    *lister // nil if the backend does not list waiters
-	late      *lateTakes
+	sets setReleaser
+
+	queue  *queue
+	keeper *keeper
+	hub    *hub
+	lister *lister // nil if the backend does not list waiters
+	late   *lateTakes
 
 	// stopped ends when Close begins, and ends waits and renewals.
 	stopped context.Context //nolint:containedctx // it ends the goroutines
@@ -42,18 +42,6 @@ type Leases struct {
 	// shutdownCtx ends when Close stops waiting. Until then Close may call the backend.
 	shutdownCtx context.Context //nolint:containedctx // as above
 	shutdown    context.CancelCauseFunc
-
-	mutex   sync.Mutex
-	objects map[applock.Object]*objectState
-	live    map[*hold]struct{}
-	// watching is true while the clocks are compared.
-	watching bool
-	paces    map[int]*pace
-	// prepared is when the backend was last asked for a connection for renewals.
-	prepared time.Time
-	// putOffUntil is when new acquisitions may go on, which late renewals delay.
-	putOffUntil time.Time
-	closed      bool
 
 	background background
 	// sleepClock is how long the machine has slept since a fixed moment in the past.
@@ -86,10 +74,6 @@ func New(backend Backend, config Config) *Leases {
 		backend: backend,
 		logger:  logger,
 		hooks:   config.Hooks,
-		check:   max(config.CheckInterval, 0),
-		objects: map[applock.Object]*objectState{},
-		live:    map[*hold]struct{}{},
-		paces:   map[int]*pace{},
 		ended:   make(chan struct{}),
 	}
 	leases.sleepBy(sleepClock())
@@ -99,7 +83,7 @@ func New(backend Backend, config Config) *Leases {
 	_, leases.isShared = backend.(Poller)
 	leases.passer, _ = backend.(Passer)
 	leases.sets, _ = backend.(setReleaser)
-	leases.waiters = newHub(leases)
+	leases.queue, leases.keeper, leases.hub = newQueue(leases), newKeeper(leases, config.CheckInterval), newHub(leases)
 	leases.late = &lateTakes{leases: leases}
 	if announcer, ok := backend.(Announcer); ok {
 		leases.lister = newLister(leases, announcer)
@@ -128,25 +112,6 @@ func (l *Leases) slept() time.Duration {
 // machine has slept.
 func (l *Leases) now() time.Time { return time.Now().Add(l.slept()) }
 
-// watchClocks checks all watchdogs after the machine has slept, since the monotonic clock wakes them late. It runs while there are leases.
-func (l *Leases) watchClocks() {
-	before := l.slept()
-	time.AfterFunc(clockCheck, func() {
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		if l.watching = len(l.live) > 0; !l.watching {
-			return
-		}
-		if l.slept()-before > clockGap {
-			for h := range l.live {
-				h.watchdog.Reset(max(h.trustLeft(), 0))
-			}
-			l.hurry()
-		}
-		l.watchClocks()
-	})
-}
-
 // Close ends all leases: it releases them, and their contexts end with ErrLost and ErrClosed. Waiters and later calls get ErrClosed. Close
 // returns when no goroutine is left; it cancels calls to a silent backend after 5 s.
 //
@@ -154,7 +119,7 @@ func (l *Leases) watchClocks() {
 // without an answer may have taken something: that is released again, in the same time. If the call arrives after Close, its lock stays until it
 // expires, and no error says so. Further calls wait for the first one and return the same.
 func (l *Leases) Close() error {
-	open, first := l.markClosed()
+	open, first := l.queue.close()
 	if !first {
 		<-l.ended
 		return l.closeErr
@@ -176,22 +141,6 @@ func (l *Leases) Close() error {
 	}
 	l.closeErr = errors.Join(failures...)
 	return l.closeErr
-}
-
-// markClosed refuses new leases from now on. The first call returns the open holds.
-func (l *Leases) markClosed() (open []*hold, first bool) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.closed {
-		return nil, false
-	}
-	l.closed = true
-	for _, state := range l.objects {
-		if state.holder != nil {
-			open = append(open, state.holder)
-		}
-	}
-	return open, true
 }
 
 // releaseAtClose frees the object of a hold that Close has ended. A hold that was lost before needs nothing.
@@ -217,13 +166,6 @@ func endingWith(ctx, closing context.Context) (context.Context, context.CancelFu
 		forget()
 		cancel(nil)
 	}
-}
-
-// isClosed reports whether Close may have missed a hold that exists now.
-func (l *Leases) isClosed() bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.closed
 }
 
 // background counts goroutines. Unlike a sync.WaitGroup, it may start one while a caller waits for the last.

@@ -199,8 +199,8 @@ func TestJitter(t *testing.T) {
 	playOffers(t, &playedOffers{}, func(t *testing.T, leases *Leases) {
 		var pauses [2]time.Duration
 		for i := range pauses {
-			leases.waiters.random = func() float64 { return float64(i) }
-			pauses[i] = leases.waiters.about(10 * time.Second)
+			leases.hub.random = func() float64 { return float64(i) }
+			pauses[i] = leases.hub.about(10 * time.Second)
 		}
 		if pauses[0] >= pauses[1] || pauses[0] < 5*time.Second || pauses[1] > 15*time.Second {
 			t.Errorf("pauses from %s to %s, want some around 10 s", pauses[0], pauses[1])
@@ -362,7 +362,7 @@ func TestCallsFitTheTimeOfAnAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := &pace{leases: &Leases{}, holds: map[*hold]struct{}{}, size: c.size}
+			p := &pace{keeper: &keeper{}, holds: map[*hold]struct{}{}, size: c.size}
 			for range c.holds {
 				p.holds[&hold{}] = struct{}{}
 			}
@@ -378,10 +378,11 @@ func TestCallsFitTheTimeOfAnAttempt(t *testing.T) {
 // It is not parallel: allocations are those of the whole program.
 func TestHooksForNobodyAllocateNothing(t *testing.T) {
 	h := &hold{asker: t.Context()}
+	lost := h.lost(applock.ErrNotHeld)
 	if allocated := testing.AllocsPerRun(100, func() {
 		Hooks{}.waited(h.asker, h.grant.Object, h.began, nil)
-		Hooks{}.ended(h, false)
-		Hooks{}.ended(h, true)
+		Hooks{}.ended(h, errReleased)
+		Hooks{}.ended(h, lost)
 	}); allocated != 0 {
 		t.Errorf("%g allocations", allocated)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -19,10 +18,15 @@ type lister struct {
 	retract func(ctx context.Context, waiters []listingKey) error
 	atOnce  int
 
-	mutex    sync.Mutex
-	listings map[listingKey]*listing
-	pending  []*listing // to be updated
-	workers  int
+	guarded[listings]
+}
+
+// listings are what a lister is reached by, with the names that somebody here waits under, or that the backend may still list.
+type listings struct {
+	lister  *lister
+	known   map[listingKey]*listing
+	pending []*listing // to be updated
+	workers int
 }
 
 const (
@@ -47,7 +51,7 @@ type listingKey struct {
 	operator string
 }
 
-// listing is the waiters under one name. The lister's mutex guards it, and one call at a time updates it.
+// listing is the waiters under one name. It is reached through listings, and one call at a time updates it.
 type listing struct {
 	key     listingKey
 	owner   applock.Owner
@@ -65,7 +69,8 @@ type listing struct {
 }
 
 func newLister(leases *Leases, backend Announcer) *lister {
-	l := &lister{leases: leases, backend: backend, listings: map[listingKey]*listing{}}
+	l := &lister{leases: leases, backend: backend}
+	l.value = listings{lister: l, known: map[listingKey]*listing{}}
 	if many, ok := backend.(manyRetractor); ok {
 		l.retract, l.atOnce = many.retractMany, retractedAtOnce
 		return l
@@ -77,50 +82,50 @@ func newLister(leases *Leases, backend Announcer) *lister {
 	return l
 }
 
-// add lists a waiter until limit, zero for no limit. remove removes it.
-func (l *lister) add(claim claim, limit time.Time) *listing {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+// list lists a waiter until limit, zero for no limit, or until unlist.
+func (l *lister) list(claim claim, limit time.Time) *listing {
+	listings, unlock := l.lock()
+	defer unlock()
 	key := listingKey{object: claim.object, operator: claim.owner.Operator}
-	found := l.listings[key]
+	found := listings.known[key]
 	if found == nil {
 		found = &listing{key: key, refused: make(chan struct{})}
-		l.listings[key] = found
+		listings.known[key] = found
 	}
 	if found.waiting == 0 || !found.until.IsZero() && (limit.IsZero() || limit.After(found.until)) {
 		found.owner, found.until = claim.owner, limit
-		l.update(found)
+		listings.update(found)
 	}
 	found.waiting++
 	return found
 }
 
-func (l *lister) remove(found *listing) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+func (l *lister) unlist(found *listing) {
+	listings, unlock := l.lock()
+	defer unlock()
 	found.waiting--
 	if found.waiting == 0 {
-		l.update(found)
+		listings.update(found)
 	}
 }
 
-// again lists names that the backend has lost, if they were listed before asked.
-func (l *lister) again(objects []applock.Object, asked time.Time) {
+// relist lists names that the backend has lost, if they were listed before asked.
+func (l *lister) relist(objects []applock.Object, asked time.Time) {
 	lost := make(map[applock.Object]bool, len(objects))
 	for _, object := range objects {
 		lost[object] = true
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for key, found := range l.listings {
+	listings, unlock := l.lock()
+	defer unlock()
+	for key, found := range listings.known {
 		if lost[key.object] && found.waiting > 0 && !found.busy && found.since.Before(asked) {
-			l.update(found)
+			listings.update(found)
 		}
 	}
 }
 
-// update schedules a call about a change; the mutex is held.
-func (l *lister) update(found *listing) {
+// update schedules a call about a change.
+func (l *listings) update(found *listing) {
 	found.stale = true
 	if found.busy {
 		return
@@ -129,7 +134,7 @@ func (l *lister) update(found *listing) {
 	l.pending = append(l.pending, found)
 	if l.workers < listers {
 		l.workers++
-		l.leases.background.Go(l.work)
+		l.lister.leases.background.Go(l.lister.work)
 	}
 }
 
@@ -145,16 +150,16 @@ func (l *lister) work() {
 
 // next returns the next call, which announces one name or removes several. Without one the worker ends.
 func (l *lister) next() (batch []*listing, call func(ctx context.Context) error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+	listings, unlock := l.lock()
+	defer unlock()
 	var gone []listingKey
-	for len(l.pending) > 0 && len(gone) < l.atOnce {
-		found := l.pending[0]
+	for len(listings.pending) > 0 && len(gone) < l.atOnce {
+		found := listings.pending[0]
 		isWaiting := found.waiting > 0
 		if isWaiting && len(gone) > 0 {
 			break
 		}
-		l.pending = l.pending[1:]
+		listings.pending = listings.pending[1:]
 		found.stale = false
 		switch {
 		case isWaiting:
@@ -163,17 +168,17 @@ func (l *lister) next() (batch []*listing, call func(ctx context.Context) error)
 			found.listed = false
 			batch, gone = append(batch, found), append(gone, found.key)
 		default: // the backend does not know it
-			l.rest(found)
+			listings.rest(found)
 		}
 	}
 	if len(gone) == 0 {
-		l.workers--
+		listings.workers--
 		return nil, nil
 	}
 	return batch, func(ctx context.Context) error { return l.retract(ctx, gone) }
 }
 
-// announcement returns the call that lists a name; the mutex is held.
+// announcement returns the call that lists a name.
 func (l *lister) announcement(found *listing) func(ctx context.Context) error {
 	found.listed = true
 	owner, wait := found.owner, time.Duration(0)
@@ -183,58 +188,59 @@ func (l *lister) announcement(found *listing) func(ctx context.Context) error {
 	return func(ctx context.Context) error { return l.backend.Announce(ctx, found.key.object, owner, wait) }
 }
 
-// rest ends the work on a listing, and deletes it if it has no waiters; the mutex is held.
-func (l *lister) rest(found *listing) {
+// rest ends the work on a listing, and deletes it if it has no waiters.
+func (l *listings) rest(found *listing) {
 	found.busy = false
 	switch {
 	case found.stale:
 		l.update(found)
-	case found.waiting == 0 && !found.listed && l.listings[found.key] == found:
-		delete(l.listings, found.key)
+	case found.waiting == 0 && !found.listed && l.known[found.key] == found:
+		delete(l.known, found.key)
 	}
 }
 
 // done handles the answer to a call. A failed call is repeated, since polls would keep the name listed.
 func (l *lister) done(batch []*listing, err error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+	listings, unlock := l.lock()
+	defer unlock()
 	for _, found := range batch {
 		if err != nil {
-			l.failed(found, err)
+			listings.failed(found, err)
 			continue
 		}
 		found.since = time.Now()
-		l.rest(found)
+		listings.rest(found)
 	}
 	if err == nil {
-		l.leases.waiters.wakePoller() // a release may not have seen the waiter
+		l.leases.hub.wakePoller() // a release may not have seen the waiter
 	}
 }
 
-// failed schedules the call again after a pause, or reports to the waiters that the backend does not list the name; the mutex is held.
-func (l *lister) failed(found *listing, err error) {
+// failed schedules the call again after a pause, or reports to the waiters that the backend does not list the name.
+func (l *listings) failed(found *listing, err error) {
 	found.listed = true // perhaps
 	if found.waiting > 0 && !isBusy(err) && !isOutage(err) && !errors.Is(err, context.DeadlineExceeded) {
 		l.refuse(found, err)
 		return
 	}
-	l.leases.logger.LogAttrs(l.leases.stopped, slog.LevelInfo, "the list of waiters is not up to date, trying again",
+	leases := l.lister.leases
+	leases.logger.LogAttrs(leases.stopped, slog.LevelInfo, "the list of waiters is not up to date, trying again",
 		slog.String("object", found.key.object.String()), slog.Any("error", err))
 	time.AfterFunc(listAgain, func() {
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
+		_, unlock := l.lister.lock()
+		defer unlock()
 		found.busy = false
-		if l.leases.stopped.Err() == nil {
+		if leases.stopped.Err() == nil {
 			l.update(found)
 		}
 	})
 }
 
-// refuse reports to the waiters under a name that the backend does not list it; the mutex is held. The next ones try again.
-func (l *lister) refuse(found *listing, err error) {
+// refuse reports to the waiters under a name that the backend does not list it. The next ones try again.
+func (l *listings) refuse(found *listing, err error) {
 	found.err = err
 	close(found.refused)
-	if l.listings[found.key] == found {
-		delete(l.listings, found.key)
+	if l.known[found.key] == found {
+		delete(l.known, found.key)
 	}
 }

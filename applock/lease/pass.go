@@ -19,7 +19,7 @@ type passed struct {
 
 // passOn ends the grant of a released hold: it passes the object on to the next waiter here, or releases it.
 func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error {
-	next, claim := l.successor(h)
+	next, claim := l.queue.successor(h)
 	if next == nil {
 		return l.release(ctx, grant)
 	}
@@ -37,7 +37,7 @@ func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error
 	if isRefused(err) {
 		l.cannotPass.Store(true)
 	}
-	l.tellPassed(next, nil)
+	l.queue.endPass(next, nil)
 	if isGone(err) {
 		return err
 	}
@@ -46,16 +46,16 @@ func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error
 
 // successor returns the next waiter for an ended hold, and its claim. It returns nil if there is none: the object is then released. No
 // other waiter here makes an attempt until the pass has a result.
-func (l *Leases) successor(h *hold) (*waiter, claim) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[h.grant.Object]
-	if l.passer == nil || l.cannotPass.Load() || l.closed || state == nil || state.holder != h || state.asking || state.unsettled > 0 {
+func (q *queue) successor(h *hold) (*waiter, claim) {
+	objects, unlock := q.lock()
+	defer unlock()
+	l, state := q.leases, objects.states[h.grant.Object]
+	if l.passer == nil || l.cannotPass.Load() || objects.closed || state == nil || state.holder != h || state.asking || state.unsettled > 0 {
 		return nil, claim{}
 	}
-	next, now := state.first(), time.Now()
-	isOthers := l.isShared && (state.turns.isOver() || now.Before(state.turns.pause))
-	if next == nil || !next.heeds || isOthers || now.Before(l.putOffUntil) {
+	next := state.first()
+	isOthers := l.isShared && (state.turns.isOver() || time.Now().Before(state.turns.pause))
+	if next == nil || !next.heeds || isOthers || l.keeper.putOffFor() > 0 {
 		return nil, claim{}
 	}
 	state.asking = true
@@ -72,10 +72,10 @@ func (l *Leases) passOnce(ctx context.Context, grant applock.Grant, claim claim)
 func (l *Leases) give(next *waiter, claim claim, grant applock.Grant, sent time.Time) {
 	leases, err := l.accept(next.asker, claims(claim), []applock.Grant{grant}, sent)
 	if err != nil {
-		l.tellPassed(next, &passed{err: err})
+		l.queue.endPass(next, &passed{err: err})
 		return
 	}
-	if !l.tellPassed(next, &passed{lease: leases[0]}) {
+	if !l.queue.endPass(next, &passed{lease: leases[0]}) {
 		l.abandon(leases[0])
 	}
 }
@@ -85,19 +85,19 @@ func (l *Leases) abandon(lease *handle) {
 	l.background.Go(func() { _ = lease.Release(l.shutdownCtx) }) // it expires by itself if this fails
 }
 
-// tellPassed gives a waiter the result of a pass, nil for none, and reports whether the waiter is still there and may have it.
-func (l *Leases) tellPassed(next *waiter, outcome *passed) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if state := l.objects[next.claim.object]; state != nil {
+// endPass gives a waiter the result of a pass, nil for none, and reports whether the waiter is still there and may have it.
+func (q *queue) endPass(next *waiter, outcome *passed) bool {
+	objects, unlock := q.lock()
+	defer unlock()
+	if state := objects.states[next.claim.object]; state != nil {
 		state.asking = false
 	}
-	if outcome == nil || next.gone || l.closed {
+	if outcome == nil || next.gone || objects.closed {
 		return false
 	}
 	next.rename(outcome.err)
 	next.passed = outcome
-	next.nudge()
+	next.wake()
 	return true
 }
 
@@ -110,8 +110,8 @@ func (l *Leases) undoPass(ctx context.Context, h *hold, next *waiter, claim clai
 		return answer{err: cause}
 	})
 	defer close(ended)
-	l.tellPassed(next, &passed{err: cause})
-	grant, _ := h.state() // a renewal may still be writing it
+	l.queue.endPass(next, &passed{err: cause})
+	grant, _ := h.state()
 	err := l.release(ctx, grant)
 	if isGone(err) {
 		return nil // the pass has ended it
@@ -125,9 +125,9 @@ func (l *Leases) undoPass(ctx context.Context, h *hold, next *waiter, claim clai
 func claims(one claim) []claim { return []claim{one} }
 
 // collect returns the result of a pass to the waiter, nil for none.
-func (l *Leases) collect(self *waiter) *passed {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+func (q *queue) collect(self *waiter) *passed {
+	_, unlock := q.lock()
+	defer unlock()
 	outcome := self.passed
 	self.passed = nil
 	return outcome

@@ -29,11 +29,34 @@ const (
 	outagePatience = 30 * time.Second
 )
 
-// objectState is what this program knows of one object: the hold here, the queue of waiters in the order of their calls, and the unsettled
-// takes. It exists while there is any of them. The mutex of Leases guards it.
+// queue has the waiters of this program, for each object in the order of their calls.
+type queue struct {
+	guarded[objects]
+
+	leases *Leases
+}
+
+func newQueue(leases *Leases) *queue {
+	q := &queue{leases: leases}
+	q.value = objects{queue: q, states: map[applock.Object]*objectState{}}
+	return q
+}
+
+// objects are what a queue is reached by, with the objects that somebody here holds, awaits or asks for.
+type objects struct {
+	queue  *queue
+	states map[applock.Object]*objectState
+	closed bool
+}
+
+// objectState is what this program knows of one object: the hold here, the waiters, and the unsettled takes. It exists while there is any of
+// them, and is reached through objects.
 type objectState struct {
-	holder *hold
-	queue  list.List // of *waiter
+	objects *objects
+	object  applock.Object
+
+	holder  *hold
+	waiters list.List // of *waiter
 	// unsettled counts abandoned takes that may have to be undone, and sets that take the object in passing. Until it is zero, nobody has a
 	// turn. missed is true if that has kept the first waiter from its attempt.
 	unsettled int
@@ -54,11 +77,11 @@ type objectState struct {
 	news chan struct{}
 }
 
-// waiter is a caller in the queue of an object. The mutex of Leases guards the fields from claim on, except the claim's object.
+// waiter is a caller in the queue of an object. The fields from claim on, except the claim's object, are reached through the object's state.
 type waiter struct {
 	asker   context.Context //nolint:containedctx // the caller's, for the lease that it gets by a pass
 	element *list.Element
-	wake    chan struct{}
+	woken   chan struct{}
 	came    time.Time
 
 	claim claim
@@ -68,34 +91,41 @@ type waiter struct {
 	passed *passed
 }
 
-// rename gives a waiter a new name if an attempt with this result has used up its own; the mutex is held.
+// rename gives a waiter a new name if an attempt with this result has used up its own.
 func (w *waiter) rename(ended error) {
 	if isSpent(w.claim, ended) {
 		w.claim.owner.Operator = uniqueName()
 	}
 }
 
-// state returns an object's state, and creates it if needed; the mutex is held.
-func (l *Leases) state(object applock.Object) *objectState {
-	found := l.objects[object]
+func (w *waiter) wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default: // a wake is pending
+	}
+}
+
+// of returns an object's state, and creates it if needed.
+func (o *objects) of(object applock.Object) *objectState {
+	found := o.states[object]
 	if found == nil {
-		found = &objectState{}
-		l.objects[object] = found
+		found = &objectState{objects: o, object: object}
+		o.states[object] = found
 	}
 	return found
 }
 
-// first returns the waiter at the head of the queue.
+// first returns the first waiter.
 func (s *objectState) first() *waiter {
-	if s.queue.Len() == 0 {
+	if s.waiters.Len() == 0 {
 		return nil
 	}
-	first, _ := s.queue.Front().Value.(*waiter)
+	first, _ := s.waiters.Front().Value.(*waiter)
 	return first
 }
 
-// tell wakes the callers that wait for news of the object.
-func (s *objectState) tell() {
+// notify wakes the callers that wait for news of the object.
+func (s *objectState) notify() {
 	if s.news != nil {
 		close(s.news)
 		s.news = nil
@@ -105,6 +135,14 @@ func (s *objectState) tell() {
 // see records the holder of the object.
 func (s *objectState) see(holder applock.Holder, elsewhere bool) {
 	s.seen, s.seenAt, s.elsewhere, s.failure = holder, time.Now(), elsewhere, nil
+}
+
+// taken records a new hold.
+func (s *objectState) taken(holder *hold) {
+	s.holder = holder
+	s.see(holder.asHolder(), false)
+	s.turns.taken(s.waiters.Len() - 1)
+	s.notify()
 }
 
 // verdict says why a waiter does not have the object, as far as this program knows, and nil without an answer. A holder counts if it was
@@ -123,126 +161,162 @@ func (s *objectState) verdict(self *waiter, outage outage) error {
 	return outage.err
 }
 
-// advance wakes the first waiter if it is its turn now, and forgets an unused object; the mutex is held.
-func (l *Leases) advance(object applock.Object, state *objectState) {
-	first := state.first()
-	state.tell()
+// advance wakes the first waiter if it is its turn now, and forgets an unused object.
+func (s *objectState) advance() {
+	first := s.first()
+	s.notify()
 	switch {
-	case state.holder != nil:
-	case state.unsettled > 0:
-		state.missed = true
-	case l.isFreeForOthers(state) || first == nil:
-		l.forget(object, state)
+	case s.holder != nil:
+	case s.unsettled > 0:
+		s.missed = true
+	case s.isFreeForOthers() || first == nil:
+		s.forget()
 	default:
-		first.nudge()
+		first.wake()
 	}
 }
 
 // forget forgets an unused object. If this program's row of turns was recent, forget waits for a moment: a waiter that comes meanwhile
-// continues the row. The mutex is held.
-func (l *Leases) forget(object applock.Object, state *objectState) {
-	isUnused := state.holder == nil && state.unsettled == 0 && state.first() == nil
+// continues the row.
+func (s *objectState) forget() {
+	isUnused := s.holder == nil && s.unsettled == 0 && s.first() == nil
 	switch {
-	case !isUnused || state.fading:
-	case (!l.isShared || state.turns.isPast()) && l.objects[object] == state:
-		delete(l.objects, object)
+	case !isUnused || s.fading:
+	case (!s.isShared() || s.turns.isPast()) && s.objects.states[s.object] == s:
+		delete(s.objects.states, s.object)
 	default:
-		state.fading = true
-		time.AfterFunc(rowGap, func() {
-			l.mutex.Lock()
-			defer l.mutex.Unlock()
-			state.fading = false
-			l.forget(object, state)
+		s.fading = true
+		s.later(rowGap, func() {
+			s.fading = false
+			s.forget()
 		})
 	}
 }
 
-func (w *waiter) nudge() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // a wake is pending
+// isShared reports whether other programs can take the object, too.
+func (s *objectState) isShared() bool { return s.objects.queue.leases.isShared }
+
+// later changes the state after a pause.
+func (s *objectState) later(pause time.Duration, change func()) {
+	time.AfterFunc(pause, func() {
+		_, unlock := s.objects.queue.lock()
+		defer unlock()
+		change()
+	})
+}
+
+// isFreeForOthers begins a pause if one is due, and reports whether there is one.
+func (s *objectState) isFreeForOthers() bool {
+	if s.isShared() && s.turns.isOver() {
+		s.turns.end()
+		s.leaveToOthers(othersPause + s.turns.delay()) // without the delay it would ask before the delayed ones
 	}
+	return time.Now().Before(s.turns.pause)
+}
+
+// leaveToOthers makes a pause.
+func (s *objectState) leaveToOthers(pause time.Duration) {
+	s.turns.pause = time.Now().Add(pause)
+	s.later(pause, func() {
+		s.notify()
+		if first := s.first(); first != nil {
+			first.wake()
+		}
+	})
 }
 
 // vacate removes a hold from its object.
-func (l *Leases) vacate(h *hold) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[h.grant.Object]
+func (q *queue) vacate(h *hold) {
+	objects, unlock := q.lock()
+	defer unlock()
+	state := objects.states[h.grant.Object]
 	if state == nil || state.holder != h {
 		return
 	}
 	state.see(h.asHolder(), false)
 	state.turns.last = time.Now()
 	state.holder = nil
-	l.advance(h.grant.Object, state)
+	state.advance()
 }
 
-// nudge wakes the first waiter for an object that is said to be free since asked. If the object is held here, the hold may be lost, and is
+// wake wakes the first waiter for an object that is said to be free since asked. If the object is held here, the hold may be lost, and is
 // verified.
-func (l *Leases) nudge(object applock.Object, asked time.Time) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[object]
+func (q *queue) wake(object applock.Object, asked time.Time) {
+	objects, unlock := q.lock()
+	defer unlock()
+	state := objects.states[object]
 	switch {
 	case state == nil:
-	case state.holder != nil && state.holder.cause == nil && state.holder.began.Before(asked):
-		l.verify(state.holder)
+	case state.holder != nil && state.holder.began.Before(asked):
+		state.holder.verify()
 	case state.first() == nil || time.Now().Before(state.turns.pause):
 	case state.holder == nil && state.turns.delay() > 0:
-		l.leaveToOthers(state, state.turns.delay())
+		state.leaveToOthers(state.turns.delay())
 	default:
-		state.first().nudge()
+		state.first().wake()
 	}
 }
 
-// told is nudge for a message. If another program is to ask first, this one waits for a moment without news of the object: then the other
+// receive is wake for a message. If another program is to ask first, this one waits for a moment without news of the object: then the other
 // one does not want the object any more, or holds it.
-func (l *Leases) told(message Message, moment time.Duration) {
-	l.mutex.Lock()
-	state := l.objects[message.Object]
-	isWaiting := state != nil && state.holder == nil && state.first() != nil
-	switch {
-	case isWaiting && message.Rank == First:
-		state.turns.pause = time.Time{}
-		state.first().nudge()
-	case isWaiting && message.Rank == Later:
-		l.leaveToOthers(state, moment)
-	}
-	l.mutex.Unlock()
-	if !isWaiting || message.Rank == Unranked {
-		l.nudge(message.Object, time.Now().Add(-stale))
+func (q *queue) receive(message Message, moment time.Duration) {
+	if !q.heedsRank(message, moment) {
+		q.wake(message.Object, time.Now().Add(-stale))
 	}
 }
 
-func (l *Leases) enqueue(asker context.Context, claim claim) (*waiter, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.closed {
+// heedsRank reports whether the message's rank decides who asks.
+func (q *queue) heedsRank(message Message, moment time.Duration) bool {
+	objects, unlock := q.lock()
+	defer unlock()
+	state := objects.states[message.Object]
+	if state == nil || state.holder != nil || state.first() == nil {
+		return false
+	}
+	switch message.Rank {
+	case First:
+		state.turns.pause = time.Time{}
+		state.first().wake()
+	case Later:
+		state.leaveToOthers(moment)
+	case Unranked:
+		return false
+	}
+	return true
+}
+
+func (q *queue) enqueue(asker context.Context, claim claim) (*waiter, error) {
+	objects, unlock := q.lock()
+	defer unlock()
+	if objects.closed {
 		return nil, applock.ErrClosed
 	}
-	self := &waiter{asker: asker, claim: claim, wake: make(chan struct{}, 1), came: time.Now()}
-	self.element = l.state(claim.object).queue.PushBack(self)
+	self := &waiter{asker: asker, claim: claim, woken: make(chan struct{}, 1), came: time.Now()}
+	self.element = objects.of(claim.object).waiters.PushBack(self)
 	return self, nil
 }
 
-// dequeue removes a waiter. An object that was passed on to it meanwhile goes to the next one.
-func (l *Leases) dequeue(self *waiter) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[self.claim.object]
-	state.queue.Remove(self.element)
-	self.gone = true
-	if self.passed != nil && self.passed.lease != nil {
-		l.abandon(self.passed.lease)
-	}
-	l.advance(self.claim.object, state)
+// lockFor is lock, with the state of the waiter's object.
+func (q *queue) lockFor(self *waiter) (state *objectState, unlock func()) {
+	objects, unlock := q.lock()
+	return objects.states[self.claim.object], unlock
 }
 
-func (l *Leases) isTurnOf(self *waiter) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[self.claim.object]
+// dequeue removes a waiter. An object that was passed on to it meanwhile goes to the next one.
+func (q *queue) dequeue(self *waiter) {
+	state, unlock := q.lockFor(self)
+	defer unlock()
+	state.waiters.Remove(self.element)
+	self.gone = true
+	if self.passed != nil && self.passed.lease != nil {
+		q.leases.abandon(self.passed.lease)
+	}
+	state.advance()
+}
+
+func (q *queue) isTurnOf(self *waiter) bool {
+	state, unlock := q.lockFor(self)
+	defer unlock()
 	if state.holder != nil || state.first() != self || time.Now().Before(state.turns.pause) {
 		return false
 	}
@@ -251,37 +325,36 @@ func (l *Leases) isTurnOf(self *waiter) bool {
 }
 
 // beginAsking returns the claim for the waiter's attempt. endAsking records the attempt's result.
-func (l *Leases) beginAsking(self *waiter) claim {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.objects[self.claim.object].asking = true
+func (q *queue) beginAsking(self *waiter) claim {
+	state, unlock := q.lockFor(self)
+	defer unlock()
+	state.asking = true
 	return self.claim
 }
 
-func (l *Leases) endAsking(self *waiter, ended error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.objects[self.claim.object].asking = false
+func (q *queue) endAsking(self *waiter, ended error) {
+	state, unlock := q.lockFor(self)
+	defer unlock()
+	state.asking = false
 	self.rename(ended)
 }
 
 // failureOf returns why the waiter's last attempt failed, or nil if the object was held. Only after nil does a wake end the waiter's sleep.
-func (l *Leases) failureOf(self *waiter) error {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[self.claim.object]
-	self.heeds = self.claim.alone && (state.holder != nil || state.first() != self || state.failure == nil)
-	if state.holder != nil || state.first() != self {
+func (q *queue) failureOf(self *waiter) error {
+	state, unlock := q.lockFor(self)
+	defer unlock()
+	isBehind := state.holder != nil || state.first() != self
+	self.heeds = self.claim.alone && (isBehind || state.failure == nil)
+	if isBehind {
 		return nil
 	}
 	return state.failure
 }
 
 // learn records the result of an attempt: the holder, or the failure.
-func (l *Leases) learn(self *waiter, err error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[self.claim.object]
+func (q *queue) learn(self *waiter, err error) {
+	state, unlock := q.lockFor(self)
+	defer unlock()
 	var held *applock.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -290,22 +363,21 @@ func (l *Leases) learn(self *waiter, err error) {
 	case isBusy(err) || isOutage(err):
 		state.failure = err
 	}
-	state.tell()
+	state.notify()
 }
 
-func (l *Leases) verdict(self *waiter) error {
-	outage := l.waiters.outage()
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.objects[self.claim.object].verdict(self, outage)
+func (q *queue) verdict(self *waiter) error {
+	outage := q.leases.hub.outage()
+	state, unlock := q.lockFor(self)
+	defer unlock()
+	return state.verdict(self, outage)
 }
 
 // awaitNews returns why the object cannot be had, or a channel that is closed when more is known.
-func (l *Leases) awaitNews(self *waiter) (news <-chan struct{}, verdict error) {
-	outage := l.waiters.outage()
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	state := l.objects[self.claim.object]
+func (q *queue) awaitNews(self *waiter) (news <-chan struct{}, verdict error) {
+	outage := q.leases.hub.outage()
+	state, unlock := q.lockFor(self)
+	defer unlock()
 	if verdict := state.verdict(self, outage); verdict != nil {
 		return nil, verdict
 	}
@@ -313,4 +385,38 @@ func (l *Leases) awaitNews(self *waiter) (news <-chan struct{}, verdict error) {
 		state.news = make(chan struct{})
 	}
 	return state.news, nil
+}
+
+// countUnsettled counts the calls whose effect is not yet known or undone.
+func (q *queue) countUnsettled(claims []claim, calls int) {
+	objects, unlock := q.lock()
+	defer unlock()
+	for _, claim := range claims {
+		state := objects.of(claim.object)
+		state.unsettled += calls
+		state.advance()
+	}
+}
+
+// close refuses new leases from now on. The first call returns the holds.
+func (q *queue) close() (open []*hold, first bool) {
+	objects, unlock := q.lock()
+	defer unlock()
+	if objects.closed {
+		return nil, false
+	}
+	objects.closed = true
+	for _, state := range objects.states {
+		if state.holder != nil {
+			open = append(open, state.holder)
+		}
+	}
+	return open, true
+}
+
+// isClosed reports whether Close may have missed a hold that exists now.
+func (q *queue) isClosed() bool {
+	objects, unlock := q.lock()
+	defer unlock()
+	return objects.closed
 }

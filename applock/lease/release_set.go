@@ -52,7 +52,7 @@ func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
 		switch {
 		case !last[lease]:
 		case freed[lease.Object()]:
-			lease.hold.leases.vacate(lease.hold)
+			lease.hold.leases.queue.vacate(lease.hold)
 			lease.finish(nil)
 		default:
 			released := lease.hold.giveUp(ctx)

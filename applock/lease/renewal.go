@@ -37,48 +37,129 @@ const (
 	callsAtOnce = 2
 )
 
-// pace renews or checks holds of similar intervals, the longest up to twice the shortest. Each hold is renewed at its own time, and no pace
-// hurries or delays another. The mutex of Leases guards it. It has a goroutine while it has holds.
-type pace struct {
+// keeper keeps the holds of this program: it renews or checks them, and ends them at their deadlines.
+type keeper struct {
+	guarded[holds]
+
 	leases *Leases
-	holds  map[*hold]struct{}
-	added  int
+	check  time.Duration
+	// checkIdle is how often leases without a TTL are checked, unless check is set.
+	checkIdle time.Duration
+}
+
+func newKeeper(leases *Leases, check time.Duration) *keeper {
+	k := &keeper{leases: leases, check: max(check, 0)}
+	k.value = holds{keeper: k, live: map[*hold]struct{}{}, paces: map[int]*pace{}}
+	return k
+}
+
+// holds are what a keeper is reached by, with the live holds.
+type holds struct {
+	keeper *keeper
+	live   map[*hold]struct{}
+	paces  map[int]*pace
+	// watching is true while the clocks are compared.
+	watching bool
+	// prepared is when the backend was last asked for a connection for renewals.
+	prepared time.Time
+	// putOffUntil is when new acquisitions may go on, which late renewals delay.
+	putOffUntil time.Time
+}
+
+// pace renews or checks holds of similar intervals, the longest up to twice the shortest. Each hold is renewed at its own time, and no pace
+// hurries or delays another. It has a goroutine while it has holds.
+type pace struct {
+	keeper *keeper
+	woken  chan struct{}
+
+	// The keeper's mutex guards the rest.
+	holds map[*hold]struct{}
+	added int
 	// size is how many grants one call has. took is how long the last answered call took, or a later slow get.
 	size    int
 	took    time.Duration
 	running bool
-	wake    chan struct{}
 }
 
-// keep adds a hold to its pace, if it is to be renewed or checked. Its get was sent at started; the mutex is held.
-func (l *Leases) keep(h *hold, started time.Time) {
-	h.interval = l.intervalOf(h)
-	if h.interval == 0 || l.closed {
+// keep makes a hold, and its first lease. Its get was sent at started.
+func (k *keeper) keep(ctx context.Context, claim claim, grant applock.Grant, started time.Time) (*hold, *handle) {
+	term := granted(claim.term(), grant.Left)
+	h := &hold{
+		leases:  k.leases,
+		maxHold: claim.maxHold,
+		ttl:     min(claim.ttl, term), // renewals extend it in time
+		unique:  claim.unique,
+		asker:   context.WithoutCancel(ctx),
+		turn:    make(chan struct{}, 1),
+		grant:   grant,
+		began:   k.leases.now(),
+	}
+	h.interval = k.intervalOf(h)
+	holds, unlock := k.lock()
+	defer unlock()
+	t := &h.tenure
+	*t = tenure{hold: h, holds: holds, expiresAt: grant.ExpiresAt, ends: started.Add(claim.maxHold), open: map[*handle]struct{}{}}
+	t.trust(started, term)
+	t.watchdog = time.AfterFunc(t.trustLeft(), h.atDeadline)
+	t.alarm = k.leases.hooks.alarm(h)
+	holds.add(h, started)
+	return h, t.lease(h.asker)
+}
+
+// add adds a hold, and to its pace if it is to be renewed or checked.
+func (k *holds) add(h *hold, started time.Time) {
+	k.live[h] = struct{}{}
+	if !k.watching {
+		k.watching = true
+		k.watchClocks()
+	}
+	l := k.keeper.leases
+	if h.interval == 0 || l.stopped.Err() != nil {
 		return
 	}
 	class := bits.Len64(uint64(h.interval)) //nolint:gosec // positive
-	p := l.paces[class]
+	p := k.paces[class]
 	if p == nil {
-		p = &pace{leases: l, holds: map[*hold]struct{}{}, size: firstCall, wake: make(chan struct{}, 1)}
-		l.paces[class] = p
+		p = &pace{keeper: k.keeper, holds: map[*hold]struct{}{}, size: firstCall, woken: make(chan struct{}, 1)}
+		k.paces[class] = p
 	}
 	h.pace = p
 	p.holds[h] = struct{}{}
 	phase := time.Duration(p.added % phases)
 	p.added++
 	now := l.now()
-	h.due = now.Add(h.interval - phase*h.interval/phases)
-	if latest := started.Add(h.interval); latest.Before(h.due) {
-		h.due = latest
+	h.tenure.due = now.Add(h.interval - phase*h.interval/phases)
+	if latest := started.Add(h.interval); latest.Before(h.tenure.due) {
+		h.tenure.due = latest
 	}
-	l.prepare(h)
+	k.prepare(h)
 	p.took = max(p.took, now.Sub(started)) // a slow get means that renewals are slow, too
 	if !p.running {
 		p.running = true
 		l.background.Go(p.run)
 		return
 	}
-	p.nudge()
+	p.wake()
+}
+
+// watchClocks checks all watchdogs after the machine has slept, since the monotonic clock wakes them late. It runs while there are leases.
+func (k *holds) watchClocks() {
+	l := k.keeper.leases
+	before := l.slept()
+	time.AfterFunc(clockCheck, func() {
+		_, unlock := k.keeper.lock()
+		defer unlock()
+		if k.watching = len(k.live) > 0; !k.watching {
+			return
+		}
+		if l.slept()-before > clockGap {
+			for h := range k.live {
+				h.tenure.watchdog.Reset(max(h.tenure.trustLeft(), 0))
+			}
+			k.hurry()
+		}
+		k.watchClocks()
+	})
 }
 
 // preparer is a Backend that connects for renewals before the first of them.
@@ -87,13 +168,14 @@ type preparer interface {
 }
 
 // prepare makes the backend open a connection for renewals in advance, since the network may be slow or the pool busy. The connection stays
-// open unused for preparedFor; the mutex is held.
-func (l *Leases) prepare(h *hold) {
+// open unused for preparedFor.
+func (k *holds) prepare(h *hold) {
+	l := k.keeper.leases
 	backend, ok := l.backend.(preparer)
-	if !ok || h.ttl == 0 || h.interval >= preparedFor || time.Since(l.prepared) < preparedFor {
+	if !ok || h.ttl == 0 || h.interval >= preparedFor || time.Since(k.prepared) < preparedFor {
 		return
 	}
-	l.prepared = time.Now()
+	k.prepared = time.Now()
 	l.background.Go(func() {
 		ctx, cancel := context.WithTimeout(l.stopped, preparedFor)
 		defer cancel()
@@ -104,40 +186,41 @@ func (l *Leases) prepare(h *hold) {
 	})
 }
 
-// nudge makes the pace check which renewals are due.
-func (p *pace) nudge() {
+// wake makes the pace check which renewals are due.
+func (p *pace) wake() {
 	select {
-	case p.wake <- struct{}{}:
-	default:
+	case p.woken <- struct{}{}:
+	default: // a wake is pending
 	}
 }
 
-// hurry makes all holds due soon, after time that the timers have missed; the mutex is held.
-func (l *Leases) hurry() {
-	for _, p := range l.paces {
+// hurry makes all holds due soon, after time that the timers have missed.
+func (k *holds) hurry() {
+	for _, p := range k.paces {
 		for h := range p.holds {
-			h.due = l.now()
+			h.tenure.due = k.keeper.leases.now()
 		}
-		p.nudge()
+		p.wake()
 	}
 }
 
 // intervalOf is how often a hold is renewed or checked, zero for never.
-func (l *Leases) intervalOf(h *hold) time.Duration {
+func (k *keeper) intervalOf(h *hold) time.Duration {
 	switch {
-	case h.ttl == 0 && l.check == 0:
-		return l.checkIdle
+	case h.ttl == 0 && k.check == 0:
+		return k.checkIdle
 	case h.ttl == 0:
-		return l.check
-	case l.check == 0:
+		return k.check
+	case k.check == 0:
 		return h.ttl / renewalsPerTTL
 	}
-	return min(h.ttl/renewalsPerTTL, l.check)
+	return min(h.ttl/renewalsPerTTL, k.check)
 }
 
 // attemptLimit is how long an attempt to renew the hold may take.
-func (h *hold) attemptLimit() time.Duration {
-	if h.tries < shortAttempts {
+func (t *tenure) attemptLimit() time.Duration {
+	h := t.hold
+	if t.tries < shortAttempts {
 		return min(max(h.interval/attemptsPerInterval, 2*h.pace.took), h.interval)
 	}
 	return h.interval
@@ -152,11 +235,11 @@ func (p *pace) run() {
 			return
 		}
 		select {
-		case <-p.leases.stopped.Done():
+		case <-p.keeper.leases.stopped.Done():
 			return
-		case <-p.wake:
+		case <-p.woken:
 			continue
-		case <-time.After(next.Sub(p.leases.now())):
+		case <-time.After(next.Sub(p.keeper.leases.now())):
 		}
 		p.renewDue(calls)
 	}
@@ -171,7 +254,7 @@ func (p *pace) renewDue(calls chan struct{}) {
 			<-calls
 			return
 		}
-		p.leases.background.Go(func() {
+		p.keeper.leases.background.Go(func() {
 			defer func() { <-calls }()
 			p.renew(batch)
 		})
@@ -180,11 +263,11 @@ func (p *pace) renewDue(calls chan struct{}) {
 
 // next returns when the first hold is due. Without holds the pace ends.
 func (p *pace) next() (first time.Time, ok bool) {
-	p.leases.mutex.Lock()
-	defer p.leases.mutex.Unlock()
+	_, unlock := p.keeper.lock()
+	defer unlock()
 	for h := range p.holds {
-		if !ok || h.due.Before(first) {
-			first, ok = h.due, true
+		if due := h.tenure.due; !ok || due.Before(first) {
+			first, ok = due, true
 		}
 	}
 	p.running = ok
@@ -204,52 +287,53 @@ type batch struct {
 // due returns the next batch: each hold for its ttl, but not beyond its end. Holds whose attempts have failed go separately, with more
 // time.
 func (p *pace) due() batch {
-	p.leases.mutex.Lock()
-	defer p.leases.mutex.Unlock()
-	now := p.leases.now()
-	var due []*hold
+	_, unlock := p.keeper.lock()
+	defer unlock()
+	now := p.keeper.leases.now()
+	var due []*tenure
 	for h := range p.holds {
-		if !h.due.After(now) {
-			due = append(due, h)
+		if !h.tenure.due.After(now) {
+			due = append(due, &h.tenure)
 		}
 	}
 	if len(due) == 0 {
 		return batch{}
 	}
 	for h := range p.holds { // add the holds that are due soon
-		if h.due.After(now) && !h.due.After(now.Add(h.interval/phases)) {
-			due = append(due, h)
+		if t := &h.tenure; t.due.After(now) && !t.due.After(now.Add(h.interval/phases)) {
+			due = append(due, t)
 		}
 	}
-	slices.SortFunc(due, func(a, b *hold) int { return a.due.Compare(b.due) })
-	next := batch{holds: map[applock.Object]*hold{}, limit: due[0].attemptLimit(), interval: due[0].interval}
+	slices.SortFunc(due, func(a, b *tenure) int { return a.due.Compare(b.due) })
+	next := batch{holds: map[applock.Object]*hold{}, limit: due[0].attemptLimit(), interval: due[0].hold.interval}
 	stubborn := due[0].tries >= shortAttempts
-	for _, h := range due {
+	for _, t := range due {
 		if len(next.renewals) == p.size {
 			break
 		}
-		if stubborn != (h.tries >= shortAttempts) {
+		if stubborn != (t.tries >= shortAttempts) {
 			continue
 		}
-		next.add(h, now)
+		next.add(t, now)
 	}
 	return next
 }
 
 // add adds a hold to the batch, unless another call is changing it or its end has come. Such a hold is due again later.
-func (b *batch) add(h *hold, now time.Time) {
-	h.due = now.Add(h.retryPause())
-	term := h.leftLocked(now)
+func (b *batch) add(t *tenure, now time.Time) {
+	h := t.hold
+	t.due = now.Add(h.retryPause())
+	term := t.left(now)
 	if term <= 0 {
 		return
 	}
 	select {
 	case h.turn <- struct{}{}:
-		h.tries++
+		t.tries++
 		b.holds[h.grant.Object] = h
-		b.renewals = append(b.renewals, Renewal{Grant: h.grant, TTL: term})
-		b.limit, b.interval = min(b.limit, h.attemptLimit()), min(b.interval, h.interval)
-		b.isLate = b.isLate || h.deadline.Sub(now) < term/2
+		b.renewals = append(b.renewals, Renewal{Grant: t.grant(), TTL: term})
+		b.limit, b.interval = min(b.limit, t.attemptLimit()), min(b.interval, h.interval)
+		b.isLate = b.isLate || t.deadline.Sub(now) < term/2
 	default: // another call is changing it
 	}
 }
@@ -268,14 +352,14 @@ func levelOf(err error) slog.Level {
 
 // renew makes a call. An error is not a loss: the holds live until their deadlines, and are soon due again.
 func (p *pace) renew(batch batch) {
-	l := p.leases
+	l := p.keeper.leases
 	ctx, cancel := context.WithTimeout(l.stopped, batch.limit)
 	defer cancel()
 	asked := l.now()
 	err := l.renewBatch(ctx, batch, asked)
 	p.fit(batch, l.now().Sub(asked), err == nil || errors.Is(err, errPassedOver))
 	if batch.isLate || ctx.Err() != nil {
-		l.putOff(min(batch.interval/attemptsPerInterval, retryAfter))
+		p.keeper.putOff(min(batch.interval/attemptsPerInterval, retryAfter))
 	}
 	if err != nil {
 		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
@@ -296,45 +380,43 @@ func (l *Leases) rest(ctx context.Context, moment time.Duration) {
 	}
 }
 
-// fit adapts the size of calls. A call that took most of an attempt's time makes the next ones smaller, and a quick one makes them greater.
-// They also grow when a round of all holds would take too long: a busy server is slow even for small calls, so smaller ones would renew
-// fewer grants in the same time.
+// fit adapts the size of calls. A slow call, which took most of an attempt's time, makes the next ones smaller, and a quick one makes them
+// greater. They also grow when a round of all holds would take too long: a busy server is slow even for small calls, so smaller ones would
+// renew fewer grants in the same time.
 func (p *pace) fit(batch batch, took time.Duration, answered bool) {
-	p.leases.mutex.Lock()
-	defer p.leases.mutex.Unlock()
-	grants := len(batch.renewals)
+	_, unlock := p.keeper.lock()
+	defer unlock()
 	if answered {
 		p.took = took
 	}
-	isBehind := answered && took < batch.interval/attemptsPerInterval &&
-		took*time.Duration(len(p.holds)) > batch.interval/2*time.Duration(grants)
+	grants := len(batch.renewals)
+	isFull, isQuick, isSlow := grants == p.size, took < batch.limit/8, took > batch.limit/2
+	round := took * time.Duration(len(p.holds)) / time.Duration(grants)
+	isBehind := answered && took < batch.interval/attemptsPerInterval && round > batch.interval/2
 	switch {
-	case grants == p.size && isBehind && p.size < mostBehind:
+	case isFull && isBehind && p.size < mostBehind:
 		p.size = min(2*p.size, mostBehind)
-	case grants == p.size && took < batch.limit/8:
+	case isFull && isQuick:
 		p.size = min(2*p.size, mostCall)
-	case isBehind && took > batch.limit/2 && grants > mostBehind:
+	case isSlow && isBehind && grants > mostBehind:
 		p.size = mostBehind
-	case !isBehind && took > batch.limit/2 && grants > leastCall:
+	case isSlow && !isBehind && grants > leastCall:
 		p.size = max(grants/2, leastCall)
 	}
 }
 
 // putOff delays new acquisitions for a moment, because renewals are late. Held leases go first.
-func (l *Leases) putOff(moment time.Duration) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.putOffUntil = time.Now().Add(moment)
+func (k *keeper) putOff(moment time.Duration) {
+	holds, unlock := k.lock()
+	defer unlock()
+	holds.putOffUntil = time.Now().Add(moment)
 }
 
-// afterRenewals waits once, for the moment of putOff. A new acquisition is delayed, but never refused.
-func (l *Leases) afterRenewals(ctx context.Context) {
-	l.mutex.Lock()
-	moment := time.Until(l.putOffUntil)
-	l.mutex.Unlock()
-	if moment > 0 {
-		l.rest(ctx, moment)
-	}
+// putOffFor is how long new acquisitions wait.
+func (k *keeper) putOffFor() time.Duration {
+	holds, unlock := k.lock()
+	defer unlock()
+	return time.Until(holds.putOffUntil)
 }
 
 func (l *Leases) renewBatch(ctx context.Context, batch batch, asked time.Time) error {
@@ -363,9 +445,9 @@ func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Durati
 	case answer.Lost != nil:
 		h.lose(answer.Lost)
 	default:
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		h.renewed(asked, term, answer)
+		t, unlock := h.lock()
+		defer unlock()
+		t.renewed(asked, term, answer)
 	}
 }
 

@@ -22,9 +22,9 @@ type mutant struct{ file, is, becomes, by string }
 func TestSchedulesCatchMutants(t *testing.T) {
 	t.Parallel()
 	for name, mutant := range map[string]mutant{
-		"GrantByTheServersClock":    {file: "hold.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(grant.ExpiresAt.Add(-term), term)\n"},
-		"RenewalByTheServersClock":  {file: "changes.go", is: "\th.trust(asked, term)\n", becomes: "\th.trust(answer.ExpiresAt.Add(-term), term)\n"},
-		"TrustFromTheAnswerOn":      {file: "hold.go", is: "\th.trust(started, term)\n", becomes: "\th.trust(h.began, term)\n"},
+		"GrantByTheServersClock":    {file: "renewal.go", is: "\tt.trust(started, term)\n", becomes: "\tt.trust(grant.ExpiresAt.Add(-term), term)\n"},
+		"RenewalByTheServersClock":  {file: "changes.go", is: "\tt.trust(asked, term)\n", becomes: "\tt.trust(answer.ExpiresAt.Add(-term), term)\n"},
+		"TrustFromTheAnswerOn":      {file: "renewal.go", is: "\tt.trust(started, term)\n", becomes: "\tt.trust(h.began, term)\n"},
 		"TrustForTooLong":           {file: "hold.go", is: "return term - min(term/10, maxMargin)", becomes: "return term + min(term/10, maxMargin)"},
 		"LostIsRenewed":             {file: "renewal.go", is: "\tcase answer.Lost != nil:\n", becomes: "\tcase answer.Lost != nil && l == nil:\n"},
 		"UnknownTakeIsForgotten":    {file: "acquire.go", is: "\tcase errors.Is(got.err, applock.ErrOutcomeUnknown):\n", becomes: "\tcase errors.Is(got.err, applock.ErrOutcomeUnknown) && l == nil:\n"},
@@ -34,7 +34,7 @@ func TestSchedulesCatchMutants(t *testing.T) {
 		"PassBySpentName":           {file: "pass.go", is: "\tnext.rename(outcome.err)\n", becomes: "", by: "TestAPassWithoutAnAnswer"},
 		"RetractionIsForgotten":     {file: "lister.go", is: "\tfound.listed = true // perhaps\n", becomes: "", by: "TestRetractionIsRepeated"},
 		"CloseTriesOnce":            {file: "late.go", is: "\t\tif l.isDone() {\n", becomes: "\t\tif l.isDone() || true {\n", by: "TestCloseTriesAllLateTakes"},
-		"LateTakeWakesNobody":       {file: "late.go", is: "\t\tl.leases.nudge(take.grant.Object, time.Now())\n", becomes: "", by: "TestLateTakeIsReleasedAgain"},
+		"LateTakeWakesNobody":       {file: "late.go", is: "\t\tl.leases.queue.wake(take.grant.Object, time.Now())\n", becomes: "", by: "TestLateTakeIsReleasedAgain"},
 		"OutageEndsAWait":           {file: "wait.go", is: " || isBusy(err) || isOutage(err) }\n", becomes: " || isBusy(err) }\n", by: "TestGetWaitsThroughAnOutage"},
 		"UnknownRenewalIsRenewed": {
 			file: "renewal.go", is: "\tif err != nil {\n\t\treturn err\n\t}\n\tterms := make",

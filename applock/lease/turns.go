@@ -65,15 +65,15 @@ func (t *turns) end() {
 	}
 }
 
-// delay is how long this program waits before it asks for a free object. It shrinks with the time since its last row, measured in lengths
-// of that row. (Its own rounds would be no measure: a long wait would make the program wait even longer.) It is zero if no two other
-// programs are known to take turns.
+// delay is how long this program waits before it asks for a free object: courtesy right after its last row, a quarter of that after one more
+// row's length, and ever less. (Its own rounds would be no measure: a long wait would make the program wait even longer.) It is zero if no
+// two other programs are known to take turns.
 func (t *turns) delay() time.Duration {
 	if t.length <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
 		return 0
 	}
-	share := float64(t.length) / float64(t.length+time.Since(t.ended))
-	return time.Duration(share * share * float64(courtesy))
+	lengths := 1 + float64(time.Since(t.ended))/float64(t.length)
+	return time.Duration(float64(courtesy) / (lengths * lengths))
 }
 
 // isPast reports whether the last turn and the pause after it are long over.
@@ -90,26 +90,4 @@ func (t *turns) isOver() bool {
 	lasted := time.Since(t.began)
 	isLong := t.handed >= mostTurns || t.handed > 0 && lasted >= longRow
 	return !t.began.IsZero() && (isLong || t.handed >= t.quota && lasted >= least)
-}
-
-// isFreeForOthers begins a pause if one is due, and reports whether there is one; the mutex is held.
-func (l *Leases) isFreeForOthers(state *objectState) bool {
-	if l.isShared && state.turns.isOver() {
-		state.turns.end()
-		l.leaveToOthers(state, othersPause+state.turns.delay()) // without the delay it would ask before the delayed ones
-	}
-	return time.Now().Before(state.turns.pause)
-}
-
-// leaveToOthers makes a pause; the mutex is held.
-func (l *Leases) leaveToOthers(state *objectState, pause time.Duration) {
-	state.turns.pause = time.Now().Add(pause)
-	time.AfterFunc(pause, func() {
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		state.tell()
-		if first := state.first(); first != nil {
-			first.nudge()
-		}
-	})
 }

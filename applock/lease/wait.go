@@ -33,28 +33,28 @@ type wait struct {
 	lease *handle
 }
 
-// queue makes attempts until one succeeds or fails for good: in this caller's turn, each time that the object could be free. With a maxWait
+// inTurn makes attempts until one succeeds or fails for good: in this caller's turn, each time that the object could be free. With a maxWait
 // of zero it makes one.
 //
 // Until the time is up, "held", "being changed" and "unreachable" all mean: not yet. At the end the error distinguishes them. Only a holder
 // that was seen makes a *HeldError.
 //
-// A caller that wants only this object may get it by a pass: then queue returns the lease.
-func (l *Leases) queue(
+// A caller that wants only this object may get it by a pass: then inTurn returns the lease.
+func (l *Leases) inTurn(
 	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context, asked claim) error,
 ) (*handle, error) {
 	w, err := l.newWait(ctx, claim, maxWait, attempt)
 	if err != nil {
 		return nil, err
 	}
-	defer l.dequeue(w.self)
+	defer l.queue.dequeue(w.self)
 	limited, cancel := withLimit(ctx, maxWait)
 	defer cancel()
 	if maxWait == 0 {
 		return nil, w.askOnce(ctx)
 	}
 	defer w.unlist()
-	err = w.tellUnknown(w.untilDone(ctx, limited))
+	err = w.withUnknown(w.untilDone(ctx, limited))
 	return w.lease, err
 }
 
@@ -62,7 +62,7 @@ func (l *Leases) queue(
 func (l *Leases) newWait(
 	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context, asked claim) error,
 ) (*wait, error) {
-	self, err := l.enqueue(ctx, *claim)
+	self, err := l.queue.enqueue(ctx, *claim)
 	if err != nil {
 		return nil, err
 	}
@@ -97,15 +97,15 @@ func withLimit(ctx context.Context, maxWait time.Duration) (context.Context, con
 func (w *wait) askOnce(ctx context.Context) error {
 	l := w.leases
 	for ctx.Err() == nil {
-		if l.isTurnOf(w.self) {
+		if l.queue.isTurnOf(w.self) {
 			err := w.ask(ctx)
-			l.learn(w.self, err)
+			l.queue.learn(w.self, err)
 			if endedBy(ctx, err) {
 				return w.endOf(ctx, nil)
 			}
 			return err
 		}
-		news, verdict := l.awaitNews(w.self)
+		news, verdict := l.queue.awaitNews(w.self)
 		if verdict != nil {
 			return verdict
 		}
@@ -121,11 +121,11 @@ func (w *wait) askOnce(ctx context.Context) error {
 
 // tryTurn makes an attempt if it is this caller's turn. It reports whether the wait is over, and the error.
 func (w *wait) tryTurn(ctx, limited context.Context) (done bool, err error) {
-	if got := w.leases.collect(w.self); got != nil {
+	if got := w.leases.queue.collect(w.self); got != nil {
 		w.lease = got.lease
 		return got.lease != nil || !w.isToWait(got.err), got.err
 	}
-	if !w.leases.isTurnOf(w.self) {
+	if !w.leases.queue.isTurnOf(w.self) {
 		return false, nil
 	}
 	asking, cancel := w.timeToAnswer(ctx, limited)
@@ -187,8 +187,8 @@ var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOu
 func (w *wait) ask(limited context.Context) error {
 	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
 	defer cancel()
-	err := w.attempt(asking, w.leases.beginAsking(w.self))
-	w.leases.endAsking(w.self, err)
+	err := w.attempt(asking, w.leases.queue.beginAsking(w.self))
+	w.leases.queue.endAsking(w.self, err)
 	return w.noteSilence(limited, err)
 }
 
@@ -214,7 +214,7 @@ func (w *wait) noteSilence(limited context.Context, err error) error {
 // isToWait records why an attempt failed, and reports whether to retry. A transaction that changes or asserts the lock counts as a holder.
 // The caller waits for a while if the backend is unreachable, or if grants arrive too late and are released.
 func (w *wait) isToWait(err error) bool {
-	w.leases.learn(w.self, err)
+	w.leases.queue.learn(w.self, err)
 	switch {
 	case errors.Is(err, applock.ErrOutcomeUnknown) && !w.claim.unique:
 		w.unknown = err
@@ -226,7 +226,7 @@ func (w *wait) isToWait(err error) bool {
 		w.failing, w.again, w.refused = time.Time{}, askAgain, true
 		return true
 	case isOutage(err), errors.Is(err, errTooLate): // a lease that is shorter than its own round trip is always too late
-		since := w.leases.waiters.outage().since
+		since := w.leases.hub.outage().since
 		if w.failing.IsZero() {
 			w.failing = time.Now()
 		}
@@ -239,8 +239,8 @@ func (w *wait) isToWait(err error) bool {
 	return isBusy(err)
 }
 
-// tellUnknown adds to the error of a wait that an earlier attempt may have left a lock.
-func (w *wait) tellUnknown(err error) error {
+// withUnknown adds to the error of a wait that an earlier attempt may have left a lock.
+func (w *wait) withUnknown(err error) error {
 	if err == nil || w.unknown == nil || errors.Is(err, applock.ErrOutcomeUnknown) {
 		return err
 	}
@@ -282,14 +282,14 @@ func (w *wait) list(limited context.Context) {
 		if w.maxWait != forever {
 			limit = w.self.came.Add(w.maxWait)
 		}
-		w.listing = w.leases.lister.add(w.claim, limit)
+		w.listing = w.leases.lister.list(w.claim, limit)
 	}
-	w.leases.waiters.add(w.claim.object) //nolint:contextcheck // it polls for others, too
+	w.leases.hub.watch(w.claim.object) //nolint:contextcheck // it polls for others, too
 }
 
 // unlistedFor is how much longer the waiter stays unlisted, unless it is refused.
 func (w *wait) unlistedFor() time.Duration {
-	if w.leases.waiters.isWatched(w.claim.object) {
+	if w.leases.hub.isWatched(w.claim.object) {
 		return time.Until(w.self.came.Add(unlistedBehind))
 	}
 	return time.Until(w.self.came.Add(unlistedWait))
@@ -299,9 +299,9 @@ func (w *wait) unlist() {
 	if !w.watched {
 		return
 	}
-	w.leases.waiters.remove(w.claim.object)
+	w.leases.hub.unwatch(w.claim.object)
 	if w.listing != nil {
-		w.leases.lister.remove(w.listing)
+		w.leases.lister.unlist(w.listing)
 	}
 }
 
@@ -317,9 +317,9 @@ func (w *wait) unlisted() <-chan struct{} {
 func (w *wait) lastAttempt(ctx context.Context) error {
 	l := w.leases
 	if ctx.Err() != nil {
-		return w.endOf(ctx, l.verdict(w.self))
+		return w.endOf(ctx, l.queue.verdict(w.self))
 	}
-	if time.Since(w.asked) >= lastAnswer && time.Now().Before(w.latest()) && l.isTurnOf(w.self) {
+	if time.Since(w.asked) >= lastAnswer && time.Now().Before(w.latest()) && l.queue.isTurnOf(w.self) {
 		limited, cancel := context.WithDeadline(ctx, w.latest())
 		defer cancel()
 		err := w.ask(limited)
@@ -327,7 +327,7 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 			return err
 		}
 	}
-	if verdict := l.verdict(w.self); verdict != nil {
+	if verdict := l.queue.verdict(w.self); verdict != nil {
 		return verdict
 	}
 	why := w.silence
@@ -341,20 +341,20 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 // the object is free. But it is not at once, even if a wake comes. After an attempt without an answer, pause ignores wakes: the first one
 // comes from undoing that attempt.
 func (w *wait) pause(limited context.Context) error {
-	failure := w.leases.failureOf(w.self)
+	failure := w.leases.queue.failureOf(w.self)
 	if failure == nil {
 		pause := lookAgain
 		if !w.watched {
 			pause = max(w.unlistedFor(), 0)
 		}
-		return w.sleep(limited, pause, w.self.wake)
+		return w.sleep(limited, pause, w.self.woken)
 	}
 	if err := w.sleep(limited, askAgain, nil); err != nil {
 		return err
 	}
-	pause := w.leases.waiters.about(w.again)
+	pause := w.leases.hub.about(w.again)
 	w.again = min(2*w.again, askAgainSlowest)
-	wake := w.self.wake
+	wake := w.self.woken
 	if isOutage(failure) {
 		wake = nil
 	}

@@ -1,0 +1,15 @@
+package lease
+
+import "sync"
+
+// guarded is a value with its mutex. Only lock reaches the value, so that its methods need no mutex.
+type guarded[T any] struct {
+	mutex sync.Mutex
+	value T
+}
+
+// lock returns the value until unlock.
+func (g *guarded[T]) lock() (value *T, unlock func()) {
+	g.mutex.Lock()
+	return &g.value, g.mutex.Unlock
+}

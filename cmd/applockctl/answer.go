@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // The outcomes that only commands have, as docs/json.md lists them.
@@ -50,13 +51,13 @@ type lockAnswer struct {
 	OperatorID   string `json:"operator_id"`
 	DepartmentID string `json:"department_id"`
 	// Holder and HolderDepartment hold the object after the command; empty when it is free.
-	Holder           string        `json:"holder_id"`
-	HolderDepartment string        `json:"holder_department_id"`
-	Fence            applock.Fence `json:"fence"`
-	AcquiredTS       timestamp     `json:"acquired_ts"`
-	LockTS           timestamp     `json:"lock_ts"`
-	ExpiresTS        timestamp     `json:"expires_ts"`
-	SecondsLeft      int64         `json:"seconds_left"`
+	Holder           string          `json:"holder_id"`
+	HolderDepartment string          `json:"holder_department_id"`
+	Fence            applock.Fence   `json:"fence"`
+	AcquiredTS       table.Timestamp `json:"acquired_ts"`
+	LockTS           table.Timestamp `json:"lock_ts"`
+	ExpiresTS        table.Timestamp `json:"expires_ts"`
+	SecondsLeft      int64           `json:"seconds_left"`
 	// Note is the holder's note.
 	Note string `json:"note"`
 }
@@ -75,7 +76,7 @@ func newAnswer(object applock.Object, owner applock.Owner) lockAnswer {
 func (l *lockAnswer) refusedBy(holder applock.Holder) {
 	l.Outcome = applock.OutcomeHeld
 	l.Holder, l.HolderDepartment, l.Fence = holder.Owner.Operator, holder.Owner.Department, holder.Fence
-	l.ExpiresTS, l.SecondsLeft = timestamp(holder.ExpiresAt), wholeSeconds(holder.Left)
+	l.ExpiresTS, l.SecondsLeft = table.Timestamp(holder.ExpiresAt), table.WholeSeconds(holder.Left)
 	l.Note = holder.Note
 }
 
@@ -83,7 +84,7 @@ func (l *lockAnswer) refusedBy(holder applock.Holder) {
 func (l *lockAnswer) grantedTo(grant applock.Grant) {
 	l.Outcome, l.Fence = grant.Outcome, grant.Fence
 	l.Holder, l.HolderDepartment = grant.Owner.Operator, grant.Owner.Department
-	l.ExpiresTS, l.SecondsLeft = timestamp(grant.ExpiresAt), wholeSeconds(grant.Left)
+	l.ExpiresTS, l.SecondsLeft = table.Timestamp(grant.ExpiresAt), table.WholeSeconds(grant.Left)
 	l.Note = grant.Note
 }
 
@@ -91,8 +92,8 @@ func (l *lockAnswer) grantedTo(grant applock.Grant) {
 func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.Outcome, l.Fence = applock.OutcomeHeld, lock.Fence
 	l.Holder, l.HolderDepartment = lock.Owner.Operator, lock.Owner.Department
-	l.AcquiredTS, l.LockTS = timestamp(lock.AcquiredAt), timestamp(lock.LockedAt)
-	l.ExpiresTS, l.SecondsLeft = timestamp(lock.ExpiresAt), wholeSeconds(lock.Left)
+	l.AcquiredTS, l.LockTS = table.Timestamp(lock.AcquiredAt), table.Timestamp(lock.LockedAt)
+	l.ExpiresTS, l.SecondsLeft = table.Timestamp(lock.ExpiresAt), table.WholeSeconds(lock.Left)
 	l.Note = lock.Note
 }
 
@@ -105,19 +106,19 @@ func (l *lockAnswer) awaitedBy(waiter applock.Waiter) {
 // wantedFrom fills in the holder, and the time left.
 func (l *lockAnswer) wantedFrom(holder applock.Holder) {
 	l.Holder, l.HolderDepartment = holder.Owner.Operator, holder.Owner.Department
-	l.SecondsLeft = wholeSeconds(holder.Left)
+	l.SecondsLeft = table.WholeSeconds(holder.Left)
 }
 
-func (l lockAnswer) fields() []field {
-	return []field{
-		{title: "OUTCOME", value: l.Outcome},
-		{title: "OBJECT", value: l.object()},
-		{title: "HOLDER", value: l.Holder},
-		{title: "DEPARTMENT", value: l.HolderDepartment},
-		{title: "LEFT", value: lasting(l.SecondsLeft)},
-		{title: "FENCE", value: l.Fence},
-		{title: "EXPIRES", value: l.ExpiresTS, wide: true},
-		{title: "NOTE", value: l.Note},
+func (l lockAnswer) fields() []table.Field {
+	return []table.Field{
+		{Title: "OUTCOME", Value: l.Outcome},
+		{Title: "OBJECT", Value: l.object()},
+		{Title: "HOLDER", Value: l.Holder},
+		{Title: "DEPARTMENT", Value: l.HolderDepartment},
+		{Title: "LEFT", Value: table.Lasting(l.SecondsLeft)},
+		{Title: "FENCE", Value: l.Fence},
+		{Title: "EXPIRES", Value: l.ExpiresTS, Wide: true},
+		{Title: "NOTE", Value: l.Note},
 	}
 }
 

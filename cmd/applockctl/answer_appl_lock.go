@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // answerToAsker adds the asker and the answer that was given.
@@ -107,5 +108,5 @@ func (a *app) answerApplLock(ctx context.Context, text string, request applock.A
 // heldUntil fills in the holder after the answer. Only the new holder may learn the fence of a new grant, so it is 0 for a given lock.
 func (t *answerToAsker) heldUntil(answered applock.Answered, holder string, fence applock.Fence) {
 	t.Outcome, t.Holder, t.Fence = answered.Outcome, holder, fence
-	t.ExpiresTS, t.SecondsLeft = timestamp(answered.ExpiresAt), wholeSeconds(answered.Left)
+	t.ExpiresTS, t.SecondsLeft = table.Timestamp(answered.ExpiresAt), table.WholeSeconds(answered.Left)
 }

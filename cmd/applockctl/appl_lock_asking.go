@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // outcomeAsking is the outcome of each line in the list of requests.
@@ -17,27 +18,27 @@ type listedAsker struct {
 	lockAnswer
 	ClientID      string            `json:"client_id"`
 	Message       string            `json:"message"`
-	SinceTS       timestamp         `json:"since_ts"`
-	UntilTS       timestamp         `json:"until_ts"`
+	SinceTS       table.Timestamp   `json:"since_ts"`
+	UntilTS       table.Timestamp   `json:"until_ts"`
 	WaitedSeconds int64             `json:"waited_seconds"`
 	Answer        applock.AskAnswer `json:"answer"`
 	AnswerReason  string            `json:"answer_reason"`
 }
 
-func (l listedAsker) fields() []field {
-	return []field{
-		{title: "OBJECT", value: l.object()},
-		{title: "ASKS", value: l.OperatorID},
-		{title: "SINCE", value: l.SinceTS},
-		{title: "MESSAGE", value: l.Message},
-		{title: "ANSWER", value: string(l.Answer)},
-		{title: "HOLDER", value: l.Holder},
-		{title: "LEFT", value: lasting(l.SecondsLeft)},
-		{title: "PROGRAM", value: l.ClientID, wide: true},
-		{title: "DEPARTMENT", value: l.DepartmentID, wide: true},
-		{title: "HOLDER'S DEPARTMENT", value: l.HolderDepartment, wide: true},
-		{title: "ANSWER'S REASON", value: l.AnswerReason, wide: true},
-		{title: "UNTIL", value: l.UntilTS, wide: true},
+func (l listedAsker) fields() []table.Field {
+	return []table.Field{
+		{Title: "OBJECT", Value: l.object()},
+		{Title: "ASKS", Value: l.OperatorID},
+		{Title: "SINCE", Value: l.SinceTS},
+		{Title: "MESSAGE", Value: l.Message},
+		{Title: "ANSWER", Value: string(l.Answer)},
+		{Title: "HOLDER", Value: l.Holder},
+		{Title: "LEFT", Value: table.Lasting(l.SecondsLeft)},
+		{Title: "PROGRAM", Value: l.ClientID, Wide: true},
+		{Title: "DEPARTMENT", Value: l.DepartmentID, Wide: true},
+		{Title: "HOLDER'S DEPARTMENT", Value: l.HolderDepartment, Wide: true},
+		{Title: "ANSWER'S REASON", Value: l.AnswerReason, Wide: true},
+		{Title: "UNTIL", Value: l.UntilTS, Wide: true},
 	}
 }
 
@@ -49,9 +50,9 @@ func listedAskerOf(asker applock.Asker) record {
 		lockAnswer:    answer,
 		ClientID:      asker.Client,
 		Message:       asker.Message,
-		SinceTS:       timestamp(asker.Since),
-		UntilTS:       timestamp(asker.Until),
-		WaitedSeconds: wholeSeconds(asker.Waited),
+		SinceTS:       table.Timestamp(asker.Since),
+		UntilTS:       table.Timestamp(asker.Until),
+		WaitedSeconds: table.WholeSeconds(asker.Waited),
 		Answer:        asker.Answer,
 		AnswerReason:  asker.AnswerReason,
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // listedEvent is a line of the history.
@@ -16,7 +17,7 @@ type listedEvent struct{ applock.Event }
 
 func listedEventOf(event applock.Event) record { return listedEvent{event} }
 
-func (e listedEvent) fields() []field {
+func (e listedEvent) fields() []table.Field {
 	object := ""
 	switch {
 	case e.Object.Type != "" && e.Object.ID == "":
@@ -24,21 +25,21 @@ func (e listedEvent) fields() []field {
 	case e.Object.Type != "":
 		object = e.Object.String()
 	}
-	return []field{
-		{title: "TIME", value: timestamp(e.At)},
-		{title: "EVENT", value: string(e.Kind)},
-		{title: "OBJECT", value: object},
-		{title: "FROM", value: e.From.Operator},
-		{title: "TO", value: e.To.Operator},
-		{title: "BY", value: e.Actor},
-		{title: "REASON", value: e.Reason},
-		{title: "FROM DEPARTMENT", value: e.From.Department, wide: true},
-		{title: "TO DEPARTMENT", value: e.To.Department, wide: true},
-		{title: "FROM FENCE", value: int64(e.FromFence), wide: true},
-		{title: "TO FENCE", value: int64(e.ToFence), wide: true},
-		{title: "USER", value: e.User, wide: true},
-		{title: "PROGRAM", value: e.Program, wide: true},
-		{title: "EVENT ID", value: e.ID, wide: true},
+	return []table.Field{
+		{Title: "TIME", Value: table.Timestamp(e.At)},
+		{Title: "EVENT", Value: string(e.Kind)},
+		{Title: "OBJECT", Value: object},
+		{Title: "FROM", Value: e.From.Operator},
+		{Title: "TO", Value: e.To.Operator},
+		{Title: "BY", Value: e.Actor},
+		{Title: "REASON", Value: e.Reason},
+		{Title: "FROM DEPARTMENT", Value: e.From.Department, Wide: true},
+		{Title: "TO DEPARTMENT", Value: e.To.Department, Wide: true},
+		{Title: "FROM FENCE", Value: int64(e.FromFence), Wide: true},
+		{Title: "TO FENCE", Value: int64(e.ToFence), Wide: true},
+		{Title: "USER", Value: e.User, Wide: true},
+		{Title: "PROGRAM", Value: e.Program, Wide: true},
+		{Title: "EVENT ID", Value: e.ID, Wide: true},
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/order"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // listedLock is a line of the list. It has no outcome, since all its locks are held.
@@ -23,21 +25,21 @@ type listedLock struct {
 func listedLockOf(lock applock.Lock) record {
 	answer := newAnswer(lock.Object, applock.Owner{})
 	answer.heldAs(lock)
-	return listedLock{answer, wholeSeconds(lock.TTL)}
+	return listedLock{answer, table.WholeSeconds(lock.TTL)}
 }
 
-func (l listedLock) fields() []field {
-	return []field{
-		{title: "OBJECT", value: l.object()},
-		{title: "OPERATOR", value: l.Holder},
-		{title: "DEPARTMENT", value: l.HolderDepartment},
-		{title: "SINCE", value: l.AcquiredTS},
-		{title: "LEFT", value: lasting(l.SecondsLeft)},
-		{title: "FENCE", value: l.Fence, wide: true},
-		{title: "LOCKED", value: l.LockTS, wide: true},
-		{title: "EXPIRES", value: l.ExpiresTS, wide: true},
-		{title: "TTL", value: lasting(l.TTLSeconds), wide: true},
-		{title: "NOTE", value: l.Note},
+func (l listedLock) fields() []table.Field {
+	return []table.Field{
+		{Title: "OBJECT", Value: l.object()},
+		{Title: "OPERATOR", Value: l.Holder},
+		{Title: "DEPARTMENT", Value: l.HolderDepartment},
+		{Title: "SINCE", Value: l.AcquiredTS},
+		{Title: "LEFT", Value: table.Lasting(l.SecondsLeft)},
+		{Title: "FENCE", Value: l.Fence, Wide: true},
+		{Title: "LOCKED", Value: l.LockTS, Wide: true},
+		{Title: "EXPIRES", Value: l.ExpiresTS, Wide: true},
+		{Title: "TTL", Value: table.Lasting(l.TTLSeconds), Wide: true},
+		{Title: "NOTE", Value: l.Note},
 	}
 }
 
@@ -48,7 +50,7 @@ type listFlags struct {
 	olderThan duration
 	within    duration
 	waiting   bool
-	order     order
+	order     order.Order
 	limit     number
 }
 
@@ -95,9 +97,9 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	command.Flags().Var(&flags.olderThan, "older-than", "only locks held, or waits that last, at least this long")
 	command.Flags().Var(&flags.within, "expires-within", "only locks that end within this time unless renewed")
 	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list waiters instead of locks")
-	command.Flags().Var(&flags.order, "sort", orderHelp)
+	command.Flags().Var(&flags.order, "sort", order.Help)
 	command.Flags().Var(&flags.limit, "limit", "print at most this many")
-	complete(command, "sort", orders()...)
+	complete(command, "sort", order.All()...)
 	offers(command, "object", a.completeObject)
 	offers(command, "operator", a.completeOperator)
 	return command
@@ -119,11 +121,11 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	}
 	flags.request.OlderThan = time.Duration(flags.olderThan)
 	flags.request.ExpiresWithin = time.Duration(flags.within)
-	if flags.order.listed() != applock.ByObject {
+	if flags.order.Listed() != applock.ByObject {
 		if flags.waiting || flags.object != "" || flags.request.Prefix != "" {
 			return refused("--sort "+flags.order.String(), "is for a list of locks without --object and --prefix")
 		}
-		flags.request.Order, flags.request.PageSize = flags.order.listed(), applock.MaxPageSize
+		flags.request.Order, flags.request.PageSize = flags.order.Listed(), applock.MaxPageSize
 		if flags.limit.value > 0 {
 			flags.request.PageSize = int(min(flags.limit.value, applock.MaxPageSize))
 		}
@@ -158,7 +160,7 @@ func (a *app) printList(
 			return err
 		}
 		if a.output == formatTable {
-			a.note("%s", count(p.records, what))
+			a.note("%s", table.Count(p.records, what))
 		}
 		return nil
 	})
@@ -200,13 +202,13 @@ func (a *app) hintAtOperator(ctx context.Context, s session, request applock.Lis
 		}
 		looked++
 		operator := lock.Owner.Operator
-		if strings.EqualFold(operator, wanted) && operator != wanted && !slices.Contains(similar, printable(operator)) {
-			similar = append(similar, printable(operator))
+		if strings.EqualFold(operator, wanted) && operator != wanted && !slices.Contains(similar, table.Printable(operator)) {
+			similar = append(similar, table.Printable(operator))
 		}
 	}
 	if len(similar) > 0 {
 		a.note("nothing for operator %s, but for %s: upper and lower case are different operators",
-			printable(wanted), strings.Join(similar, ", "))
+			table.Printable(wanted), strings.Join(similar, ", "))
 	}
 	return len(similar) > 0
 }

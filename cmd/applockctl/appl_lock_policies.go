@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // policyAnswer is the policy of one type.
 type policyAnswer struct{ applock.Policy }
 
-func (p policyAnswer) fields() []field {
+func (p policyAnswer) fields() []table.Field {
 	reason := "Y"
 	if p.TakeWithoutReason {
 		reason = "N"
@@ -21,14 +22,14 @@ func (p policyAnswer) fields() []field {
 	if p.WithoutPresence {
 		presence = "N"
 	}
-	return []field{
-		{title: "TYPE", value: p.Type},
-		{title: "DEFAULT TTL", value: lasting(wholeSeconds(p.DefaultTTL))},
-		{title: "LONGEST TTL", value: lasting(wholeSeconds(p.LongestTTL))},
-		{title: "REASON TO TAKE", value: reason},
-		{title: "HISTORY", value: string(cmp.Or(p.HistoryLevel, applock.HistoryChanges))},
-		{title: "PRESENCE", value: presence},
-		{title: "YIELD AFTER", value: lasting(wholeSeconds(p.YieldAfter))},
+	return []table.Field{
+		{Title: "TYPE", Value: p.Type},
+		{Title: "DEFAULT TTL", Value: table.Lasting(table.WholeSeconds(p.DefaultTTL))},
+		{Title: "LONGEST TTL", Value: table.Lasting(table.WholeSeconds(p.LongestTTL))},
+		{Title: "REASON TO TAKE", Value: reason},
+		{Title: "HISTORY", Value: string(cmp.Or(p.HistoryLevel, applock.HistoryChanges))},
+		{Title: "PRESENCE", Value: presence},
+		{Title: "YIELD AFTER", Value: table.Lasting(table.WholeSeconds(p.YieldAfter))},
 	}
 }
 

@@ -9,21 +9,22 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // countedLocks are the numbers of one type and department.
 type countedLocks struct{ applock.Stats }
 
-func (c countedLocks) fields() []field {
-	return []field{
-		{title: "TYPE", value: c.ObjectType},
-		{title: "DEPARTMENT", value: c.Department},
-		{title: "LIVE", value: c.Live},
-		{title: "EXPIRED", value: c.Expired},
-		{title: "OLDEST", value: lasting(wholeSeconds(c.Oldest))},
-		{title: "NEXT END", value: lasting(wholeSeconds(c.NextExpiry))},
-		{title: "WAITERS", value: c.Waiters},
-		{title: "LONGEST WAIT", value: lasting(wholeSeconds(c.LongestWait))},
+func (c countedLocks) fields() []table.Field {
+	return []table.Field{
+		{Title: "TYPE", Value: c.ObjectType},
+		{Title: "DEPARTMENT", Value: c.Department},
+		{Title: "LIVE", Value: c.Live},
+		{Title: "EXPIRED", Value: c.Expired},
+		{Title: "OLDEST", Value: table.Lasting(table.WholeSeconds(c.Oldest))},
+		{Title: "NEXT END", Value: table.Lasting(table.WholeSeconds(c.NextExpiry))},
+		{Title: "WAITERS", Value: c.Waiters},
+		{Title: "LONGEST WAIT", Value: table.Lasting(table.WholeSeconds(c.LongestWait))},
 	}
 }
 

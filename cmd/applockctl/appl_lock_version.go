@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // versionAnswer has the versions. InstalledContract is nil if no database answered, and 0 if applock is not installed there.
@@ -18,16 +19,16 @@ type versionAnswer struct {
 	Outcome           applock.Outcome `json:"outcome"`
 	Version           string          `json:"version"`
 	Revision          string          `json:"revision"`
-	RevisionTS        timestamp       `json:"revision_ts"`
+	RevisionTS        table.Timestamp `json:"revision_ts"`
 	Modified          bool            `json:"modified"`
 	Contract          int             `json:"contract"`
 	InstalledContract *int            `json:"installed_contract"`
 }
 
-func (v versionAnswer) fields() []field {
-	fields := []field{{title: "VERSION", value: word(v.words())}, {title: "CONTRACT", value: int64(v.Contract)}}
+func (v versionAnswer) fields() []table.Field {
+	fields := []table.Field{{Title: "VERSION", Value: table.Word(v.words())}, {Title: "CONTRACT", Value: int64(v.Contract)}}
 	if v.InstalledContract != nil {
-		fields = append(fields, field{title: "INSTALLED", value: int64(*v.InstalledContract)})
+		fields = append(fields, table.Field{Title: "INSTALLED", Value: int64(*v.InstalledContract)})
 	}
 	return fields
 }
@@ -121,7 +122,7 @@ func programVersion(info *debug.BuildInfo, known bool) versionAnswer {
 			answer.Revision = setting.Value
 		case "vcs.time":
 			at, _ := time.Parse(time.RFC3339, setting.Value) // an error leaves the zero time, which means none
-			answer.RevisionTS = timestamp(at)
+			answer.RevisionTS = table.Timestamp(at)
 		case "vcs.modified":
 			answer.Modified = setting.Value == "true"
 		}

@@ -8,20 +8,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // listedViewer is an operator who looks at an object.
 type listedViewer struct{ applock.Viewer }
 
-func (v listedViewer) fields() []field {
-	return []field{
-		{title: "OBJECT", value: v.Object.String()},
-		{title: "OPERATOR", value: v.Owner.Operator},
-		{title: "DEPARTMENT", value: v.Owner.Department},
-		{title: "STATE", value: string(v.State)},
-		{title: "SINCE", value: timestamp(v.Since)},
-		{title: "LEFT", value: lasting(wholeSeconds(v.Left)), wide: true},
-		{title: "PROGRAM", value: v.Client},
+func (v listedViewer) fields() []table.Field {
+	return []table.Field{
+		{Title: "OBJECT", Value: v.Object.String()},
+		{Title: "OPERATOR", Value: v.Owner.Operator},
+		{Title: "DEPARTMENT", Value: v.Owner.Department},
+		{Title: "STATE", Value: string(v.State)},
+		{Title: "SINCE", Value: table.Timestamp(v.Since)},
+		{Title: "LEFT", Value: table.Lasting(table.WholeSeconds(v.Left)), Wide: true},
+		{Title: "PROGRAM", Value: v.Client},
 	}
 }
 

@@ -4,29 +4,30 @@ import (
 	"context"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // listedWaiter is one waiter in the list, the waiter's program, and the lock that is wanted.
 type listedWaiter struct {
 	lockAnswer
-	ClientID string    `json:"client_id"`
-	SinceTS  timestamp `json:"since_ts"`
+	ClientID string          `json:"client_id"`
+	SinceTS  table.Timestamp `json:"since_ts"`
 	// UntilTS is when the waiter gives up.
-	UntilTS       timestamp `json:"until_ts"`
-	WaitedSeconds int64     `json:"waited_seconds"`
+	UntilTS       table.Timestamp `json:"until_ts"`
+	WaitedSeconds int64           `json:"waited_seconds"`
 }
 
-func (w listedWaiter) fields() []field {
-	return []field{
-		{title: "OBJECT", value: w.object()},
-		{title: "WAITING", value: w.OperatorID},
-		{title: "SINCE", value: w.SinceTS},
-		{title: "HOLDER", value: w.Holder},
-		{title: "LEFT", value: lasting(w.SecondsLeft)},
-		{title: "PROGRAM", value: w.ClientID},
-		{title: "DEPARTMENT", value: w.DepartmentID, wide: true},
-		{title: "HOLDER'S DEPARTMENT", value: w.HolderDepartment, wide: true},
-		{title: "UNTIL", value: w.UntilTS, wide: true},
+func (w listedWaiter) fields() []table.Field {
+	return []table.Field{
+		{Title: "OBJECT", Value: w.object()},
+		{Title: "WAITING", Value: w.OperatorID},
+		{Title: "SINCE", Value: w.SinceTS},
+		{Title: "HOLDER", Value: w.Holder},
+		{Title: "LEFT", Value: table.Lasting(w.SecondsLeft)},
+		{Title: "PROGRAM", Value: w.ClientID},
+		{Title: "DEPARTMENT", Value: w.DepartmentID, Wide: true},
+		{Title: "HOLDER'S DEPARTMENT", Value: w.HolderDepartment, Wide: true},
+		{Title: "UNTIL", Value: w.UntilTS, Wide: true},
 	}
 }
 
@@ -54,8 +55,8 @@ func listedWaiterOf(waiter applock.Waiter) record {
 	return listedWaiter{
 		lockAnswer:    answer,
 		ClientID:      waiter.Client,
-		SinceTS:       timestamp(waiter.Since),
-		UntilTS:       timestamp(waiter.Until),
-		WaitedSeconds: wholeSeconds(waiter.Waited),
+		SinceTS:       table.Timestamp(waiter.Since),
+		UntilTS:       table.Timestamp(waiter.Until),
+		WaitedSeconds: table.WholeSeconds(waiter.Waited),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // Completion is limited, since the user waits for the shell meanwhile.
@@ -80,8 +81,8 @@ func (a *app) offer(
 				looked++
 				text, description := textOf(lock)
 				// A shell cannot put other characters back on the command line.
-				if strings.HasPrefix(text, begun) && printable(text) == text {
-					completion := cobra.CompletionWithDesc(text, printable(description))
+				if strings.HasPrefix(text, begun) && table.Printable(text) == text {
+					completion := cobra.CompletionWithDesc(text, table.Printable(description))
 					if description == "" {
 						completion = text
 					}

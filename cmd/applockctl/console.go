@@ -20,6 +20,7 @@ import (
 	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/cmd/internal/roles"
 	"github.com/applock/applock/cmd/internal/secret"
 	"github.com/applock/applock/internal/clients"
@@ -49,8 +50,8 @@ type consoleAnswer struct {
 	Address string          `json:"address"`
 }
 
-func (c consoleAnswer) fields() []field {
-	return []field{{title: "OUTCOME", value: c.Outcome}, {title: "ADDRESS", value: c.Address}}
+func (c consoleAnswer) fields() []table.Field {
+	return []table.Field{{Title: "OUTCOME", Value: c.Outcome}, {Title: "ADDRESS", Value: c.Address}}
 }
 
 func (a *app) consoleCommand() *cobra.Command {

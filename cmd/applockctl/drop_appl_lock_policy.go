@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // droppedPolicy reports whether the type's policy was dropped.
@@ -15,8 +16,8 @@ type droppedPolicy struct {
 	ObjectType string          `json:"object_type"`
 }
 
-func (d droppedPolicy) fields() []field {
-	return []field{{title: "OUTCOME", value: d.Outcome}, {title: "TYPE", value: d.ObjectType}}
+func (d droppedPolicy) fields() []table.Field {
+	return []table.Field{{Title: "OUTCOME", Value: d.Outcome}, {Title: "TYPE", Value: d.ObjectType}}
 }
 
 func (a *app) policyDropCommand() *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/cmd/applockctl/internal/watch"
 	"github.com/applock/applock/cmd/internal/secret"
 )
 
@@ -50,8 +51,8 @@ func (e *bodyError) Unwrap() error { return e.err }
 // writeError means that a result could not be printed.
 type writeError struct {
 	err error
-	// told has the results in words.
-	told string
+	// results are the results in words.
+	results string
 	// noEffect is true if they say that nothing was changed.
 	noEffect bool
 }
@@ -98,7 +99,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 		text = name + ": " + text // errors of a body begin with the operation already
 	}
 	if isBody && known.lost() != nil {
-		text = strings.TrimSuffix(text+"; the call has had its effect: "+known.lost().told, ": ")
+		text = strings.TrimSuffix(text+"; the call has had its effect: "+known.lost().results, ": ")
 	}
 	a.complain("%s: %s", program, oneLine(secret.Redact(text)))
 	var unknown *unknownCommandError
@@ -196,7 +197,7 @@ func exitCode(err error) int {
 		return exitNo
 	case errors.Is(err, applock.ErrInvalid):
 		return exitUsage
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, errInterrupted), errors.Is(err, watch.ErrInterrupted):
 		return exitInterrupted
 	case errors.Is(err, applock.ErrOutcomeUnknown):
 		return exitUnknown

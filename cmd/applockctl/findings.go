@@ -29,7 +29,7 @@ func alike(findings []migrate.Finding) []migrate.Finding {
 	for _, finding := range findings {
 		names[kindOf(finding)] = append(names[kindOf(finding)], finding.Name)
 	}
-	var told []migrate.Finding
+	var merged []migrate.Finding
 	for _, finding := range findings {
 		those := names[kindOf(finding)]
 		switch {
@@ -39,7 +39,7 @@ func alike(findings []migrate.Finding) []migrate.Finding {
 		default:
 			continue
 		}
-		told = append(told, finding)
+		merged = append(merged, finding)
 	}
-	return told
+	return merged
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/cmd/internal/secret"
 )
 
@@ -21,8 +22,8 @@ type grantAnswer struct {
 	Statements []string `json:"statements"`
 }
 
-func (g grantAnswer) fields() []field {
-	return []field{{title: "OUTCOME", value: word(g.Outcome)}, {title: "ROLE", value: word(g.Role)}, {title: "TO", value: g.To}}
+func (g grantAnswer) fields() []table.Field {
+	return []table.Field{{Title: "OUTCOME", Value: table.Word(g.Outcome)}, {Title: "ROLE", Value: table.Word(g.Role)}, {Title: "TO", Value: g.To}}
 }
 
 func (a *app) grantCommand() *cobra.Command {
@@ -124,8 +125,8 @@ type revokeAnswer struct {
 	Statements []string `json:"statements"`
 }
 
-func (r revokeAnswer) fields() []field {
-	return []field{{title: "OUTCOME", value: word(r.Outcome)}, {title: "FROM", value: r.From}}
+func (r revokeAnswer) fields() []table.Field {
+	return []table.Field{{Title: "OUTCOME", Value: table.Word(r.Outcome)}, {Title: "FROM", Value: r.From}}
 }
 
 func (a *app) revoke(ctx context.Context, request migrate.RevokeRequest) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // listedNotice has the columns of inbox_appl_locks.
@@ -19,7 +20,7 @@ type listedNotice struct {
 	ObjectID        string             `json:"object_id"`
 	OtherOperator   string             `json:"other_operator_id"`
 	OtherDepartment string             `json:"other_department_id"`
-	EventTS         timestamp          `json:"event_ts"`
+	EventTS         table.Timestamp    `json:"event_ts"`
 	SecondsLeft     int64              `json:"seconds_left"`
 	Reason          string             `json:"reason"`
 	SafeEventID     int64              `json:"safe_event_id"`
@@ -43,8 +44,8 @@ func listedNoticeOf(notice applock.Notice, next applock.InboxPosition) listedNot
 		ObjectID:        notice.Object.ID,
 		OtherOperator:   notice.Other.Operator,
 		OtherDepartment: notice.Other.Department,
-		EventTS:         timestamp(notice.At),
-		SecondsLeft:     wholeSeconds(notice.Left),
+		EventTS:         table.Timestamp(notice.At),
+		SecondsLeft:     table.WholeSeconds(notice.Left),
 		Reason:          notice.Reason,
 		Message:         notice.Message,
 		ClientID:        notice.Client,
@@ -52,20 +53,20 @@ func listedNoticeOf(notice applock.Notice, next applock.InboxPosition) listedNot
 	}
 }
 
-func (n listedNotice) fields() []field {
-	return []field{
-		{title: "NEWS", value: string(n.Kind)},
-		{title: "OBJECT", value: applock.Object{Type: n.ObjectType, ID: n.ObjectID}.String()},
-		{title: "WHO", value: n.OtherOperator},
-		{title: "DEPARTMENT", value: n.OtherDepartment},
-		{title: "TIME", value: n.EventTS},
-		{title: "LEFT", value: lasting(n.SecondsLeft)},
-		{title: "REASON", value: n.Reason},
-		{title: "MESSAGE", value: n.Message},
-		{title: "FENCE", value: n.Fence, wide: true},
-		{title: "PROGRAM", value: n.ClientID, wide: true},
-		{title: "EVENT ID", value: n.EventID, wide: true},
-		{title: "SAFE EVENT ID", value: n.SafeEventID, wide: true},
+func (n listedNotice) fields() []table.Field {
+	return []table.Field{
+		{Title: "NEWS", Value: string(n.Kind)},
+		{Title: "OBJECT", Value: applock.Object{Type: n.ObjectType, ID: n.ObjectID}.String()},
+		{Title: "WHO", Value: n.OtherOperator},
+		{Title: "DEPARTMENT", Value: n.OtherDepartment},
+		{Title: "TIME", Value: n.EventTS},
+		{Title: "LEFT", Value: table.Lasting(n.SecondsLeft)},
+		{Title: "REASON", Value: n.Reason},
+		{Title: "MESSAGE", Value: n.Message},
+		{Title: "FENCE", Value: n.Fence, Wide: true},
+		{Title: "PROGRAM", Value: n.ClientID, Wide: true},
+		{Title: "EVENT ID", Value: n.EventID, Wide: true},
+		{Title: "SAFE EVENT ID", Value: n.SafeEventID, Wide: true},
 	}
 }
 
@@ -113,7 +114,7 @@ With --output json each line is an object.`,
 
 func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 	return a.printList(ctx, "inbox", "notice", listedNotice{}, func(ctx context.Context, s session, p *printer) error {
-		notices, next, err := readInbox(ctx, s, request)
+		notices, next, err := readInbox(ctx, s.Client, request)
 		if err != nil {
 			return err
 		}
@@ -128,20 +129,20 @@ func (a *app) inbox(ctx context.Context, request applock.InboxRequest) error {
 }
 
 // readInbox returns the inbox, followed by locks that end soon if the page has room.
-func readInbox(ctx context.Context, s session, request applock.InboxRequest) ([]applock.Notice, applock.InboxPosition, error) {
-	notices, next, err := s.Inbox(ctx, request)
+func readInbox(ctx context.Context, client *applock.Client, request applock.InboxRequest) ([]applock.Notice, applock.InboxPosition, error) {
+	notices, next, err := client.Inbox(ctx, request)
 	room := cmp.Or(request.PageSize, applock.DefaultPageSize) - len(notices)
 	if err != nil || room <= 0 {
 		return notices, next, err
 	}
-	expiring, err := readExpiring(ctx, s, request.Operator, room)
+	expiring, err := readExpiring(ctx, client, request.Operator, room)
 	return append(notices, expiring...), next, err
 }
 
 // readExpiring returns the operator's locks that end soon.
-func readExpiring(ctx context.Context, s session, operator string, most int) ([]applock.Notice, error) {
+func readExpiring(ctx context.Context, client *applock.Client, operator string, most int) ([]applock.Notice, error) {
 	var notices []applock.Notice
-	for lock, err := range s.List(ctx, applock.ListRequest{
+	for lock, err := range client.List(ctx, applock.ListRequest{
 		Operator: operator, ExpiresWithin: expiringSoon, Order: applock.ByTimeLeft, PageSize: most,
 	}) {
 		if err != nil {

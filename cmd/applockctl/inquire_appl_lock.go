@@ -6,23 +6,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // inquireAnswer adds the time since when the lock is held.
 type inquireAnswer struct{ lockAnswer }
 
-func (i inquireAnswer) fields() []field {
-	return []field{
-		{title: "OUTCOME", value: i.Outcome},
-		{title: "OBJECT", value: i.object()},
-		{title: "HOLDER", value: i.Holder},
-		{title: "DEPARTMENT", value: i.HolderDepartment},
-		{title: "SINCE", value: i.AcquiredTS},
-		{title: "LEFT", value: lasting(i.SecondsLeft)},
-		{title: "FENCE", value: i.Fence, wide: true},
-		{title: "LOCKED", value: i.LockTS, wide: true},
-		{title: "EXPIRES", value: i.ExpiresTS, wide: true},
-		{title: "NOTE", value: i.Note},
+func (i inquireAnswer) fields() []table.Field {
+	return []table.Field{
+		{Title: "OUTCOME", Value: i.Outcome},
+		{Title: "OBJECT", Value: i.object()},
+		{Title: "HOLDER", Value: i.Holder},
+		{Title: "DEPARTMENT", Value: i.HolderDepartment},
+		{Title: "SINCE", Value: i.AcquiredTS},
+		{Title: "LEFT", Value: table.Lasting(i.SecondsLeft)},
+		{Title: "FENCE", Value: i.Fence, Wide: true},
+		{Title: "LOCKED", Value: i.LockTS, Wide: true},
+		{Title: "EXPIRES", Value: i.ExpiresTS, Wide: true},
+		{Title: "NOTE", Value: i.Note},
 	}
 }
 

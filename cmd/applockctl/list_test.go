@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // inOrder reports whether a text has these words one behind the other.
@@ -66,7 +68,7 @@ func TestListSelects(t *testing.T) {
 				objects = append(objects, object)
 			}
 		}
-		if strings.Join(objects, " ") != test.want || got.stderr != count(len(objects), "lock")+"\n" {
+		if strings.Join(objects, " ") != test.want || got.stderr != table.Count(len(objects), "lock")+"\n" {
 			t.Errorf("list %s: %s, %s, want %s", test.args, objects, got.stderr, test.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/internal/inspect"
 )
 
@@ -24,12 +25,12 @@ func metrics() []metric {
 		}},
 		{"applock_oldest_lock_age_seconds", "Time since the start of the oldest live grant.", func(m *metricsText, stats applock.Stats) {
 			if stats.Live > 0 {
-				m.sample(stats, "", wholeSeconds(stats.Oldest))
+				m.sample(stats, "", table.WholeSeconds(stats.Oldest))
 			}
 		}},
 		{"applock_next_expiry_seconds", "Time until the next live lock ends unless it is renewed.", func(m *metricsText, stats applock.Stats) {
 			if stats.Live > 0 {
-				m.sample(stats, "", wholeSeconds(stats.NextExpiry))
+				m.sample(stats, "", table.WholeSeconds(stats.NextExpiry))
 			}
 		}},
 		{"applock_waiters", "Operators who wait for a lock.", func(m *metricsText, stats applock.Stats) {
@@ -37,7 +38,7 @@ func metrics() []metric {
 		}},
 		{"applock_longest_wait_seconds", "Time since the longest waiter began to wait.", func(m *metricsText, stats applock.Stats) {
 			if stats.Waiters > 0 {
-				m.sample(stats, "", wholeSeconds(stats.LongestWait))
+				m.sample(stats, "", table.WholeSeconds(stats.LongestWait))
 			}
 		}},
 	}
@@ -71,7 +72,7 @@ func metricsOfHeld(held *inspect.HeldRows) string {
 		name, help string
 		value      int64
 	}{
-		{"applock_held_snapshot_seconds", "Age of the oldest snapshot or transaction for which the server keeps old versions of rows.", wholeSeconds(oldest)},
+		{"applock_held_snapshot_seconds", "Age of the oldest snapshot or transaction for which the server keeps old versions of rows.", table.WholeSeconds(oldest)},
 		{"applock_held_snapshot_transactions", "Transactions that have begun since then; 0 where the server does not count them.", transactions},
 		{"applock_kept_versions", "Old versions that the server keeps: dead rows of appl_lock, or the history list of InnoDB.", held.Kept},
 	} {

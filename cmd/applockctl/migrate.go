@@ -10,6 +10,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // migrationAnswer is one step of the schema, or one deviation from it.
@@ -17,28 +18,28 @@ type migrationAnswer struct {
 	Outcome   applock.Outcome `json:"outcome"`
 	Version   int64           `json:"version"`
 	Name      string          `json:"name"`
-	AppliedAt timestamp       `json:"applied_at"`
+	AppliedAt table.Timestamp `json:"applied_at"`
 	Problem   string          `json:"problem"`
 }
 
-func (m migrationAnswer) fields() []field {
+func (m migrationAnswer) fields() []table.Field {
 	switch m.Outcome {
 	case outcomeDamaged, outcomeRepaired:
-		return []field{{title: "OUTCOME", value: m.Outcome}, {title: "NAME", value: m.Name}, {title: "PROBLEM", value: m.Problem}}
+		return []table.Field{{Title: "OUTCOME", Value: m.Outcome}, {Title: "NAME", Value: m.Name}, {Title: "PROBLEM", Value: m.Problem}}
 	case outcomeUninstalled:
-		return []field{{title: "OUTCOME", value: m.Outcome}}
+		return []table.Field{{Title: "OUTCOME", Value: m.Outcome}}
 	}
-	applied := field{title: "APPLIED", value: m.AppliedAt}
+	applied := table.Field{Title: "APPLIED", Value: m.AppliedAt}
 	if time.Time(m.AppliedAt).IsZero() {
-		applied.value = word("pending")
+		applied.Value = table.Word("pending")
 	}
-	return []field{{title: "VERSION", value: m.Version}, {title: "NAME", value: m.Name}, applied}
+	return []table.Field{{Title: "VERSION", Value: m.Version}, {Title: "NAME", Value: m.Name}, applied}
 }
 
 // answerOf returns a step as the status sees it.
 func answerOf(step migrate.Migration) migrationAnswer {
 	answer := migrationAnswer{
-		Outcome: outcomeApplied, Version: step.Version, Name: step.Name, AppliedAt: timestamp(step.AppliedAt),
+		Outcome: outcomeApplied, Version: step.Version, Name: step.Name, AppliedAt: table.Timestamp(step.AppliedAt),
 	}
 	switch {
 	case step.Unknown:
@@ -116,7 +117,7 @@ func (a *app) patiently(ctx context.Context, operation string, s session, work f
 	select {
 	case err = <-done:
 	case <-timer.C:
-		a.tellPatience(operation)
+		a.explainWait(operation)
 		err = <-done
 	}
 	var live *migrate.LiveLocksError
@@ -136,8 +137,8 @@ func (a *app) wayToLocks(ctx context.Context, s session) string {
 	return "list them with: " + a.commandLine("list")
 }
 
-// tellPatience explains the wait at a terminal only.
-func (a *app) tellPatience(operation string) {
+// explainWait explains the wait at a terminal only.
+func (a *app) explainWait(operation string) {
 	if a.terminal {
 		a.note("%s: still at work, or waiting for another migrator; Ctrl-C ends it", operation)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/internal/inspect"
 )
 
@@ -76,12 +77,12 @@ type createdAnswer struct {
 	What  string   `json:"what"`
 }
 
-func (r createdAnswer) fields() []field {
-	return []field{
-		{title: "KIND", value: r.Kind},
-		{title: "NAME", value: r.Name},
-		{title: "ROLES", value: cmp.Or(strings.Join(r.Roles, " "), "-")},
-		{title: "WHAT", value: r.What},
+func (r createdAnswer) fields() []table.Field {
+	return []table.Field{
+		{Title: "KIND", Value: r.Kind},
+		{Title: "NAME", Value: r.Name},
+		{Title: "ROLES", Value: cmp.Or(strings.Join(r.Roles, " "), "-")},
+		{Title: "WHAT", Value: r.What},
 	}
 }
 

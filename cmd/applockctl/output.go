@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // format is how results are printed.
@@ -54,23 +56,9 @@ func (a *app) addOutputFlags(root *cobra.Command) {
 	complete(root, "output", string(formatTable), string(formatJSON))
 }
 
-// timestamp is a time by the database's clock; zero means none.
-type timestamp time.Time
-
-// MarshalJSON returns the time as RFC 3339 with microseconds, and null for zero.
-func (t timestamp) MarshalJSON() ([]byte, error) {
-	if time.Time(t).IsZero() {
-		return json.Marshal(nil)
-	}
-	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000Z"))
-}
-
-// wholeSeconds returns the seconds left, rounded as the operations do.
-func wholeSeconds(left time.Duration) int64 { return int64(left / time.Second) }
-
 // record is one result: JSON keys for programs, which must not change, and fields for people.
 type record interface {
-	fields() []field
+	fields() []table.Field
 }
 
 // flushEvery is how many rows of a table are aligned together, so that a long list appears and leaves the memory piece by piece.
@@ -80,15 +68,15 @@ const flushEvery = 1000
 type printer struct {
 	buffer *bufio.Writer
 	json   *json.Encoder // nil for a table
-	table  *table        // nil for JSON
+	table  *table.Table  // nil for JSON
 	// quiet suppresses the titles of an empty table.
 	quiet   bool
 	records int
-	// told has the first records in words, for the error of an output that fails.
-	told []string
+	// printed has the first records in words, for the error of an output that fails.
+	printed []string
 }
 
-// mostInError is how many records such an error tells.
+// mostInError is how many records such an error shows.
 const mostInError = 3
 
 // newPrinter returns a printer for records like this one.
@@ -99,20 +87,20 @@ func (a *app) newPrinter(like record) *printer {
 		p.json.SetEscapeHTML(false)
 		return p
 	}
-	p.table = newTable(a.style(), like.fields())
+	p.table = table.New(a.style(), like.fields())
 	return p
 }
 
 // print prints one record, after the titles if it is the first.
 func (p *printer) print(r record) error {
 	p.records++
-	if len(p.told) < mostInError {
-		p.told = append(p.told, inWords(r))
+	if len(p.printed) < mostInError {
+		p.printed = append(p.printed, inWords(r))
 	}
 	if p.json != nil {
 		return p.wrapWrite(p.json.Encode(r))
 	}
-	p.table.add(r.fields())
+	p.table.Add(r.fields())
 	if p.records%flushEvery == 0 {
 		return p.align()
 	}
@@ -120,7 +108,7 @@ func (p *printer) print(r record) error {
 }
 
 func (p *printer) align() error {
-	_, err := p.buffer.WriteString(p.table.align())
+	_, err := p.buffer.WriteString(p.table.Align())
 	return p.wrapWrite(err)
 }
 
@@ -180,24 +168,24 @@ func (p *printer) wrapWrite(err error) error {
 	if err == nil {
 		return nil
 	}
-	told := strings.Join(p.told, "; ")
-	if more := p.records - len(p.told); more > 0 {
-		told += fmt.Sprintf("; and %d more", more)
+	results := strings.Join(p.printed, "; ")
+	if more := p.records - len(p.printed); more > 0 {
+		results += fmt.Sprintf("; and %d more", more)
 	}
-	return &writeError{err: err, told: told}
+	return &writeError{err: err, results: results}
 }
 
 // inWords returns a record in one line, without what is empty.
 func inWords(r record) string {
 	var words []string
 	for _, field := range r.fields() {
-		cell := style{wide: true, zone: time.UTC}.cell(field.value)
+		cell := table.Style{Wide: true, Zone: time.UTC}.Cell(field.Value)
 		switch {
 		case cell == "":
-		case field.title == "OUTCOME":
+		case field.Title == "OUTCOME":
 			words = append(words, cell)
 		default:
-			words = append(words, strings.ToLower(field.title)+" "+printable(cell))
+			words = append(words, strings.ToLower(field.Title)+" "+table.Printable(cell))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -216,13 +204,13 @@ func (w *watchedWriter) Write(text []byte) (int, error) {
 }
 
 // style returns the style of tables that the flags and the environment set.
-func (a *app) style() style {
-	s := style{wide: a.wide, zone: time.Local, width: a.width}
+func (a *app) style() table.Style {
+	s := table.Style{Wide: a.wide, Zone: time.Local, Width: a.width}
 	if a.utc {
-		s.zone = time.UTC
+		s.Zone = time.UTC
 	}
 	if a.wide {
-		s.width = 0
+		s.Width = 0
 	}
 	return s
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/internal/testing/testfile"
 )
 
@@ -29,7 +30,7 @@ func TestTimestamp(t *testing.T) {
 		{time.Date(2026, 11, 27, 14, 14, 16, 5000, berlin), `"2026-11-27T13:14:16.000005Z"`},
 		{time.Date(2026, 11, 27, 13, 14, 16, 0, time.UTC), `"2026-11-27T13:14:16.000000Z"`},
 	} {
-		encoded, err := json.Marshal(timestamp(test.value))
+		encoded, err := json.Marshal(table.Timestamp(test.value))
 		if err != nil || string(encoded) != test.json {
 			t.Errorf("%s is %s: %v", test.value, encoded, err)
 		}

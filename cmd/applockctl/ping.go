@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // pingPause is the pause between two attempts.
@@ -22,14 +23,14 @@ type pingAnswer struct {
 	InstalledContract *int            `json:"installed_contract"`
 }
 
-func (p pingAnswer) fields() []field {
-	fields := []field{
-		{title: "OUTCOME", value: p.Outcome},
-		{title: "PRODUCT", value: p.Product},
-		{title: "VERSION", value: p.ProductVersion},
+func (p pingAnswer) fields() []table.Field {
+	fields := []table.Field{
+		{Title: "OUTCOME", Value: p.Outcome},
+		{Title: "PRODUCT", Value: p.Product},
+		{Title: "VERSION", Value: p.ProductVersion},
 	}
 	if p.InstalledContract != nil {
-		fields = append(fields, field{title: "CONTRACT", value: int64(*p.InstalledContract)})
+		fields = append(fields, table.Field{Title: "CONTRACT", Value: int64(*p.InstalledContract)})
 	}
 	return fields
 }

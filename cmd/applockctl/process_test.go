@@ -97,8 +97,6 @@ func TestProcess(t *testing.T) {
 		"Completion":            testProcessCompletion,
 		"Quiet":                 testProcessQuiet,
 		"Terminal":              testProcessTerminal,
-		"WatchTerminal":         testWatchTerminal,
-		"WatchEnds":             testWatchEnds,
 		"WatchTmux":             testWatchTmux,
 		"WatchReaderLeaves":     testWatchReaderLeaves,
 		"TimeZone":              testProcessTimeZone,

@@ -20,11 +20,3 @@ func (a *app) eraseProgress(width int) {
 		_, _ = fmt.Fprint(a.stderr, "\r", strings.Repeat(" ", width), "\r")
 	}
 }
-
-// count returns a number with its noun.
-func count(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // purgeAnswer has the column of purge_appl_locks, added up over all batches.
@@ -16,7 +17,7 @@ type purgeAnswer struct {
 	Purged  int64           `json:"purged"`
 }
 
-func (p purgeAnswer) fields() []field { return []field{{title: "PURGED", value: p.Purged}} }
+func (p purgeAnswer) fields() []table.Field { return []table.Field{{Title: "PURGED", Value: p.Purged}} }
 
 func (a *app) purgeCommand() *cobra.Command {
 	olderThan := duration(applock.DefaultPurgeAge)
@@ -57,7 +58,7 @@ func (a *app) purging(ctx context.Context, name, what string, purge func(context
 		shown := 0
 		purged, err = purge(ctx, s, func(sum int64) {
 			s.restart()
-			shown = a.progress(fmt.Sprintf("purged %s...", count(int(sum), what)))
+			shown = a.progress(fmt.Sprintf("purged %s...", table.Count(int(sum), what)))
 		})
 		a.eraseProgress(shown)
 		if err != nil {
@@ -66,7 +67,7 @@ func (a *app) purging(ctx context.Context, name, what string, purge func(context
 		return a.answer(true, purgeAnswer{Outcome: outcomePurged, Purged: purged})
 	})
 	if err != nil && purged > 0 {
-		return fmt.Errorf("%w (%s purged before)", err, count(int(purged), what))
+		return fmt.Errorf("%w (%s purged before)", err, table.Count(int(purged), what))
 	}
 	return err
 }

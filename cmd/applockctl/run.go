@@ -190,7 +190,7 @@ func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
 		return nil
 	}
 	shown := *held
-	shown.Holder.ExpiresAt = held.Holder.ExpiresAt.In(a.style().zone)
+	shown.Holder.ExpiresAt = held.Holder.ExpiresAt.In(a.style().Zone)
 	a.complain("%s: %s: %s", program, operation, oneLine(shown.Error()))
 	return &endedError{code: j.conflictCode}
 }

@@ -11,20 +11,21 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // presentOne is the holder, a waiter, an asker or a viewer of an object.
 type presentOne struct{ applock.Presence }
 
-func (p presentOne) fields() []field {
-	return []field{
-		{title: "WHAT", value: string(p.Kind)},
-		{title: "OPERATOR", value: p.Owner.Operator},
-		{title: "DEPARTMENT", value: p.Owner.Department},
-		{title: "STATE", value: string(p.State)},
-		{title: "SINCE", value: timestamp(p.Since)},
-		{title: "LEFT", value: lasting(wholeSeconds(p.Left))},
-		{title: "PROGRAM", value: p.Client},
+func (p presentOne) fields() []table.Field {
+	return []table.Field{
+		{Title: "WHAT", Value: string(p.Kind)},
+		{Title: "OPERATOR", Value: p.Owner.Operator},
+		{Title: "DEPARTMENT", Value: p.Owner.Department},
+		{Title: "STATE", Value: string(p.State)},
+		{Title: "SINCE", Value: table.Timestamp(p.Since)},
+		{Title: "LEFT", Value: table.Lasting(table.WholeSeconds(p.Left))},
+		{Title: "PROGRAM", Value: p.Client},
 	}
 }
 

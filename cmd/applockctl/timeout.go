@@ -22,6 +22,9 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("no answer from the database within %s, see --timeout", e.length.String())
 }
 
+// Is makes the error an expired deadline for packages that know no callLimit.
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // limitCalls returns a context that is cancelled when one call takes too long. The time of the first call starts now. The caller must end
 // the limit.
 func limitCalls(ctx context.Context, length time.Duration) (context.Context, *callLimit) {

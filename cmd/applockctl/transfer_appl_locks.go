@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // allFlags select all locks of an operator.
@@ -90,7 +91,7 @@ func (a *app) changeAll(
 		}
 		if counted.rows > 0 {
 			return fmt.Errorf("%w (%s %s before, the last one %s; repeat the command to go on)",
-				err, count(counted.changed, "lock"), done, printable(counted.last.String()))
+				err, table.Count(counted.changed, "lock"), done, table.Printable(counted.last.String()))
 		}
 		return err
 	}
@@ -143,7 +144,7 @@ func (a *app) noteTally(counted tally, done string) {
 	if a.output != formatTable {
 		return
 	}
-	text := count(counted.changed, "lock") + " " + done
+	text := table.Count(counted.changed, "lock") + " " + done
 	for _, outcome := range []applock.Outcome{applock.OutcomeBusy, applock.OutcomeHeld, applock.OutcomeFree} {
 		if number := counted.left[outcome]; number > 0 {
 			text += fmt.Sprintf(", %d %s", number, outcome)
@@ -160,7 +161,7 @@ func changedLock(change applock.LockChange, asked applock.Owner) lockAnswer {
 	answer := newAnswer(change.Object, asked)
 	answer.Outcome, answer.Fence = change.Outcome, change.Fence
 	answer.Holder, answer.HolderDepartment = change.Owner.Operator, change.Owner.Department
-	answer.ExpiresTS, answer.SecondsLeft = timestamp(change.ExpiresAt), wholeSeconds(change.Left)
+	answer.ExpiresTS, answer.SecondsLeft = table.Timestamp(change.ExpiresAt), table.WholeSeconds(change.Left)
 	return answer
 }
 

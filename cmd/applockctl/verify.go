@@ -12,6 +12,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/cmd/internal/secret"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/inspect"
@@ -29,7 +30,7 @@ type verifyAnswer struct {
 	Statement string          `json:"statement"`
 }
 
-func (v verifyAnswer) fields() []field {
+func (v verifyAnswer) fields() []table.Field {
 	found := v.Text
 	switch {
 	case v.Repair != "":
@@ -37,7 +38,7 @@ func (v verifyAnswer) fields() []field {
 	case v.Statement != "":
 		found += "; mend it with the SQL: " + v.Statement
 	}
-	return []field{{title: "OUTCOME", value: v.Outcome}, {title: "CHECK", value: word(v.Check)}, {title: "FOUND", value: word(found)}}
+	return []table.Field{{Title: "OUTCOME", Value: v.Outcome}, {Title: "CHECK", Value: table.Word(v.Check)}, {Title: "FOUND", Value: table.Word(found)}}
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -228,7 +229,7 @@ func (v *verifier) steps(status migrate.StatusResult) {
 		v.fail("steps", status.Newer.Error())
 	}
 	if good && !unnoted {
-		v.ok("steps", count(applied, "step")+" applied")
+		v.ok("steps", table.Count(applied, "step")+" applied")
 	}
 }
 
@@ -392,7 +393,7 @@ func (v *verifier) purge(ctx context.Context) error {
 // staleWords describes the rows that a purge should have removed; with any, it also returns errNo.
 func staleWords(found inspect.StaleLocks, stale time.Duration) (string, error) {
 	limit, longest := duration(stale), duration(found.Longest)
-	looked := count(int(found.Looked), "row")
+	looked := table.Count(int(found.Looked), "row")
 	if found.Rows == 0 {
 		return fmt.Sprintf("none of %s looked at has been free for longer than %s", looked, limit.String()), nil
 	}
@@ -422,7 +423,7 @@ func (v *verifier) round(ctx context.Context) error {
 	if result.Failure != "" {
 		v.fail("round", result.Failure)
 	} else {
-		v.ok("round", count(result.Played, "step")+" played, with the answers that they should have")
+		v.ok("round", table.Count(result.Played, "step")+" played, with the answers that they should have")
 	}
 	if result.Left {
 		v.note("round", "the rows of types "+result.TypePrefix+"... are left to the purge: this account may not delete them")

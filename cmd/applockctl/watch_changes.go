@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
+	"github.com/applock/applock/cmd/applockctl/internal/watch"
 	"github.com/applock/applock/cmd/internal/secret"
 )
 
-// The words for a change between two looks. They are API: docs/json.md.
+// The words for a change between two refreshes. They are API: docs/json.md.
 const (
 	changePresent     = "present"
 	changeAcquired    = "acquired"
@@ -28,12 +30,12 @@ const (
 // watchedChange is a line of watch --output json: a lock, a waiter or a request as in its list, and its change.
 type watchedChange struct {
 	lockAnswer
-	Change        string    `json:"change"`
-	FormerHolder  string    `json:"former_holder_id"`
-	ClientID      string    `json:"client_id"`
-	SinceTS       timestamp `json:"since_ts"`
-	UntilTS       timestamp `json:"until_ts"`
-	WaitedSeconds int64     `json:"waited_seconds"`
+	Change        string          `json:"change"`
+	FormerHolder  string          `json:"former_holder_id"`
+	ClientID      string          `json:"client_id"`
+	SinceTS       table.Timestamp `json:"since_ts"`
+	UntilTS       table.Timestamp `json:"until_ts"`
+	WaitedSeconds int64           `json:"waited_seconds"`
 	requestAnswer
 }
 
@@ -45,17 +47,16 @@ type requestAnswer struct {
 }
 
 // fields returns nil: the table of watch is for people, and does not use this record.
-func (c watchedChange) fields() []field { return nil }
+func (c watchedChange) fields() []table.Field { return nil }
 
-func (a *app) watchChanges(ctx context.Context, flags watchFlags) error {
-	return a.call(ctx, "watch", func(ctx context.Context, s session) error {
-		s.pause() // each look has its own limit
+func (a *app) watchChanges(ctx context.Context, config watch.Config) error {
+	return a.callWatch(ctx, config, func(ctx context.Context, _ session, config watch.Config) error {
 		var known view
 		p := a.newPrinter(watchedChange{})
 		failing := false
 		for {
 			began := time.Now()
-			found, err := a.lookOnce(ctx, s, look{request: flags.look.request})
+			found, err := config.Read(ctx, watch.Query{Request: config.Query.Request})
 			switch {
 			case err == nil:
 				next := viewOf(found, began, time.Now())
@@ -75,7 +76,7 @@ func (a *app) watchChanges(ctx context.Context, flags watchFlags) error {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(time.Duration(flags.every)):
+			case <-time.After(config.Every):
 			}
 		}
 	})
@@ -105,28 +106,28 @@ func askerKey(asker applock.Asker) waiterKey {
 	return waiterKey{object: asker.Object, operator: asker.Owner.Operator, client: asker.Client}
 }
 
-// view is the state at one look. The zero value is the state before the first.
+// view is the state after one refresh. The zero value is the state before the first.
 type view struct {
-	sight
+	watch.Snapshot
 	held    map[applock.Object]applock.Lock
 	waiting map[waiterKey]bool
 	asking  map[waiterKey]requestAnswer
-	// began and ended enclose the look, by this host's clock. They serve only for differences.
+	// began and ended enclose the refresh, by this host's clock. They serve only for differences.
 	began, ended time.Time
 }
 
-func viewOf(found sight, began, ended time.Time) view {
+func viewOf(found watch.Snapshot, began, ended time.Time) view {
 	v := view{
-		sight: found, held: map[applock.Object]applock.Lock{}, waiting: map[waiterKey]bool{}, asking: map[waiterKey]requestAnswer{},
+		Snapshot: found, held: map[applock.Object]applock.Lock{}, waiting: map[waiterKey]bool{}, asking: map[waiterKey]requestAnswer{},
 		began: began, ended: ended,
 	}
-	for _, lock := range found.locks {
+	for _, lock := range found.Locks {
 		v.held[lock.Object] = lock
 	}
-	for _, waiter := range found.waiters {
+	for _, waiter := range found.Waiters {
 		v.waiting[keyOf(waiter)] = true
 	}
-	for _, asker := range found.askers {
+	for _, asker := range found.Askers {
 		v.asking[askerKey(asker)] = requestOf(asker)
 	}
 	return v
@@ -135,12 +136,12 @@ func viewOf(found sight, began, ended time.Time) view {
 // changes returns the differences of a later view, in its order, followed by what has disappeared.
 func (v view) changes(later view) []watchedChange {
 	var all []watchedChange
-	for _, lock := range later.locks {
+	for _, lock := range later.Locks {
 		if change := v.changeOf(lock, later); change != "" {
 			all = append(all, changeOfLock(change, lock, v.held[lock.Object].Owner.Operator))
 		}
 	}
-	for _, lock := range v.locks {
+	for _, lock := range v.Locks {
 		if _, held := later.held[lock.Object]; held {
 			continue
 		}
@@ -155,12 +156,12 @@ func (v view) changes(later view) []watchedChange {
 	if v.held == nil {
 		came = changePresent
 	}
-	for _, waiter := range later.waiters {
+	for _, waiter := range later.Waiters {
 		if !v.waiting[keyOf(waiter)] {
 			all = append(all, changeOfWaiter(came, waiter))
 		}
 	}
-	for _, waiter := range v.waiters {
+	for _, waiter := range v.Waiters {
 		if !later.waiting[keyOf(waiter)] {
 			all = append(all, changeOfWaiter(changeWaiterLeft, waiter))
 		}
@@ -171,7 +172,7 @@ func (v view) changes(later view) []watchedChange {
 // requestChanges returns the requests of a later view that are new, changed or gone.
 func (v view) requestChanges(later view) []watchedChange {
 	var all []watchedChange
-	for _, asker := range later.askers {
+	for _, asker := range later.Askers {
 		known, asked := v.asking[askerKey(asker)]
 		switch now := requestOf(asker); {
 		case v.held == nil:
@@ -182,7 +183,7 @@ func (v view) requestChanges(later view) []watchedChange {
 			all = append(all, changeOfAsker(changeAnswered, asker))
 		}
 	}
-	for _, asker := range v.askers {
+	for _, asker := range v.Askers {
 		if _, asks := later.asking[askerKey(asker)]; !asks {
 			all = append(all, changeOfAsker(changeAskerLeft, asker))
 		}
@@ -230,8 +231,8 @@ func changeOfLock(change string, lock applock.Lock, former string) watchedChange
 func changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
 	line := watchedChange{lockAnswer: newAnswer(waiter.Object, waiter.Owner), Change: change}
 	line.awaitedBy(waiter)
-	line.ClientID, line.WaitedSeconds = waiter.Client, wholeSeconds(waiter.Waited)
-	line.SinceTS, line.UntilTS = timestamp(waiter.Since), timestamp(waiter.Until)
+	line.ClientID, line.WaitedSeconds = waiter.Client, table.WholeSeconds(waiter.Waited)
+	line.SinceTS, line.UntilTS = table.Timestamp(waiter.Since), table.Timestamp(waiter.Until)
 	return line
 }
 
@@ -240,8 +241,8 @@ func changeOfAsker(change string, asker applock.Asker) watchedChange {
 	line := watchedChange{lockAnswer: newAnswer(asker.Object, asker.Owner), Change: change, requestAnswer: requestOf(asker)}
 	line.Outcome = outcomeAsking
 	line.wantedFrom(asker.Holder)
-	line.ClientID, line.WaitedSeconds = asker.Client, wholeSeconds(asker.Waited)
-	line.SinceTS, line.UntilTS = timestamp(asker.Since), timestamp(asker.Until)
+	line.ClientID, line.WaitedSeconds = asker.Client, table.WholeSeconds(asker.Waited)
+	line.SinceTS, line.UntilTS = table.Timestamp(asker.Since), table.Timestamp(asker.Until)
 	return line
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/watch"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -111,12 +112,12 @@ func TestWatchTellsChanges(t *testing.T) {
 
 // at makes the view of a moment, of locks and waiters.
 func at(moment time.Time, locks []applock.Lock, waiters ...applock.Waiter) view {
-	return viewOf(sight{locks: locks, waiters: waiters}, moment, moment)
+	return viewOf(watch.Snapshot{Locks: locks, Waiters: waiters}, moment, moment)
 }
 
 // asked makes the view of a moment with requests.
 func asked(moment time.Time, askers ...applock.Asker) view {
-	return viewOf(sight{askers: askers}, moment, moment)
+	return viewOf(watch.Snapshot{Askers: askers}, moment, moment)
 }
 
 func lockOf(id, operator string, fence applock.Fence, left time.Duration) applock.Lock {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -62,22 +63,22 @@ func testWatchTmux(t *testing.T, b binary) {
 			m.command("stty -a > before; echo written before")
 			m.see("\nwritten before")
 			m.command("applockctl watch; echo left $?")
-			m.look()
+			m.browse()
 			m.change(u)
 			m.leave(b)
 		})
 	}
 }
 
-// look plays what changes nothing.
-func (m *tmux) look() {
+// browse plays what changes nothing.
+func (m *tmux) browse() {
 	m.t.Helper()
 	m.see("1 of 5,009 locks by object\n", "\ncustomer:00001  user1 ")
 	m.fits()
 	m.press("?")
 	m.see("The keys of applockctl watch\n", "show these keys\n", "any key goes back")
 	m.press("x", "NPage")
-	m.see(fmt.Sprintf("%d of 5,009 locks by object\n", model{height: m.height}.rows()+1))
+	m.see(fmt.Sprintf("%d of 5,009 locks by object\n", m.height-6))
 	m.press("Home")
 	m.see("1 of 5,009 locks by object\n")
 
@@ -161,13 +162,25 @@ func (m *tmux) change(u user) {
 	m.see("1 of 5,008 locks by object\n")
 }
 
-// leave plays a window that gets other sizes, and the end.
+// leave plays a window that gets other sizes, and each end.
 func (m *tmux) leave(b binary) {
 	m.t.Helper()
 	m.resize(120, 30)
 	m.resize(80, 24)
 	m.press("q")
 	m.see("\nwritten before\n", "applockctl watch; echo left $?\nleft 0\nready$")
+	for _, name := range []string{"C-c", "TERM", "HUP"} {
+		m.command("sh -c 'echo $$ > pid; exec applockctl watch'; echo left by " + name + " with $?")
+		m.see("locks by object", "? help")
+		kill := exec.CommandContext(m.t.Context(), "sh", "-c", "kill -s "+name+" $(cat pid)")
+		kill.Dir = b.directory
+		if name == "C-c" {
+			m.press(name)
+		} else if err := kill.Run(); err != nil {
+			m.t.Fatal(err)
+		}
+		m.see("applockctl: watch: interrupted\nleft by " + name + " with 130\nready$")
+	}
 	m.command("stty -a > after; echo written after")
 	m.see("\nwritten after")
 	var settings [2]string

@@ -1,4 +1,4 @@
-package main
+package table
 
 import (
 	"testing"
@@ -11,34 +11,34 @@ import (
 func TestStyle(t *testing.T) {
 	t.Parallel()
 	kolkata := time.FixedZone("IST", 5*3600+1800)
-	at := timestamp(time.Date(2026, 11, 27, 22, 14, 16, 5000, time.UTC))
+	at := Timestamp(time.Date(2026, 11, 27, 22, 14, 16, 5000, time.UTC))
 	for _, test := range []struct {
-		style style
+		style Style
 		value any
 		want  string
 	}{
-		{style{zone: kolkata}, at, "2026-11-28 03:44"},
-		{style{zone: kolkata, wide: true}, at, "2026-11-28 03:44:16 IST"},
-		{style{zone: time.UTC}, at, "2026-11-27 22:14 UTC"},
-		{style{zone: time.UTC, wide: true}, at, "2026-11-27 22:14:16 UTC"},
-		{style{zone: kolkata}, timestamp{}, ""},
-		{style{}, lasting(0), ""},
-		{style{}, lasting(1), "1s"},
-		{style{}, lasting(59), "59s"},
-		{style{}, lasting(60), "1m"},
-		{style{}, lasting(12*60 + 59), "12m"},
-		{style{}, lasting(3 * 3600), "3h"},
-		{style{}, lasting(3*3600 + 25*60 + 59), "3h25m"},
-		{style{}, lasting(24*3600 - 1), "23h59m"},
-		{style{}, lasting(3*86400 + 4*3600 + 3599), "3d4h"},
-		{style{}, lasting(7 * 86400), "7d"},
-		{style{}, applock.Fence(0), ""},
-		{style{}, applock.Fence(7), "7"},
-		{style{}, applock.OutcomeHeld, "HELD"},
-		{style{}, int64(0), "0"},
-		{style{}, "jdoe", "jdoe"},
+		{Style{Zone: kolkata}, at, "2026-11-28 03:44"},
+		{Style{Zone: kolkata, Wide: true}, at, "2026-11-28 03:44:16 IST"},
+		{Style{Zone: time.UTC}, at, "2026-11-27 22:14 UTC"},
+		{Style{Zone: time.UTC, Wide: true}, at, "2026-11-27 22:14:16 UTC"},
+		{Style{Zone: kolkata}, Timestamp{}, ""},
+		{Style{}, Lasting(0), ""},
+		{Style{}, Lasting(1), "1s"},
+		{Style{}, Lasting(59), "59s"},
+		{Style{}, Lasting(60), "1m"},
+		{Style{}, Lasting(12*60 + 59), "12m"},
+		{Style{}, Lasting(3 * 3600), "3h"},
+		{Style{}, Lasting(3*3600 + 25*60 + 59), "3h25m"},
+		{Style{}, Lasting(24*3600 - 1), "23h59m"},
+		{Style{}, Lasting(3*86400 + 4*3600 + 3599), "3d4h"},
+		{Style{}, Lasting(7 * 86400), "7d"},
+		{Style{}, applock.Fence(0), ""},
+		{Style{}, applock.Fence(7), "7"},
+		{Style{}, applock.OutcomeHeld, "HELD"},
+		{Style{}, int64(0), "0"},
+		{Style{}, "jdoe", "jdoe"},
 	} {
-		if got := test.style.cell(test.value); got != test.want {
+		if got := test.style.Cell(test.value); got != test.want {
 			t.Errorf("%v is shown as %q, want %q", test.value, got, test.want)
 		}
 	}
@@ -48,46 +48,46 @@ func TestStyle(t *testing.T) {
 // name beyond recognition. Method: one table at several widths.
 func TestTableFits(t *testing.T) {
 	t.Parallel()
-	lines := [][]field{
-		{{title: "OUTCOME", value: word("TRANSFERRED")}, {title: "OBJECT", value: "customer:1234567890123456789"},
-			{title: "OPERATOR", value: "jürgen.müller@example.com"}, {title: "LOCKED", value: "", wide: true}, {title: "LEFT", value: lasting(90)}},
-		{{title: "OUTCOME", value: word("HELD")}, {title: "OBJECT", value: "order:7"},
-			{title: "OPERATOR", value: ""}, {title: "LOCKED", value: "x", wide: true}, {title: "LEFT", value: lasting(0)}},
+	lines := [][]Field{
+		{{Title: "OUTCOME", Value: Word("TRANSFERRED")}, {Title: "OBJECT", Value: "customer:1234567890123456789"},
+			{Title: "OPERATOR", Value: "jürgen.müller@example.com"}, {Title: "LOCKED", Value: "", Wide: true}, {Title: "LEFT", Value: Lasting(90)}},
+		{{Title: "OUTCOME", Value: Word("HELD")}, {Title: "OBJECT", Value: "order:7"},
+			{Title: "OPERATOR", Value: ""}, {Title: "LOCKED", Value: "x", Wide: true}, {Title: "LEFT", Value: Lasting(0)}},
 	}
 	for _, test := range []struct {
-		style style
+		style Style
 		want  string
 	}{
-		{style{}, "" +
+		{Style{}, "" +
 			"OUTCOME      OBJECT                        OPERATOR                   LEFT\n" +
 			"TRANSFERRED  customer:1234567890123456789  jürgen.müller@example.com  1m\n" +
 			"HELD         order:7                       -                          -\n"},
-		{style{width: 74}, "" +
+		{Style{Width: 74}, "" +
 			"OUTCOME      OBJECT                        OPERATOR                   LEFT\n" +
 			"TRANSFERRED  customer:1234567890123456789  jürgen.müller@example.com  1m\n" +
 			"HELD         order:7                       -                          -\n"},
-		{style{width: 70}, "" +
+		{Style{Width: 70}, "" +
 			"OUTCOME      OBJECT                     OPERATOR                  LEFT\n" +
 			"TRANSFERRED  customer:123456789012345…  jürgen.müller@example.c…  1m\n" +
 			"HELD         order:7                    -                         -\n"},
-		{style{width: 50}, "" +
+		{Style{Width: 50}, "" +
 			"OUTCOME      OBJECT                OPERATOR   LEFT\n" +
 			"TRANSFERRED  customer:1234567890…  jürgen.m…  1m\n" +
 			"HELD         order:7               -          -\n"},
-		{style{width: 5}, "" +
+		{Style{Width: 5}, "" +
 			"OUTCOME      OBJECT                OPERATOR  LEFT\n" +
 			"TRANSFERRED  customer:1234567890…  jürgen.…  1m\n" +
 			"HELD         order:7               -         -\n"},
-		{style{wide: true}, "" +
+		{Style{Wide: true}, "" +
 			"OUTCOME      OBJECT                        OPERATOR                   LOCKED  LEFT\n" +
 			"TRANSFERRED  customer:1234567890123456789  jürgen.müller@example.com  -       1m\n" +
 			"HELD         order:7                       -                          x       -\n"},
 	} {
-		table := newTable(test.style, lines[0])
+		table := New(test.style, lines[0])
 		for _, line := range lines {
-			table.add(line)
+			table.Add(line)
 		}
-		if got := table.align(); got != test.want {
+		if got := table.Align(); got != test.want {
 			t.Errorf("%+v:\n%s\nwant\n%s", test.style, got, test.want)
 		}
 	}
@@ -110,15 +110,15 @@ func TestTableCountsCells(t *testing.T) {
 			"顧客:顧客番号の例  山田太…   1m\n" +
 			"e\u0301te\u0301:1              👧-jdoe   1m\n"},
 	} {
-		lines := [][]field{
-			{{title: "OBJECT", value: "顧客:顧客番号の例"}, {title: "OPERATOR", value: "山田太郎です"}, {title: "LEFT", value: lasting(90)}},
-			{{title: "OBJECT", value: "e\u0301te\u0301:1"}, {title: "OPERATOR", value: "👧-jdoe"}, {title: "LEFT", value: lasting(90)}},
+		lines := [][]Field{
+			{{Title: "OBJECT", Value: "顧客:顧客番号の例"}, {Title: "OPERATOR", Value: "山田太郎です"}, {Title: "LEFT", Value: Lasting(90)}},
+			{{Title: "OBJECT", Value: "e\u0301te\u0301:1"}, {Title: "OPERATOR", Value: "👧-jdoe"}, {Title: "LEFT", Value: Lasting(90)}},
 		}
-		table := newTable(style{width: test.width}, lines[0])
+		table := New(Style{Width: test.width}, lines[0])
 		for _, line := range lines {
-			table.add(line)
+			table.Add(line)
 		}
-		if got := table.align(); got != test.want {
+		if got := table.Align(); got != test.want {
 			t.Errorf("at %d cells:\n%s\nwant\n%s", test.width, got, test.want)
 		}
 	}
@@ -127,16 +127,16 @@ func TestTableCountsCells(t *testing.T) {
 // Goal: a long table is printed bit by bit, and what follows stands below what is there. Method: two parts.
 func TestTableGoesOn(t *testing.T) {
 	t.Parallel()
-	line := func(name string) []field {
-		return []field{{title: "OPERATOR", value: name}, {title: "LEFT", value: lasting(1)}}
+	line := func(name string) []Field {
+		return []Field{{Title: "OPERATOR", Value: name}, {Title: "LEFT", Value: Lasting(1)}}
 	}
-	table := newTable(style{}, line(""))
-	table.add(line("a-long-name"))
-	if got, want := table.align(), "OPERATOR     LEFT\na-long-name  1s\n"; got != want {
+	table := New(Style{}, line(""))
+	table.Add(line("a-long-name"))
+	if got, want := table.Align(), "OPERATOR     LEFT\na-long-name  1s\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	table.add(line("b"))
-	if got, want := table.align(), "b            1s\n"; got != want {
+	table.Add(line("b"))
+	if got, want := table.Align(), "b            1s\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -152,7 +152,7 @@ func TestPrintable(t *testing.T) {
 		"a\u202eb":       `"a\u202eb"`,
 		"nothing else\"": "nothing else\"",
 	} {
-		if got := printable(cell); got != want {
+		if got := Printable(cell); got != want {
 			t.Errorf("%q is shown as %s, want %s", cell, got, want)
 		}
 	}

@@ -1,18 +1,20 @@
-package main
+package watch
 
 import (
 	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/internal/visible"
 )
 
-// shade is how a line looks.
+// shade is the appearance of a line.
 type shade int
 
 const (
@@ -37,15 +39,15 @@ type watchedLock struct {
 	waiting []applock.Waiter
 }
 
-func (w watchedLock) fields() []field {
-	return []field{
-		{title: "OBJECT", value: w.lock.Object.String()},
-		{title: "OPERATOR", value: w.lock.Owner.Operator},
-		{title: "DEPARTMENT", value: w.lock.Owner.Department},
-		{title: "SINCE", value: word(w.since)},
-		{title: "LEFT", value: lasting(wholeSeconds(w.lock.Left))},
-		{title: "WAITERS", value: word(waitersOf(w.waiting))},
-		{title: "NOTE", value: w.lock.Note},
+func (w watchedLock) fields() []table.Field {
+	return []table.Field{
+		{Title: "OBJECT", Value: w.lock.Object.String()},
+		{Title: "OPERATOR", Value: w.lock.Owner.Operator},
+		{Title: "DEPARTMENT", Value: w.lock.Owner.Department},
+		{Title: "SINCE", Value: table.Word(w.since)},
+		{Title: "LEFT", Value: table.Lasting(table.WholeSeconds(w.lock.Left))},
+		{Title: "WAITERS", Value: table.Word(waitersOf(w.waiting))},
+		{Title: "NOTE", Value: w.lock.Note},
 	}
 }
 
@@ -58,13 +60,13 @@ func waitersOf(waiting []applock.Waiter) string {
 }
 
 func waited(waiter applock.Waiter) string {
-	return cmp.Or(lasting(wholeSeconds(waiter.Waited)).short(), "0s")
+	return cmp.Or(table.Lasting(table.WholeSeconds(waiter.Waited)).Short(), "0s")
 }
 
 // since returns when a grant began: the time for today's locks, the day for older ones. Today is the day of the database's answer.
-func (s style) since(lock applock.Lock) string {
+func since(s table.Style, lock applock.Lock) string {
 	const day = "2006-01-02"
-	today, began := lock.ExpiresAt.Add(-lock.Left).In(s.zone).Format(day), lock.AcquiredAt.In(s.zone)
+	today, began := lock.ExpiresAt.Add(-lock.Left).In(s.Zone).Format(day), lock.AcquiredAt.In(s.Zone)
 	switch {
 	case lock.AcquiredAt.IsZero():
 		return ""
@@ -82,7 +84,7 @@ func (m model) view() []shadedLine {
 		lines = m.pageView()
 	}
 	for i := range lines {
-		lines[i].text = shorten(visible.Text(lines[i].text), max(1, m.style.width))
+		lines[i].text = table.Shorten(visible.Text(lines[i].text), max(1, m.style.Width))
 	}
 	return lines[:min(len(lines), max(1, m.height))]
 }
@@ -99,13 +101,13 @@ func (m model) tableView() []shadedLine {
 }
 
 func (m model) headline() string {
-	parts := []string{m.position() + " locks by " + string(m.look.order)}
-	request := m.look.request
+	parts := []string{m.position() + " locks by " + string(m.query.Order)}
+	request := m.query.Request
 	for _, selection := range []struct{ name, value string }{
-		{"type", request.ObjectType}, {"operator", request.Operator}, {"department", request.Department}, {"with", m.look.filter},
+		{"type", request.ObjectType}, {"operator", request.Operator}, {"department", request.Department}, {"with", m.query.filter},
 	} {
 		if selection.value != "" {
-			parts = append(parts, selection.name+" "+printable(selection.value))
+			parts = append(parts, selection.name+" "+table.Printable(selection.value))
 		}
 	}
 	if len(m.picked) > 0 {
@@ -116,16 +118,16 @@ func (m model) headline() string {
 
 // position returns the number of the selected lock and the total, as far as known.
 func (m model) position() string {
-	seen := m.before + len(m.found.locks)
+	seen := m.before + len(m.found.Locks)
 	at := min(seen, m.before+m.index+1)
 	switch {
 	case m.shown != m.turn:
 		return "looking for"
 	case !m.found.more:
 		return thousands(at) + " of " + thousands(seen)
-	case m.look.counted() && m.total > seen && m.isOld:
+	case m.query.counted() && m.total > seen && m.isOld:
 		return thousands(at) + " of about " + thousands(m.total)
-	case m.look.counted() && m.total > seen:
+	case m.query.counted() && m.total > seen:
 		return thousands(at) + " of " + thousands(m.total)
 	default:
 		return thousands(at) + " of more than " + thousands(seen)
@@ -152,27 +154,27 @@ func (m model) table(rows int) []shadedLine {
 	style, margin := m.style, ""
 	if len(m.picked) > 0 {
 		margin = notPickedMark
-		style.width -= len(margin)
+		style.Width -= len(margin)
 	}
-	table := newTable(style, watchedLock{}.fields())
+	shown := table.New(style, watchedLock{}.fields())
 	top := max(m.top, m.index-max(1, rows)+1)
-	end := min(len(m.found.locks), top+max(1, rows))
-	for _, lock := range m.found.locks[top:end] {
-		table.add(watchedLock{lock: lock, since: m.style.since(lock), waiting: waiting[lock.Object]}.fields())
+	end := min(len(m.found.Locks), top+max(1, rows))
+	for _, lock := range m.found.Locks[top:end] {
+		shown.Add(watchedLock{lock: lock, since: since(m.style, lock), waiting: waiting[lock.Object]}.fields())
 	}
 	var lines []shadedLine
-	for i, text := range strings.Split(strings.TrimSuffix(table.align(), "\n"), "\n") {
+	for i, text := range strings.Split(strings.TrimSuffix(shown.Align(), "\n"), "\n") {
 		if i == 0 {
 			lines = append(lines, shadedLine{text: margin + text, shade: strong})
 			continue
 		}
-		lock := m.found.locks[top+i-1]
+		lock := m.found.Locks[top+i-1]
 		line := shadedLine{text: margin + text, soon: endsSoon(lock)}
 		if m.isPicked(lock) {
 			line.text = pickedMark + text
 		}
 		if top+i-1 == m.index {
-			line.shade, line.text = marked, padded(line.text, m.style.width)
+			line.shade, line.text = marked, table.Pad(line.text, m.style.Width)
 		}
 		lines = append(lines, line)
 	}
@@ -181,7 +183,7 @@ func (m model) table(rows int) []shadedLine {
 
 // endsSoon reports whether a lock ends within the hour and is in the last quarter of its time. A lease that is being renewed never is.
 func endsSoon(lock applock.Lock) bool {
-	return lock.Left <= min(expiringSoon, lock.TTL/4)
+	return lock.Left <= min(time.Hour, lock.TTL/4)
 }
 
 // The maximum of lines for an answer and for the waiters.
@@ -232,13 +234,13 @@ func (m model) dialog(hint, question, keys string) []shadedLine {
 func (m model) wrapped(most int, shade shade, texts ...string) []shadedLine {
 	var lines []shadedLine
 	for _, text := range texts {
-		for _, line := range wrap(visible.Text(text), m.style.width) {
+		for _, line := range wrap(visible.Text(text), m.style.Width) {
 			lines = append(lines, shadedLine{text: line, shade: shade})
 		}
 	}
 	if most = max(1, most); len(lines) > most {
 		lines = lines[:most]
-		lines[most-1].text = shorten(lines[most-1].text+"…", m.style.width)
+		lines[most-1].text = table.Shorten(lines[most-1].text+"…", m.style.Width)
 	}
 	return lines
 }
@@ -250,11 +252,11 @@ func (m model) aboutChosen() []string {
 		return []string{""}
 	}
 	style := m.style
-	style.wide = true
+	style.Wide = true
 	about := []string{
 		fmt.Sprintf("%s  %s  fence %d", lock.Object, lock.Owner, lock.Fence),
 		fmt.Sprintf("since %s  until %s  %s left",
-			style.time(lock.AcquiredAt), style.time(lock.ExpiresAt), lasting(wholeSeconds(lock.Left)).short()),
+			style.Time(lock.AcquiredAt), style.Time(lock.ExpiresAt), table.Lasting(table.WholeSeconds(lock.Left)).Short()),
 	}
 	if lock.Note != "" {
 		about = append(about, "note: "+lock.Note)
@@ -303,14 +305,14 @@ func (m model) aboutAsking() string {
 // status returns the answer to the last change, or the trouble that keeps the table from being current.
 func (m model) status() string {
 	style := m.style
-	style.wide = true
+	style.Wide = true
 	switch {
 	case m.trouble == "":
-		return m.said
+		return m.message
 	case m.seen.IsZero():
 		return "not up to date: " + m.trouble
 	default:
-		return "not up to date since " + style.time(m.seen) + ": " + m.trouble
+		return "not up to date since " + style.Time(m.seen) + ": " + m.trouble
 	}
 }
 
@@ -324,9 +326,9 @@ func (m model) keys() string {
 		all = append(all, report.key+" "+report.name)
 	}
 	keys := all[0]
-	for _, key := range append(all[1:], "space look") {
-		longer := keys + gap + key
-		if displaywidth.String(longer) > m.style.width {
+	for _, key := range append(all[1:], "space refresh") {
+		longer := keys + table.Gap + key
+		if displaywidth.String(longer) > m.style.Width {
 			break
 		}
 		keys = longer

@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"errors"
@@ -9,10 +9,11 @@ import (
 	"unicode"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/internal/secret"
+	"github.com/applock/applock/cmd/applockctl/internal/order"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// The state of watch's table, and its next state after an event. Nothing here waits, reads or prints: that is the desk's part.
+// The state of watch's table, and its next state after an event. Nothing here waits, reads or prints: that is the terminal's part.
 
 // mode selects the meaning of the keys.
 type mode int
@@ -27,18 +28,18 @@ const (
 
 // model is the table's state.
 type model struct {
-	style style
-	look  look
+	style table.Style
+	query Query
 	// height is the terminal's height in lines. The style has its width.
 	height int
 
-	found sight
-	// index is the selected line of found.locks. selected is its object, by which the next sight finds it again.
+	found Snapshot
+	// index is the selected line of found.Locks. selected is its object, by which the next Snapshot finds it again.
 	index    int
 	selected applock.Object
 	// picked are the marked grants of all pages. A verb acts on them, or on the selected grant if there are none.
 	picked []applock.Lock
-	// top is the first line of found.locks in the window; always zero if sorted by object.
+	// top is the first line of found.Locks in the window; always zero if sorted by object.
 	top int
 	// starts are the pages before this one, if sorted by object.
 	starts []pageStart
@@ -46,7 +47,7 @@ type model struct {
 	// total is the number of locks at the last count, zero if unknown. isOld is true if the count may be out of date.
 	total int
 	isOld bool
-	// turn numbers the looks, so that the result of an earlier look is ignored. shown is the turn on the screen.
+	// turn numbers the refreshes, so that the result of an earlier one is ignored. shown is the turn on the screen.
 	turn, shown int
 
 	mode mode
@@ -54,6 +55,8 @@ type model struct {
 	text    string
 	verbs   []verb
 	reports []report
+	// problem returns an error as one line.
+	problem func(error) string
 	// by is the user's name, empty if unknown.
 	by   string
 	verb verb
@@ -63,12 +66,12 @@ type model struct {
 	// changing is true while a change runs.
 	changing bool
 
-	// said is the answer to the last change. trouble is the reason why no look has succeeded since seen.
-	said, trouble string
-	seen          time.Time
+	// message is the answer to the last change. trouble is the reason why no refresh has succeeded since seen.
+	message, trouble string
+	seen             time.Time
 }
 
-// The events: a key, a new size of the window, the result of a look, a change, a report or a count, and the time for the next look.
+// The events: a key, a new size of the window, the result of a refresh, a change, a report or a count, and the time for the next refresh.
 type (
 	keyPress struct {
 		key pressed
@@ -76,11 +79,11 @@ type (
 		text string
 	}
 	windowSize struct{ width, height int }
-	looked     struct {
+	refreshed  struct {
 		turn int
-		// at is when the look began.
+		// at is when the refresh began.
 		at    time.Time
-		found sight
+		found Snapshot
 		err   error
 	}
 	// changed has the changed locks with their answers, and the errors of others. Locks in neither list were not attempted.
@@ -99,7 +102,7 @@ type (
 		locks, rows int64
 		err         error
 	}
-	timeToLook struct{}
+	refreshDue struct{}
 )
 
 // pageStart is the start of a page: behind an object, with the number of locks before it.
@@ -127,9 +130,10 @@ const (
 	keyInterrupt
 )
 
-// deed is the desk's task after an event.
-type deed struct {
-	look bool
+// effect is the terminal's task after an event.
+type effect struct {
+	// refresh reads the locks.
+	refresh bool
 	// change starts the confirmed change.
 	change bool
 	// report reads the text of the page.
@@ -148,41 +152,41 @@ const (
 func (m model) rows() int { return max(1, m.height-aroundRows) }
 
 // update returns the state after an event.
-func (m model) update(event any) (model, deed) {
+func (m model) update(event any) (model, effect) {
 	switch event := event.(type) {
 	case windowSize:
-		if m.height == event.height && m.style.width == event.width {
-			return m, deed{}
+		if m.height == event.height && m.style.Width == event.width {
+			return m, effect{}
 		}
-		m.height, m.style.width = event.height, event.width
-		m.look.rows = m.rows()
+		m.height, m.style.Width = event.height, event.width
+		m.query.rows = m.rows()
 		return m.scrolled().again()
-	case looked:
+	case refreshed:
 		return m.arrived(event)
 	case changed:
-		m.changing, m.said = false, m.outcome(event)
+		m.changing, m.message = false, m.outcome(event)
 		for _, lock := range event.done {
 			m = m.unpicked(lock)
 		}
 		return m.again()
 	case reported:
-		return m.filled(event), deed{}
+		return m.filled(event), effect{}
 	case counted:
 		m.total, m.isOld = int(event.locks), !event.isCheap()
-		return m, deed{}
-	case timeToLook:
-		return m, deed{look: true}
+		return m, effect{}
+	case refreshDue:
+		return m, effect{refresh: true}
 	case keyPress:
 		if event.key == keyInterrupt {
-			return m, deed{interrupted: true}
+			return m, effect{interrupted: true}
 		}
 		return m.keyed(event)
 	default:
-		return m, deed{}
+		return m, effect{}
 	}
 }
 
-// isCheap reports whether each look can count the locks.
+// isCheap reports whether each refresh can count the locks.
 func (c counted) isCheap() bool {
 	if c.err != nil {
 		return errors.Is(c.err, applock.ErrUnreachable) // nothing was read
@@ -190,14 +194,11 @@ func (c counted) isCheap() bool {
 	return c.rows <= 10_000
 }
 
-// again starts a new look, in place of a running one.
-func (m model) again() (model, deed) {
+// again starts a new refresh, in place of a running one.
+func (m model) again() (model, effect) {
 	m.turn++
-	return m, deed{look: true}
+	return m, effect{refresh: true}
 }
-
-// problem returns an error as one line.
-func problem(err error) string { return oneLine(secret.Redact(inFlags(err))) }
 
 // outcome describes the result of a change.
 func (m model) outcome(event changed) string {
@@ -206,51 +207,51 @@ func (m model) outcome(event changed) string {
 		texts = []string{fmt.Sprintf("%s: %d of %d locks", m.verb.name, len(event.answers), all)}
 	}
 	for _, err := range event.errs {
-		texts = append(slices.Clip(texts), problem(err))
+		texts = append(slices.Clip(texts), m.problem(err))
 	}
 	return strings.Join(texts, "; ")
 }
 
-// arrived shows the result of a look.
-func (m model) arrived(event looked) (model, deed) {
+// arrived shows the result of a refresh.
+func (m model) arrived(event refreshed) (model, effect) {
 	if event.turn != m.turn {
-		return m, deed{}
+		return m, effect{}
 	}
 	if event.err != nil {
-		m.trouble, m.look.last = problem(event.err), false
-		return m, deed{}
+		m.trouble, m.query.last = m.problem(event.err), false
+		return m, effect{}
 	}
-	if m.look.last {
+	if m.query.last {
 		m = m.atTheEnd(event.found)
 	}
 	m.found, m.shown, m.trouble, m.seen = event.found, event.turn, "", event.at
 	m.picked = slices.DeleteFunc(slices.Clone(m.picked), m.hasEnded)
-	if len(m.found.locks) == 0 && len(m.starts) > 0 {
+	if len(m.found.Locks) == 0 && len(m.starts) > 0 {
 		return m.pageBefore() // the last page has become empty
 	}
-	at := slices.IndexFunc(m.found.locks, func(lock applock.Lock) bool { return lock.Object == m.selected })
+	at := slices.IndexFunc(m.found.Locks, func(lock applock.Lock) bool { return lock.Object == m.selected })
 	if at < 0 {
 		at = m.index // the next lock has moved up
 	}
-	return m.selecting(at), deed{}
+	return m.selecting(at), effect{}
 }
 
 // hasEnded reports whether the table proves that a grant is over: its object has another grant, or is missing between its neighbours.
 func (m model) hasEnded(lock applock.Lock) bool {
-	locks := m.found.locks
+	locks := m.found.Locks
 	if at := slices.IndexFunc(locks, func(found applock.Lock) bool { return found.Object == lock.Object }); at >= 0 {
 		return locks[at].Fence != lock.Fence
 	}
 	behind := m.found.more && before(locks[len(locks)-1].Object, lock.Object)
-	return m.look.byKey() && m.look.filter == "" && before(m.look.request.After, lock.Object) && !behind
+	return m.query.byKey() && m.query.filter == "" && before(m.query.Request.After, lock.Object) && !behind
 }
 
 // selecting selects the line at index, or the nearest one.
 func (m model) selecting(index int) model {
-	m.index = max(0, min(index, len(m.found.locks)-1))
+	m.index = max(0, min(index, len(m.found.Locks)-1))
 	m.selected = applock.Object{}
-	if m.index < len(m.found.locks) {
-		m.selected = m.found.locks[m.index].Object
+	if m.index < len(m.found.Locks) {
+		m.selected = m.found.Locks[m.index].Object
 	}
 	return m.scrolled()
 }
@@ -263,26 +264,26 @@ func (m model) scrolled() model {
 
 // chosen returns the selected lock.
 func (m model) chosen() (lock applock.Lock, there bool) {
-	if m.index < len(m.found.locks) {
-		return m.found.locks[m.index], true
+	if m.index < len(m.found.Locks) {
+		return m.found.Locks[m.index], true
 	}
 	return lock, false
 }
 
-func (m model) keyed(key keyPress) (model, deed) {
+func (m model) keyed(key keyPress) (model, effect) {
 	switch m.mode {
 	case filtering, asking:
 		return m.typing(key)
 	case confirming:
 		m.mode = browsing
 		if key.text == "y" {
-			m.changing, m.said = true, m.verb.name+" "+m.wish.what()+" ..."
-			return m, deed{change: true}
+			m.changing, m.message = true, m.verb.name+" "+m.wish.what()+" ..."
+			return m, effect{change: true}
 		}
-		m.said = "nothing was done"
-		return m, deed{}
+		m.message = "nothing was done"
+		return m, effect{}
 	case reading:
-		return m.leaf(key), deed{}
+		return m.leaf(key), effect{}
 	default:
 		return m.browse(key)
 	}
@@ -292,9 +293,9 @@ func (m model) keyed(key keyPress) (model, deed) {
 const noSuchKey = "There is no such key: ? shows the keys."
 
 // browse handles a key of the table: it moves the selection or begins an action.
-func (m model) browse(key keyPress) (model, deed) {
-	if m.said == noSuchKey {
-		m.said = ""
+func (m model) browse(key keyPress) (model, effect) {
+	if m.message == noSuchKey {
+		m.message = ""
 	}
 	switch key.key {
 	case keyUp:
@@ -310,33 +311,33 @@ func (m model) browse(key keyPress) (model, deed) {
 	case keyEnd:
 		return m.end()
 	case keyEscape:
-		if m.look.filter == "" {
+		if m.query.filter == "" {
 			m.picked = nil
 		}
-		m.look.filter, m.said = "", ""
+		m.query.filter, m.message = "", ""
 		return m.first()
 	}
 	switch key.text {
 	case "q":
-		return m, deed{leave: true}
+		return m, effect{leave: true}
 	case "?":
-		return m.read("The keys of applockctl watch", append(strings.Split(watchKeys, "\n"), "", watchColour)...), deed{}
+		return m.read("The keys of applockctl watch", append(strings.Split(Keys, "\n"), "", Colour)...), effect{}
 	case " ":
 		return m.again()
 	case "/":
-		m.mode, m.text = filtering, m.look.filter
-		return m, deed{}
+		m.mode, m.text = filtering, m.query.filter
+		return m, effect{}
 	case "m":
 		return m.pick()
 	case "s":
-		all := orders()
-		m.look.order = order(all[(slices.Index(all, string(m.look.order))+1)%len(all)])
+		all := order.All()
+		m.query.Order = order.Order(all[(slices.Index(all, string(m.query.Order))+1)%len(all)])
 		return m.first()
 	}
 	if at := slices.IndexFunc(m.reports, func(r report) bool { return r.key == key.text }); at >= 0 {
 		lock, there := m.chosen()
 		if !there {
-			return m, deed{}
+			return m, effect{}
 		}
 		return m.ask(m.reports[at], lock)
 	}
@@ -354,11 +355,11 @@ func (m model) unpicked(lock applock.Lock) model {
 }
 
 // pick marks or unmarks the selected lock and moves to the next.
-func (m model) pick() (model, deed) {
+func (m model) pick() (model, effect) {
 	lock, there := m.chosen()
 	switch {
 	case !there:
-		return m, deed{}
+		return m, effect{}
 	case m.isPicked(lock):
 		m = m.unpicked(lock)
 	default:
@@ -368,7 +369,7 @@ func (m model) pick() (model, deed) {
 }
 
 // begin begins the verb of a key, on the marked locks or the selected one.
-func (m model) begin(key string) (model, deed) {
+func (m model) begin(key string) (model, effect) {
 	locks := m.picked
 	if lock, there := m.chosen(); there && len(locks) == 0 {
 		locks = []applock.Lock{lock}
@@ -376,23 +377,23 @@ func (m model) begin(key string) (model, deed) {
 	at := slices.IndexFunc(m.verbs, func(v verb) bool { return v.key == key })
 	switch {
 	case m.changing:
-		return m, deed{}
+		return m, effect{}
 	case at < 0:
-		m.said = noSuchKey
-		return m, deed{}
+		m.message = noSuchKey
+		return m, effect{}
 	case len(locks) == 0:
-		return m, deed{}
+		return m, effect{}
 	}
-	m.verb, m.wish, m.said = m.verbs[at], wish{locks: locks, by: m.by}, ""
+	m.verb, m.wish, m.message = m.verbs[at], wish{locks: locks, by: m.by}, ""
 	m.mode, m.step, m.text = asking, 0, ""
 	if len(m.verb.asks) == 0 {
 		m.mode = confirming
 	}
-	return m, deed{}
+	return m, effect{}
 }
 
 // typing reads a text, which Enter ends and Escape drops.
-func (m model) typing(key keyPress) (model, deed) {
+func (m model) typing(key keyPress) (model, effect) {
 	switch key.key {
 	case keyEscape:
 		m.mode = browsing
@@ -415,7 +416,7 @@ func (m model) typing(key keyPress) (model, deed) {
 			return -1
 		}, key.text)
 	}
-	return m, deed{}
+	return m, effect{}
 }
 
 // offered returns the names on the screen that fit the question and begin with the typed text, in any case.
@@ -424,10 +425,10 @@ func (m model) offered() []string {
 		return nil
 	}
 	var owners []applock.Owner
-	for _, lock := range m.found.locks {
+	for _, lock := range m.found.Locks {
 		owners = append(owners, lock.Owner)
 	}
-	for _, waiter := range m.found.waiters {
+	for _, waiter := range m.found.Waiters {
 		owners = append(owners, waiter.Owner)
 	}
 	var names []string
@@ -442,90 +443,90 @@ func (m model) offered() []string {
 }
 
 // entered uses the typed text.
-func (m model) entered() (model, deed) {
+func (m model) entered() (model, effect) {
 	if m.mode == filtering {
-		m.mode, m.look.filter = browsing, m.text
+		m.mode, m.query.filter = browsing, m.text
 		return m.fromTheTop()
 	}
 	ask := m.verb.asks[m.step]
 	answer := strings.TrimSpace(m.text)
 	if answer == "" && !ask.optional {
-		return m, deed{}
+		return m, effect{}
 	}
 	*ask.answer(&m.wish) = answer
 	m.by = m.wish.by // remembered for the next change
 	m.step, m.text = m.step+1, ""
 	if m.step == len(m.verb.asks) {
 		m.mode = confirming
-		return m, deed{}
+		return m, effect{}
 	}
 	m.text = *m.verb.asks[m.step].answer(&m.wish)
-	return m, deed{}
+	return m, effect{}
 }
 
 // move moves the selection, also to the previous or next page.
-func (m model) move(lines int) (model, deed) {
+func (m model) move(lines int) (model, effect) {
 	target := m.index + lines
-	switch last := len(m.found.locks) - 1; {
+	switch last := len(m.found.Locks) - 1; {
 	case (target > last || target < 0) && m.shown != m.turn:
-		return m, deed{} // the next page is being read; where it ends is still unknown
-	case target > last && m.found.more && m.look.byKey():
+		return m, effect{} // the next page is being read; where it ends is still unknown
+	case target > last && m.found.more && m.query.byKey():
 		return m.pageBehind()
 	case target < 0 && len(m.starts) > 0:
 		return m.pageBefore()
 	}
-	return m.selecting(target), deed{}
+	return m.selecting(target), effect{}
 }
 
 // pageBehind reads the page behind the last lock.
-func (m model) pageBehind() (model, deed) {
-	m.starts = append(slices.Clone(m.starts), pageStart{m.look.request.After, m.before})
-	m.before += len(m.found.locks)
-	m.look.request.After = m.found.locks[len(m.found.locks)-1].Object
+func (m model) pageBehind() (model, effect) {
+	m.starts = append(slices.Clone(m.starts), pageStart{m.query.Request.After, m.before})
+	m.before += len(m.found.Locks)
+	m.query.Request.After = m.found.Locks[len(m.found.Locks)-1].Object
 	m.index, m.selected = 0, applock.Object{}
 	return m.again()
 }
 
 // pageBefore reads the previous page and selects its last line.
-func (m model) pageBefore() (model, deed) {
+func (m model) pageBefore() (model, effect) {
 	last := len(m.starts) - 1
 	start := m.starts[last]
-	m.look.request.After, m.before, m.starts = start.after, start.before, m.starts[:last]
+	m.query.Request.After, m.before, m.starts = start.after, start.before, m.starts[:last]
 	m.index, m.selected = m.rows()-1, applock.Object{}
 	return m.again()
 }
 
 // fromTheTop starts at the first page. The selected lock stays selected if it is there.
-func (m model) fromTheTop() (model, deed) {
-	m.starts, m.look.request.After, m.look.last = nil, applock.Object{}, false
+func (m model) fromTheTop() (model, effect) {
+	m.starts, m.query.Request.After, m.query.last = nil, applock.Object{}, false
 	m.before, m.index, m.top = 0, 0, 0
 	return m.again()
 }
 
 // end selects the last lock, which may be on another page.
-func (m model) end() (model, deed) {
-	if m.found.more && m.look.byKey() {
-		m.look.last = true
+func (m model) end() (model, effect) {
+	if m.found.more && m.query.byKey() {
+		m.query.last = true
 		return m.again()
 	}
-	return m.selecting(len(m.found.locks) - 1), deed{}
+	return m.selecting(len(m.found.Locks) - 1), effect{}
 }
 
 // atTheEnd shows the last page and remembers the starts of the pages before it.
-func (m model) atTheEnd(found sight) model {
+func (m model) atTheEnd(found Snapshot) model {
 	for _, start := range found.skipped {
 		m.starts = append(slices.Clip(m.starts), pageStart{start.after, m.before + start.before})
 	}
 	if skipped := len(found.skipped); skipped > 0 {
-		m.before += skipped * m.look.rows
+		m.before += skipped * m.query.rows
 	}
-	m.look.last, m.look.request.After = false, found.after
-	m.index, m.selected = len(found.locks)-1, applock.Object{}
+	m.query.last, m.query.Request.After = false, found.after
+	m.index, m.selected = len(found.Locks)-1, applock.Object{}
 	return m
 }
 
 // first selects the first lock.
-func (m model) first() (model, deed) {
+func (m model) first() (model, effect) {
 	m.selected = applock.Object{}
 	return m.fromTheTop()
 }

@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // wish is a change that a user wants for one or several locks.
@@ -25,7 +26,7 @@ type verb struct {
 	// plan describes the change for the confirmation.
 	plan func(wish) string
 	// do changes one of the locks and returns the answer in words.
-	do func(context.Context, session, applock.Lock, wish) (string, error)
+	do func(context.Context, Session, applock.Lock, wish) (string, error)
 }
 
 // question asks for one text of a wish.
@@ -62,7 +63,7 @@ func verbs(by string) []verb {
 	if by == "" {
 		who := question{
 			text: "Who are you?", answer: func(w *wish) *string { return &w.by }, name: operator.name,
-			hint: "The history keeps it. --by or $" + operatorVariable + " answers this once for all changes.",
+			hint: "The history keeps it. --by or $APPLOCK_OPERATOR answers this once for all changes.",
 		}
 		history, reason = append(history, who), append(reason, who)
 	}
@@ -86,7 +87,7 @@ func (w wish) what() string {
 	if len(w.locks) == 1 {
 		return w.locks[0].Object.String()
 	}
-	return count(len(w.locks), "lock")
+	return table.Count(len(w.locks), "lock")
 }
 
 // plan describes the change, and its consequences for the holders.
@@ -115,7 +116,7 @@ func inFull(owner applock.Owner) string {
 func planTransfer(w wish) string { return w.plan("Transfer", " to "+inFull(w.to), "") }
 
 // doTransfer names the holder on the screen, so that no other holder loses the lock.
-func doTransfer(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {
+func doTransfer(ctx context.Context, s Session, lock applock.Lock, w wish) (string, error) {
 	grant, err := s.Transfer(ctx, applock.TransferRequest{
 		Object: lock.Object, From: lock.Owner.Operator, To: w.to, Actor: w.by, Reason: w.reason,
 	})
@@ -134,7 +135,7 @@ func planTake(w wish) string {
 }
 
 // doTake names the grant on the screen, so that no later one is taken.
-func doTake(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {
+func doTake(ctx context.Context, s Session, lock applock.Lock, w wish) (string, error) {
 	taken, err := s.Take(ctx, applock.TakeRequest{Object: lock.Object, Owner: w.taker(), Reason: w.reason, ExpectedFence: lock.Fence})
 	if err != nil {
 		return "", err
@@ -145,7 +146,7 @@ func doTake(ctx context.Context, s session, lock applock.Lock, w wish) (string, 
 func planRelease(w wish) string { return w.plan("Release", "", ", and anybody can get the object") }
 
 // doRelease names the grant on the screen, so that a later one of the same operator stays.
-func doRelease(ctx context.Context, s session, lock applock.Lock, w wish) (string, error) {
+func doRelease(ctx context.Context, s Session, lock applock.Lock, w wish) (string, error) {
 	result, err := s.Release(ctx, applock.ReleaseRequest{Key: lock.Key(), Actor: w.by, Reason: w.reason})
 	if err != nil {
 		return "", err

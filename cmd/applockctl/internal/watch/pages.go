@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"cmp"
@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/internal/visible"
 )
 
 // A page is a text in place of the table, until a key closes it.
 
-// watchKeys lists the keys, for the help page of the table and of the command. It fits into 80 columns.
-const watchKeys = `  up down pgup pgdn        select a lock
+// Keys lists the keys, for the help page of the table and of the command. It fits into 80 columns.
+const Keys = `  up down pgup pgdn        select a lock
   home end                 select the first lock, or the last
   /                        show only locks with this text in any part of the
                            object, operator, department or note
@@ -29,12 +30,12 @@ const watchKeys = `  up down pgup pgdn        select a lock
   w                        show who waits for the object, longest wait first
   a                        show who asks its holder for the object, and what
                            they say
-  space                    look at once
+  space                    refresh at once
   ?                        show these keys
   q                        quit`
 
-// watchColour explains the colour of a line.
-const watchColour = `A red lock ends within the hour, and is in the last quarter of its time.`
+// Colour explains the colour of a line.
+const Colour = `A red lock ends within the hour, and is in the last quarter of its time.`
 
 // report is a page that is read from the database. Each entry of reports is one.
 type report struct {
@@ -43,20 +44,21 @@ type report struct {
 	// none is the text of an empty report.
 	none string
 	// read returns the paragraphs of the report, the newest first.
-	read func(context.Context, session, style, applock.Lock) ([]string, error)
+	read func(context.Context, Session, table.Style, applock.Lock) ([]string, error)
 }
 
-func reports() []report {
+// reports returns the pages. inbox reads a page of an inbox, with the locks that end soon.
+func reports(inbox readInbox) []report {
 	return []report{
 		{key: "h", name: "history", title: titleHistory, none: noHistory, read: readHistory},
-		{key: "i", name: "inbox", title: titleInbox, none: noInbox, read: readInboxOf},
+		{key: "i", name: "inbox", title: titleInbox, none: noInbox, read: inbox.read},
 		{key: "w", name: "waiters", title: titleWaiters, none: "Nobody waits.", read: readWaitersOf},
 		{key: "a", name: "asking", title: titleAsking, none: "Nobody asks.", read: readAskingOf},
 	}
 }
 
-// mostTold is the maximum of paragraphs in a report.
-const mostTold = 200
+// mostInReport is the maximum of paragraphs in a report.
+const mostInReport = 200
 
 // The texts of empty pages.
 const (
@@ -66,14 +68,14 @@ const (
 
 func titleHistory(lock applock.Lock) string { return "The history of " + lock.Object.String() }
 
-func readHistory(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
-	request := applock.HistoryRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID, NewestFirst: true, PageSize: mostTold}
+func readHistory(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
+	request := applock.HistoryRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID, NewestFirst: true, PageSize: mostInReport}
 	var texts []string
 	for event, err := range s.History(ctx, request) {
 		if err != nil {
 			return nil, err
 		}
-		if len(texts) == mostTold {
+		if len(texts) == mostInReport {
 			return append(texts, "... and older events"), nil
 		}
 		texts = append(texts, eventText(style, event))
@@ -82,8 +84,8 @@ func readHistory(ctx context.Context, s session, style style, lock applock.Lock)
 }
 
 // eventText formats an event.
-func eventText(style style, event applock.Event) string {
-	text := fmt.Sprintf("%s  %s", style.time(event.At), event.Kind)
+func eventText(style table.Style, event applock.Event) string {
+	text := fmt.Sprintf("%s  %s", style.Time(event.At), event.Kind)
 	if event.From.Operator != "" {
 		text += "  from " + event.From.String()
 	}
@@ -101,32 +103,35 @@ func eventText(style style, event applock.Event) string {
 
 func titleInbox(lock applock.Lock) string { return "The inbox of " + lock.Owner.Operator }
 
-// readInboxOf reads the whole inbox, since the newest notices are at its end.
-func readInboxOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
+// readInbox reads a page of an inbox, with the locks that end soon.
+type readInbox func(context.Context, *applock.Client, applock.InboxRequest) ([]applock.Notice, applock.InboxPosition, error)
+
+// read reads the whole inbox, since the newest notices are at its end.
+func (inbox readInbox) read(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
 	request := applock.InboxRequest{Operator: lock.Owner.Operator, PageSize: applock.DefaultPageSize}
 	isEvent := func(notice applock.Notice) bool { return notice.Event != 0 }
 	var notices []applock.Notice
 	for full := true; full; {
-		page, next, err := readInbox(ctx, s, request)
+		page, next, err := inbox(ctx, s.Client, request)
 		if err != nil {
 			return nil, err
 		}
-		s.restart()
+		s.Restart()
 		notices = slices.DeleteFunc(notices, func(notice applock.Notice) bool { return !isEvent(notice) }) // each page repeats these
 		notices = append(notices, page...)
 		request.Position, full = next, len(page) == request.PageSize && slices.ContainsFunc(page, isEvent)
 	}
 	slices.Reverse(notices)
 	var texts []string
-	for _, notice := range notices[:min(len(notices), mostTold)] {
+	for _, notice := range notices[:min(len(notices), mostInReport)] {
 		texts = append(texts, noticeText(style, notice))
 	}
 	return texts, nil
 }
 
 // noticeText formats a notice.
-func noticeText(style style, notice applock.Notice) string {
-	text := fmt.Sprintf("%s  %s  %s", style.time(notice.At), notice.Kind, notice.Object)
+func noticeText(style table.Style, notice applock.Notice) string {
+	text := fmt.Sprintf("%s  %s  %s", style.Time(notice.At), notice.Kind, notice.Object)
 	switch {
 	case notice.Kind == applock.NoticeHanded:
 		text += "  from " + notice.Other.String()
@@ -145,28 +150,28 @@ func noticeText(style style, notice applock.Notice) string {
 func titleAsking(lock applock.Lock) string { return "Requests for " + lock.Object.String() }
 
 // readAskingOf reads all requests, since the list is not sorted by time.
-func readAskingOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
+func readAskingOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
 	var askers []applock.Asker
 	for asker, err := range s.Asking(ctx, applock.AskingRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
 		if err != nil {
 			return nil, err
 		}
-		s.restart()
+		s.Restart()
 		askers = append(askers, asker)
 	}
 	var texts []string
 	for i, asker := range longestAsking(askers) {
-		if i == mostTold {
-			return append(texts, fmt.Sprintf("... and %d more", len(askers)-mostTold)), nil
+		if i == mostInReport {
+			return append(texts, fmt.Sprintf("... and %d more", len(askers)-mostInReport)), nil
 		}
-		texts = append(texts, style.time(asker.Since)+"  "+askerText(asker))
+		texts = append(texts, style.Time(asker.Since)+"  "+askerText(asker))
 	}
 	return texts, nil
 }
 
 // askerText names the asker, with the request's text and answer.
 func askerText(asker applock.Asker) string {
-	text := asker.Owner.String() + " for " + cmp.Or(lasting(wholeSeconds(asker.Waited)).short(), "0s")
+	text := asker.Owner.String() + " for " + cmp.Or(table.Lasting(table.WholeSeconds(asker.Waited)).Short(), "0s")
 	if asker.Message != "" {
 		text += fmt.Sprintf(": %q", asker.Message)
 	}
@@ -182,21 +187,21 @@ func askerText(asker applock.Asker) string {
 func titleWaiters(lock applock.Lock) string { return "Waiters for " + lock.Object.String() }
 
 // readWaitersOf reads all waiters, since the list is not sorted by time.
-func readWaitersOf(ctx context.Context, s session, style style, lock applock.Lock) ([]string, error) {
+func readWaitersOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
 	var waiters []applock.Waiter
 	for waiter, err := range s.Waiters(ctx, applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
 		if err != nil {
 			return nil, err
 		}
-		s.restart()
+		s.Restart()
 		waiters = append(waiters, waiter)
 	}
 	longestFirst(waiters)
 	var texts []string
-	for _, waiter := range waiters[:min(len(waiters), mostTold)] {
-		texts = append(texts, fmt.Sprintf("%s  %s  for %s", style.time(waiter.Since), waiter.Owner, waited(waiter)))
+	for _, waiter := range waiters[:min(len(waiters), mostInReport)] {
+		texts = append(texts, fmt.Sprintf("%s  %s  for %s", style.Time(waiter.Since), waiter.Owner, waited(waiter)))
 	}
-	if more := len(waiters) - mostTold; more > 0 {
+	if more := len(waiters) - mostInReport; more > 0 {
 		texts = append(texts, fmt.Sprintf("... and %d more", more))
 	}
 	return texts, nil
@@ -221,7 +226,7 @@ func (m model) pageLines() []string {
 	const indent = "  "
 	var lines []string
 	for _, text := range m.page.texts {
-		wrapped := wrap(visible.Text(text), m.style.width-len(indent))
+		wrapped := wrap(visible.Text(text), m.style.Width-len(indent))
 		lines = append(lines, wrapped[0])
 		for _, line := range wrapped[1:] {
 			lines = append(lines, indent+line)
@@ -237,10 +242,10 @@ func (m model) read(title string, texts ...string) model {
 }
 
 // ask opens the page of a report and starts reading it.
-func (m model) ask(report report, lock applock.Lock) (model, deed) {
+func (m model) ask(report report, lock applock.Lock) (model, effect) {
 	m = m.read(report.title(lock), "reading ...")
 	m.page.report, m.page.lock = report, lock
-	return m, deed{report: true}
+	return m, effect{report: true}
 }
 
 // filled shows the text of a report, unless another page is open by now.
@@ -251,7 +256,7 @@ func (m model) filled(event reported) model {
 	m.page.texts = event.texts
 	switch {
 	case event.err != nil:
-		m.page.texts = []string{problem(event.err)}
+		m.page.texts = []string{m.problem(event.err)}
 	case len(event.texts) == 0:
 		m.page.texts = []string{m.page.report.none}
 	}

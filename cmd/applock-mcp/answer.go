@@ -74,10 +74,8 @@ type answer struct {
 	Holder      *holder         `json:"holder,omitempty" jsonschema:"who holds the object, if that is somebody else or another grant of yours"`
 }
 
-// newAnswer returns an answer for an object that the caller does not hold.
-func (l locks) newAnswer(object applock.Object) answer {
-	return answer{You: visible.Text(l.owner.Operator), Object: foreignText(object.String())}
-}
+// you is the caller's name.
+func (l locks) you() string { return visible.Text(l.owner.Operator) }
 
 // granted fills in the caller's grant.
 func (a answer) granted(outcome applock.Outcome, grant applock.Grant) answer {

@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/visible"
 )
 
 // lockRow is one lock of a list.
@@ -67,7 +66,7 @@ func (l locks) status(ctx context.Context, in statusInput) (lockRows, string, er
 	if err != nil {
 		return lockRows{}, "", err
 	}
-	rows := lockRows{You: visible.Text(l.owner.Operator), Locks: []lockRow{}}
+	rows := lockRows{You: l.you(), Locks: []lockRow{}}
 	lock, err := l.client.Inquire(ctx, object)
 	switch {
 	case errors.Is(err, applock.ErrNotHeld):
@@ -121,7 +120,7 @@ func (l locks) list(ctx context.Context, in listInput) (lockRows, string, error)
 
 // rows reads one lock more than it returns, to detect whether more follow.
 func (l locks) rows(ctx context.Context, request applock.ListRequest, most int) (lockRows, error) {
-	rows := lockRows{You: visible.Text(l.owner.Operator), Locks: []lockRow{}}
+	rows := lockRows{You: l.you(), Locks: []lockRow{}}
 	request.PageSize = most + 1
 	for lock, err := range l.client.List(ctx, request) {
 		if err != nil {

@@ -37,9 +37,8 @@ Prints GIVEN or TOLD (exit code 0); GONE if the asker no longer asks, HELD with 
 else, or another grant than --fence, holds the object, or FREE if nobody does (exit code 1).`,
 		Example: `  applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --give
   applockctl answer customer:42 --operator jdoe --fence 1795785256123456 --asker brown --later --reason "at 3"`,
-		Args:                  oneObject,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              oneObject,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Key.Fence = applock.Fence(fence.value)
 			request.Answer = chosenAnswer(give, later)

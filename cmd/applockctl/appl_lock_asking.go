@@ -72,9 +72,6 @@ With --output json each request is an object on a line of its own.`,
 		Example: `  applockctl asking
   applockctl asking --prefix customer:42
   applockctl asking --operator brown --output json`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.printList(ctx, "asking", "request", listedAsker{}, func(ctx context.Context, s session, p *printer) error {
 				return printRows(s, p, s.Asking(ctx, request), limit.value, listedAskerOf)

@@ -65,9 +65,8 @@ With --output json each event is an object on a line of its own.`,
   applockctl history --operator jdoe --since 7d
   applockctl history --newest --limit 20
   applockctl history --since 1d --output json`,
-		Args:                  cobra.MaximumNArgs(1),
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
 				object, err := applock.ParseObject(args[0])

@@ -80,9 +80,6 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
   applockctl list --operator jdoe --older-than 2d --output json
   applockctl list --expires-within 1h --sort left
   applockctl list --waiting --object customer:42`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.list(ctx, flags)
 		}),

@@ -45,9 +45,6 @@ With --output json each policy is an object on a line of its own. The command ne
 auditor or administrator.`,
 		Example: `  applockctl policy list
   applockctl policy list --type customer --output json`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.listPolicies(ctx, objectType)
 		}),

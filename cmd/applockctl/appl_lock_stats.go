@@ -68,9 +68,6 @@ docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.stats(ctx, request)
 		}),

@@ -40,9 +40,6 @@ With --object, --type or --prefix only that part of the table is read. With --ou
 object on a line of its own.`,
 		Example: `  applockctl viewers --object customer:42
   applockctl viewers --type customer --department sales --output json`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			if object != "" {
 				one, err := applock.ParseObject(object)

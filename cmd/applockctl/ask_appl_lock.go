@@ -35,9 +35,8 @@ time of the type's policy, or WITHDRAWN (exit code 0). Prints OWN if the operato
 or FREE if nobody does: then "get" it (exit code 1).`,
 		Example: `  applockctl ask customer:42 --operator brown --message "the customer is on the phone"
   applockctl ask customer:42 --operator brown --withdraw`,
-		Args:                  oneObject,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              oneObject,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Wait = time.Duration(wait)
 			return a.askApplLock(ctx, args[0], request)

@@ -22,10 +22,9 @@ changes nothing. In a transaction call the procedure instead, which keeps the gr
 
 Prints HELD if it is live (exit code 0). Otherwise it prints HELD with the holder if somebody else, or
 another grant, has the object, or FREE if nobody has it (exit code 1).`,
-		Example:               `  applockctl assert job:nightly --operator "$(hostname):$$" --fence 1795785256123456 && ./publish`,
-		Args:                  oneObject,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Example:           `  applockctl assert job:nightly --operator "$(hostname):$$" --fence 1795785256123456 && ./publish`,
+		Args:              oneObject,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			key.Fence = applock.Fence(fence.value)
 			return a.assert(ctx, args[0], key)

@@ -86,9 +86,6 @@ kinds of sign-in:
   applockctl console --listen 10.1.0.5:8420 --oidc-issuer https://id.example.com/ --oidc-client locks \
     --oidc-secret-file secret --address https://locks.example.com/ --may-change mlee
   applockctl console --listen :8420 --passwords people.txt --role seniors=dsn.txt --member mlee=seniors`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.console(ctx, flags)
 		}),

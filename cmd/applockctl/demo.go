@@ -37,9 +37,6 @@ to create. It touches nothing else, and removes what it has made, also after an 
 		Example: `  applockctl demo
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl demo
   applockctl demo --output json`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.demo(ctx)
 		}),

@@ -30,10 +30,8 @@ its end until it is renewed or transferred. The history keeps who did it, and th
 the role administrator.
 
 Prints DROPPED (exit code 0), or NONE if the type has no policy (exit code 1).`,
-		Example:               `  applockctl policy drop customer --by mlee --reason "the trial is over"`,
-		Args:                  oneType,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
+		Example: `  applockctl policy drop customer --by mlee --reason "the trial is over"`,
+		Args:    oneType,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Type = args[0]
 			return a.dropPolicy(ctx, request)

@@ -42,9 +42,8 @@ fence of the lock.`,
   applockctl get customer:42 --operator jdoe --wait 30s
   applockctl get job:nightly --operator "$(hostname):$$" --new --ttl 90s --output json
   applockctl get room:desk --permits 3 --operator jdoe --ttl 8h`,
-		Args:                  oneObject,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              oneObject,
+		ValidArgsFunction: a.completeObjects,
 	}
 	command.RunE = body(func(ctx context.Context, args []string) error {
 		if command.Flags().Changed("permits") {

@@ -47,9 +47,6 @@ it grants nothing.`,
 		Example: `  applockctl grant --to shop_app --as operator
   applockctl grant --to cron@10.0.0.% --as janitor
   applockctl grant --to shop_app --as operator --print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			if printed {
 				return a.printGrants(request, dialect)
@@ -106,9 +103,6 @@ Run it as the owner of the procedures; on MySQL and MariaDB as an account that m
 With --print it prints the SQL, and changes nothing. On Db2 the administrator revokes.`,
 		Example: `  applockctl revoke --from shop_app
   applockctl revoke --from cron@10.0.0.% --print`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.revoke(ctx, request)
 		}),

@@ -16,8 +16,7 @@ func (a *app) guardCommand() *cobra.Command {
 		Short: "Refuse writes without an asserted lock",
 		Long: `Triggers make a table refuse the write of a row unless the transaction has asserted the lock of the row,
 with assert_appl_lock. An administrator reads and runs what "applockctl guard print" prints.`,
-		Example:               `  applockctl guard print --dialect postgres --table crm.document --type document --id-column id`,
-		DisableFlagsInUseLine: true,
+		Example: `  applockctl guard print --dialect postgres --table crm.document --type document --id-column id`,
 	}
 	command.AddCommand(a.guardPrintCommand())
 	return command
@@ -46,9 +45,6 @@ guards.`,
 		Example: `  applockctl guard print --dialect postgres --table crm.document --type document --id-column id | psql -f -
   applockctl guard print --dialect mysql --table document --type document --id-column id | mysql crm
   applockctl guard print --dialect postgres --table crm.document --down > unguard.sql`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(context.Context, []string) error {
 			return a.guardPrint(request)
 		}),

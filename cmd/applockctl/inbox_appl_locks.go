@@ -97,9 +97,6 @@ are printed, or --limit.
 With --output json each line is an object.`,
 		Example: `  applockctl inbox --operator jdoe
   applockctl inbox --operator jdoe --after 1234 --output json`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			request.Position.After, request.PageSize = after.value, int(limit.value)
 			return a.inbox(ctx, request)

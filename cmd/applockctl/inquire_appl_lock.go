@@ -38,9 +38,8 @@ Prints HELD with the lock (exit code 0), or FREE (exit code 1). Several objects 
 order, and the exit code is the worst of theirs.`,
 		Example: `  applockctl inquire customer:42
   applockctl inquire customer:42 --output json`,
-		Args:                  someObjects,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              someObjects,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			return a.inquire(ctx, args)
 		}),

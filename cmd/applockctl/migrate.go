@@ -71,7 +71,6 @@ print" prints.`,
 		Example: `  applockctl migrate status
   applockctl migrate up
   applockctl migrate print --dialect postgres > applock.sql`,
-		DisableFlagsInUseLine: true,
 	}
 	command.AddCommand(
 		a.migrateUpCommand(), a.migrateDownCommand(), a.migrateGotoCommand(), a.migrateStatusCommand(),

@@ -23,10 +23,7 @@ steps keep the locks, but programs may be unable to renew or release them until 
 are live it undoes nothing, with exit code 1, unless --force is given.
 
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
-		Example:               `  applockctl migrate down`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
+		Example: `  applockctl migrate down`,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.migrateDown(ctx, migrate.DownRequest{Force: force})
 		}),
@@ -60,10 +57,8 @@ the tables with all locks. While locks are live it undoes nothing, with exit cod
 given.
 
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
-		Example:               `  applockctl migrate goto 2`,
-		Args:                  oneVersion,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
+		Example: `  applockctl migrate goto 2`,
+		Args:    oneVersion,
 		RunE: body(func(ctx context.Context, args []string) error {
 			version, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
@@ -116,10 +111,7 @@ then (on MySQL and MariaDB only that of --schema; on Db2 it stays). While locks 
 with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one transaction.
 
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
-		Example:               `  applockctl migrate uninstall --yes`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
+		Example: `  applockctl migrate uninstall --yes`,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			if !yes {
 				return a.uninstallWithoutYes()

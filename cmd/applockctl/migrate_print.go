@@ -44,9 +44,6 @@ DSNTEP2, with lines of at most 72 columns).`,
   applockctl migrate print --dialect postgres --down > uninstall.sql
   applockctl --schema crmlock migrate print --dialect db2 --platform zos > applock.sql
   applockctl --schema crm_lock migrate print --dialect postgres > applock.sql`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(context.Context, []string) error {
 			if summary {
 				return a.migrateSummary(request)

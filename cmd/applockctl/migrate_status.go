@@ -24,9 +24,6 @@ the command that mends it. It is also 1 if this program is older than the schema
 CI) if steps are pending.`,
 		Example: `  applockctl migrate status --output json
   applockctl migrate status --exit-code || echo "migrate first"`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.migrateStatus(ctx, exitCode)
 		}),
@@ -91,9 +88,6 @@ procedure is created anew.
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate repair
   applockctl migrate repair --owner applock_dba`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.migrateRepair(ctx, request)
 		}),

@@ -26,9 +26,6 @@ migrate and no more. If it is root or a superuser, stderr says what to do, and "
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate up
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl --schema crm_lock migrate up`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			if dryRun {
 				return a.migrateDryRun(ctx)

@@ -25,9 +25,8 @@ Prints NOTED with the note (exit code 0), HELD with the holder if somebody else,
 --fence, holds the object, or FREE if nobody does (exit code 1).`,
 		Example: `  applockctl note customer:42 "waits for documents until Friday" --operator jdoe
   applockctl note customer:42 "" --operator jdoe`,
-		Args:                  objectAndText,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              objectAndText,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			key.Fence = applock.Fence(fence.value)
 			return a.noteObject(ctx, args[0], key, args[1])

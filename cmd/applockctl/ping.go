@@ -47,9 +47,6 @@ time: for services that start together with their database. --timeout is for eac
 Exit code 4 and the reason of the last attempt, if the database does not answer.`,
 		Example: `  applockctl ping
   applockctl ping --wait 30s && applockctl migrate up`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.pingUntil(ctx, time.Now().Add(time.Duration(wait)))
 		}),

@@ -24,9 +24,6 @@ events: after an error or Ctrl-C the next purge continues. --timeout is for each
 progress.`,
 		Example: `  applockctl purge-history
   applockctl purge-history --older-than 3650d`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			request := applock.PurgeRequest{OlderThan: time.Duration(olderThan), Batch: int(batch.value)}
 			return a.purging(ctx, "purge-history", "event", func(ctx context.Context, s session, progress func(int64)) (int64, error) {

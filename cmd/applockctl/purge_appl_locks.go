@@ -33,9 +33,6 @@ Small batches keep concurrent gets fast; if nobody gets locks, a greater --batch
 each batch. A terminal shows the progress.`,
 		Example: `  applockctl purge
   applockctl purge --older-than 1d12h --batch 5000`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.purge(ctx, time.Duration(olderThan), int(batch.value))
 		}),

@@ -38,8 +38,7 @@ Name the operator that got the lock: "$(hostname):$$" is the same in all command
   applockctl release job:nightly --operator "$(hostname):$$" --fence 1795785256123456
   applockctl release customer:42 --operator jdoe --by mlee --reason "ill until Friday"
   applockctl release --all --operator jdoe --type order --by mlee --reason "jdoe has left"`,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request := applock.ReleaseRequest{Key: applock.Key{Operator: operator, Fence: applock.Fence(fence.value)}, Actor: by, Reason: reason}
 			if flags.all {

@@ -25,10 +25,9 @@ from now on. It never ends sooner than before.
 
 Prints RENEWED with the new end (exit code 0); HELD with the holder if somebody else, or another grant, has
 the object, or FREE if nobody has it (exit code 1): then stop the work.`,
-		Example:               `  applockctl renew job:nightly --operator "$(hostname):$$" --fence 1795785256123456 --ttl 90s`,
-		Args:                  oneObject,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Example:           `  applockctl renew job:nightly --operator "$(hostname):$$" --fence 1795785256123456 --ttl 90s`,
+		Args:              oneObject,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			key.Fence = applock.Fence(fence.value)
 			return a.renew(ctx, args[0], key, time.Duration(ttl))

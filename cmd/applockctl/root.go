@@ -104,10 +104,9 @@ func (a *app) rootCommand() *cobra.Command {
   applockctl get customer:42 --operator jdoe --department sales
   applockctl inquire customer:42
   applockctl release customer:42 --operator jdoe`,
-		Version:               programVersion(debug.ReadBuildInfo()).words(),
-		SilenceErrors:         true,
-		SilenceUsage:          true,
-		DisableFlagsInUseLine: true,
+		Version:       programVersion(debug.ReadBuildInfo()).words(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	// A command with subcommands is not runnable itself: see finishTree.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
@@ -223,6 +222,13 @@ func finishTree(command *cobra.Command) {
 	}
 	command.Flags().VisitAll(withoutFiles)
 	command.PersistentFlags().VisitAll(withoutFiles)
+	command.DisableFlagsInUseLine = true
+	if command.Args == nil {
+		command.Args = noArguments
+	}
+	if command.ValidArgsFunction == nil {
+		command.ValidArgsFunction = cobra.NoFileCompletions
+	}
 	for _, child := range command.Commands() {
 		finishTree(child)
 	}

@@ -86,9 +86,8 @@ Exit codes: that of the command, 128 plus the number of the signal that ended it
 		Example: `  applockctl run job:nightly -- ./nightly.sh
   applockctl run job:report --at-least 14m --max-hold 2h -- report --all
   applockctl run job:mail --skip-if-held --quiet -- sendmail -q`,
-		Args:                  oneCommand,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              oneCommand,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			j.command = args[1:]
 			j.request.TTL, j.request.MaxHold, j.request.MaxWait = time.Duration(ttl), time.Duration(maxHold), time.Duration(wait)

@@ -47,9 +47,8 @@ If the type's policy has no presence, nothing is recorded, and no viewer is list
 		Example: `  applockctl see customer:42 --operator jdoe
   applockctl see customer:42 --operator jdoe --state editing --client tab-7 --output json
   applockctl see customer:42 --operator jdoe --client tab-7 --leave`,
-		Args:                  oneObject,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              oneObject,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.TTL = time.Duration(ttl)
 			if leave {

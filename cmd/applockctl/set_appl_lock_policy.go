@@ -23,7 +23,6 @@ reason, and what the history keeps. They hold from the next call on, also for pr
 them: a ttl that is too long is cut, and the answer says when the lock ends.`,
 		Example: `  applockctl policy set customer --default-ttl 1h --longest-ttl 8h --by mlee
   applockctl policy list`,
-		DisableFlagsInUseLine: true,
 	}
 	command.AddCommand(a.policySetCommand(), a.policyDropCommand(), a.policyListCommand())
 	return command
@@ -53,9 +52,7 @@ Prints SET and the policy (exit code 0).`,
   applockctl policy set invoice --take-without-reason --by mlee
   applockctl policy set ledger --history all --by mlee
   applockctl policy set case --yield-after 30m --without-presence --by mlee`,
-		Args:                  oneType,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
+		Args: oneType,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Policy.Type = args[0]
 			request.Policy.DefaultTTL, request.Policy.LongestTTL = time.Duration(defaultTTL), time.Duration(longestTTL)

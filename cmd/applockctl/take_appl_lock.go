@@ -35,9 +35,8 @@ Prints TAKEN with the fence and the end of the new lock (exit code 0); HELD with
 than --fence holds the object, or FREE if nobody does: then "get" it (exit code 1).`,
 		Example: `  applockctl take customer:42 --operator mlee --reason "the customer is on the telephone"
   applockctl take customer:42 --operator mlee --reason "jdoe has gone home" --fence 1795785256123456 --ttl 2h`,
-		Args:                  oneObject,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		Args:              oneObject,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.TTL, request.ExpectedFence = time.Duration(ttl), applock.Fence(fence.value)
 			return a.take(ctx, args[0], request)

@@ -39,8 +39,7 @@ continues. --dry-run only prints.`,
 		Example: `  applockctl transfer customer:42 --from jdoe --to asmith --to-department service --by jdoe
   applockctl transfer customer:42 --from jdoe --to asmith --ttl 2d --by mlee --reason "jdoe is ill"
   applockctl transfer --all --from jdoe --to asmith --by mlee --reason "jdoe has left" --dry-run`,
-		ValidArgsFunction:     a.completeObjects,
-		DisableFlagsInUseLine: true,
+		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.TTL = time.Duration(ttl)
 			if flags.all {

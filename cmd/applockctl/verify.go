@@ -65,9 +65,6 @@ changes nothing else. On a read-only server it does not play. Db2 has only a par
 		Example: `  applockctl verify
   applockctl verify --output json
   applockctl --quiet verify --look-only --older-than 90d || echo "look at the locks"`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.verify(ctx, &verifier{stale: time.Duration(stale), held: time.Duration(held), looksOnly: looksOnly})
 		}),

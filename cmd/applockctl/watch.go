@@ -45,9 +45,6 @@ and then a line for each change between two refreshes.`,
   applockctl watch --type customer --department sales --sort left
   applockctl watch --operator jdoe --every 10s
   applockctl watch --output json | grep '"change":"released"'`,
-		Args:                  noArguments,
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			config.Every = time.Duration(every)
 			if a.output == formatJSON {

@@ -8,14 +8,12 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"modernc.org/sqlite"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
@@ -28,8 +26,6 @@ import (
 type place struct {
 	product string
 	driver  db.Driver
-	// client has connections of its own.
-	client *applock.Client
 	// execute runs a statement with one argument each of from and to, or with none.
 	execute func(ctx context.Context, statement string, args ...any) error
 	read    func(ctx context.Context) (counts, error)
@@ -49,7 +45,7 @@ func newPlace(t *testing.T, product string) place {
 	return newMySQL(t, product)
 }
 
-func migrated(t *testing.T, dsn string) *applock.Client {
+func migrated(t *testing.T, dsn string) {
 	t.Helper()
 	client, err := open.ByDSN(t.Context(), dsn, open.Config{})
 	if err != nil {
@@ -59,13 +55,12 @@ func migrated(t *testing.T, dsn string) *applock.Client {
 	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	return client
 }
 
 func newPostgres(t *testing.T) place {
 	t.Helper()
 	dsn := testdb.Postgres(t)
-	client := migrated(t, dsn)
+	migrated(t, dsn)
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		t.Fatal("the DSN cannot be read")
@@ -76,7 +71,7 @@ func newPostgres(t *testing.T) place {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	p := place{product: "postgres", driver: clients.Driver(testclient.Postgres(t, pool)), client: client}
+	p := place{product: "postgres", driver: clients.Driver(testclient.Postgres(t, pool))}
 	p.execute = func(ctx context.Context, statement string, args ...any) error {
 		_, err := pool.Exec(ctx, statement, args...)
 		return err
@@ -158,7 +153,8 @@ func newSQLite(t *testing.T) place {
 
 func ofHandle(t *testing.T, product, dsn string, handle *sql.DB) place {
 	t.Helper()
-	p := place{product: product, client: migrated(t, dsn)}
+	migrated(t, dsn)
+	p := place{product: product}
 	p.execute = func(ctx context.Context, statement string, args ...any) error {
 		_, err := handle.ExecContext(ctx, statement, args...)
 		return err
@@ -306,10 +302,4 @@ func (p place) server(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(cmp.Or(version.Product, p.product) + " " + version.Version)
-}
-
-// percentile of times, of a hundred.
-func percentile(times []float64, part int) float64 {
-	slices.Sort(times)
-	return times[len(times)*part/100]
 }

@@ -16,8 +16,6 @@ const (
 	millionRun = "../../docs/scale/million.json"
 	// updateVariable has the page's tables made from the runs.
 	updateVariable = "APPLOCK_UPDATE_GOLDEN"
-	dayHours       = 8
-	megabyte       = 1e6
 )
 
 // Goal: the page's tables of a million are those of the run. Method: make them from it, or compare.
@@ -28,9 +26,8 @@ func TestPageHasTheMillion(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.SortFunc(r.Products, func(a, b million) int { return order(a.Product) - order(b.Product) })
-	slices.SortFunc(r.Days, func(a, b day) int { return order(a.Product) - order(b.Product) })
 	text := testfile.Read(t, page)
-	for _, table := range []string{machinesTable(r), operationsTable(r), purgesTable(r), dayTable(r)} {
+	for _, table := range []string{machinesTable(r), operationsTable(r)} {
 		if strings.Contains(text, table) {
 			continue
 		}
@@ -114,56 +111,4 @@ func rounded(ms float64) string {
 		return fmt.Sprintf("%.2f", ms)
 	}
 	return fmt.Sprintf("%.0f", ms)
-}
-
-func purgesTable(r millions) string {
-	var rows [][]string
-	for _, m := range r.Products {
-		for _, p := range m.Purges {
-			rows = append(rows, []string{
-				p.What, m.Product, rounded(p.Alone), rounded(p.Beside), fmt.Sprintf("%.2f", p.Beside/p.Alone),
-				fmt.Sprintf("%.2f", p.BesideP50/p.AloneP50), fmt.Sprintf("%.0f", float64(p.Rows)/p.Seconds),
-			})
-		}
-	}
-	return tableOf([]string{"purge of", "on", "p99 alone, ms", "p99 during it, ms", "p99 ratio", "p50 ratio", "rows purged a second"}, rows)
-}
-
-func dayTable(r millions) string {
-	head := []string{"table"}
-	cells := map[string][]string{}
-	var names []string
-	all := []string{"all, MB"}
-	whole := []string{fmt.Sprintf("a day of %d hours, MB", dayHours)}
-	calls := []string{"calls, minutes"}
-	for i, d := range r.Days {
-		head = append(head, d.Product+", rows and MB")
-		total := 0
-		for _, s := range d.Tables {
-			if i == 0 {
-				names = append(names, s.Table)
-			}
-			total += s.Bytes
-			cells[s.Table] = append(cells[s.Table], fmt.Sprintf("%d, %.2f", s.Rows, float64(s.Bytes)/megabyte))
-		}
-		all = append(all, fmt.Sprintf("%.1f", float64(total)/megabyte))
-		whole = append(whole, fmt.Sprintf("%.0f", float64(d.dayBytes())/megabyte))
-		calls = append(calls, fmt.Sprintf("%d, %d", d.Calls, d.Minutes))
-	}
-	var rows [][]string
-	for _, name := range names {
-		rows = append(rows, append([]string{"`" + name + "`"}, cells[name]...))
-	}
-	return tableOf(head, append(rows, all, whole, calls))
-}
-
-// dayBytes extrapolates to a day: locks and events grow with each case, the other tables with those who are there.
-func (d day) dayBytes() (total int) {
-	for _, s := range d.Tables {
-		if s.Table == "appl_lock" || s.Table == "appl_lock_event" {
-			s.Bytes *= dayHours * 60 / d.Minutes
-		}
-		total += s.Bytes
-	}
-	return total
 }

@@ -198,9 +198,8 @@ test-distributed: ## Run contract and faults on the cluster of APPLOCK_TEST_DIST
 		$(TEST) -timeout=1h -run='^TestLeases$$/^postgres$$' ./applock; \
 		cd verification/faults; $(TEST) -timeout=24h -run='^TestFaults$$' .
 
-# A run that was cut off goes on in the database that APPLOCK_MILLION_DSN names. Without it a private server has it, until it ends.
 test-million: ## Have a million documents come into three processes: half an hour.
-	APPLOCK_MILLION_DOCUMENTS=1000000 $(if $(APPLOCK_MILLION_DSN),,APPLOCK_TEST_DURABLE=1 $(call ON,postgres)) \
+	APPLOCK_MILLION_DOCUMENTS=1000000 APPLOCK_TEST_DURABLE=1 $(call ON,postgres) \
 		go test -count=1 -v -timeout=24h -run='^TestAcceptanceMillion$$/^(postgres)?$$' ./applock
 
 # Locks and events, of each product.

@@ -36,38 +36,28 @@ const (
 	)`
 )
 
-// The two ways to have a document for oneself.
-const (
-	guardGet       = "Get"
-	guardSerialize = "Serialize"
-)
-
 // Goal: three application servers register incoming documents, and nothing is lost: each document ends as its newest
 // version, and each of the versions has been counted.
 // Method: three processes with several workers each take the versions from queues of their own, in an order that has
 // the same documents in all of them. A worker reads what is registered, computes in Go and writes in another statement,
 // so that two workers on one document would overwrite each other (TestAcceptanceDocumentsWithoutALock shows it). They keep
-// out of each other's way with a lock that they get and release, and then with serialize.
+// out of each other's way with a lock that they get and release. TestAcceptanceMillion does it with serialize.
 func TestAcceptanceDocuments(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
-		for _, guard := range []string{guardGet, guardSerialize} {
-			t.Run(guard, func(t *testing.T) {
-				t.Parallel()
-				place := newRealPlace(t, product)
-				place.exec(t, createDocuments)
-				job := documentsOn(product)
-				job.DSN, job.Guard = place.dsn, guard
-				start := time.Now()
-				total := runDocumentsProcesses(t, job)
-				t.Logf("%+v in %s", total, time.Since(start).Round(time.Millisecond))
-				if total.Handled != job.Versions {
-					t.Fatalf("the processes handled %d versions, want %d", total.Handled, job.Versions)
-				}
-				checkDocuments(t, place, incomingVersions(job.Documents, job.Versions))
-				checkNothingIsLocked(t, place, job)
-			})
+		t.Parallel()
+		place := newRealPlace(t, product)
+		place.exec(t, createDocuments)
+		job := documentsOn(product)
+		job.DSN = place.dsn
+		start := time.Now()
+		total := runDocumentsProcesses(t, job)
+		t.Logf("%+v in %s", total, time.Since(start).Round(time.Millisecond))
+		if total.Handled != job.Versions {
+			t.Fatalf("the processes handled %d versions, want %d", total.Handled, job.Versions)
 		}
+		checkDocuments(t, place, incomingVersions(job.Documents, job.Versions))
+		checkNothingIsLocked(t, place, job.Documents)
 	})
 }
 
@@ -103,18 +93,14 @@ func checkDocuments(t *testing.T, place realPlace, all []incoming) {
 	}
 }
 
-// checkNothingIsLocked looks at what is left in the table of the locks: free objects, and nothing at all of serialize.
-func checkNothingIsLocked(t *testing.T, place realPlace, job documentsOrders) {
+// checkNothingIsLocked looks at what is left in the table of the locks: so many free objects.
+func checkNothingIsLocked(t *testing.T, place realPlace, want int) {
 	t.Helper()
 	for lock, err := range place.client.List(t.Context(), applock.ListRequest{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Errorf("still locked: %+v", lock)
-	}
-	want := job.Documents
-	if job.Guard == guardSerialize {
-		want = 0
 	}
 	if n := place.count(t, "SELECT count(*) FROM "+place.locks); n != want {
 		t.Errorf("%d rows in %s, want %d", n, place.locks, want)
@@ -241,7 +227,6 @@ func (p realPlace) register(ctx context.Context, q queryer, in incoming, fence a
 // documentsOrders are those of a process.
 type documentsOrders struct {
 	DSN       string
-	Guard     string
 	Process   int
 	Processes int
 	Workers   int
@@ -327,7 +312,7 @@ func runDocumentsWorkers(ctx context.Context, place realPlace, told documentsOrd
 	for i := range workers {
 		// Each worker is an operator of its own: a second get of the same operator would renew and let it in.
 		owner := applock.Owner{Operator: fmt.Sprintf("process %d worker %d", os.Getpid(), i)}
-		workers[i] = documentsWorker{place: place, guard: told.Guard, owner: owner}
+		workers[i] = documentsWorker{place: place, owner: owner}
 		running.Go(func() {
 			if errs[i] = workers[i].run(ctx, queue); errs[i] != nil {
 				cancel()
@@ -344,19 +329,14 @@ func runDocumentsWorkers(ctx context.Context, place realPlace, told documentsOrd
 // documentsWorker handles one version after the other.
 type documentsWorker struct {
 	place  realPlace
-	guard  string
 	owner  applock.Owner
 	report documentsReport
 }
 
 func (w *documentsWorker) run(ctx context.Context, queue chan incoming) error {
-	handle := w.handleWithGet
-	if w.guard == guardSerialize {
-		handle = w.handleWithSerialize
-	}
 	for in := range queue {
-		done, err := handle(ctx, in)
-		for ; !done && err == nil; done, err = handle(ctx, in) {
+		done, err := w.handle(ctx, in)
+		for ; !done && err == nil; done, err = w.handle(ctx, in) {
 			backOff(ctx)
 		}
 		if err != nil {
@@ -375,8 +355,8 @@ func backOff(ctx context.Context) {
 	}
 }
 
-// handleWithGet reports false when somebody else has the document.
-func (w *documentsWorker) handleWithGet(ctx context.Context, in incoming) (bool, error) {
+// handle reports false when somebody else has the document.
+func (w *documentsWorker) handle(ctx context.Context, in incoming) (bool, error) {
 	grant, err := w.place.client.Get(ctx, applock.GetRequest{Object: in.object(), Owner: w.owner, TTL: 10 * time.Minute})
 	var held *applock.HeldError
 	switch {
@@ -409,20 +389,4 @@ func (w *documentsWorker) release(ctx context.Context, grant applock.Grant) erro
 		}
 		return err
 	}
-}
-
-// handleWithSerialize waits for its turn: it never reports false without an error.
-func (w *documentsWorker) handleWithSerialize(ctx context.Context, in incoming) (bool, error) {
-	tx, err := w.place.handle.BeginTx(ctx, nil)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = tx.Rollback() }() // after the commit there is nothing to roll back
-	if err := w.place.client.WithSQLTx(tx).Serialize(ctx, in.object()); err != nil {
-		return false, err
-	}
-	if err := w.place.register(ctx, tx, in, 0, nil); err != nil {
-		return false, err
-	}
-	return true, tx.Commit()
 }

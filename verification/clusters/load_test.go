@@ -308,8 +308,8 @@ func (s seat) each(t *testing.T, query string, visit func(w write)) {
 }
 
 // lost tells what a failover has lost, of the grants of one node, and checks that this is something, that nothing else is wrong, that no lost
-// grant can be asserted, and that each object has a greater fence next. Bytes is how much the new primary lacks.
-func (l *load) lost(v verdict, node int, next seat, bytes string) {
+// grant can be asserted, and that each object has a greater fence next.
+func (l *load) lost(v verdict, node int, next seat) {
 	l.t.Helper()
 	if len(v.lost) == 0 || v.gone == 0 {
 		l.t.Error("nothing was lost: the test shows nothing")
@@ -327,7 +327,7 @@ func (l *load) lost(v verdict, node int, next seat, bytes string) {
 			left = max(left, g.Answered)
 		}
 	}
-	l.t.Logf("lost: %s, %s, %d of %d grants, %d of %d fenced writes; held twice by the clock %d", bytes,
+	l.t.Logf("lost: %s, %d of %d grants, %d of %d fenced writes; held twice by the clock %d",
 		time.Duration(lost-left)*time.Microsecond, len(v.lost), v.grants, v.gone, v.writes, len(v.overlaps))
 	greatest := map[string]applock.Fence{}
 	for _, g := range v.lost {

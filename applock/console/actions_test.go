@@ -38,11 +38,7 @@ func (d desk) follow(t *testing.T, w *httptest.ResponseRecorder) (status int, pa
 
 func (d desk) holder(t *testing.T, object string) applock.Lock {
 	t.Helper()
-	parsed, err := applock.ParseObject(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := d.client.Inquire(t.Context(), parsed)
+	lock, err := d.client.Inquire(t.Context(), objectOf(t, object))
 	if err != nil && !errors.Is(err, applock.ErrNotHeld) {
 		t.Fatal(err)
 	}
@@ -59,53 +55,6 @@ func (d desk) events(t *testing.T) []applock.Event {
 		all = append(all, event)
 	}
 	return all
-}
-
-// Goal: a transfer asks, says what will happen and who will be told, does it once, and shows the answer again as often as
-// somebody looks. Method: the forms as a browser without a script sends them, and then back and reload.
-func TestTransfer(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, supervisor())
-	d.get(t, "customer:42", "JDOE", time.Hour)
-	d.wait(t, "customer:42", "PKING")
-	check(t, d.see(t, "/object?name=customer%3A42", http.StatusOK), `href="transfer?name=customer%3a42"`)
-	form := formOf(d.see(t, "/transfer?name=customer%3A42", http.StatusOK))
-	form.Set("to", "ASMITH")
-	form.Set("unknown", "ASMITH")
-	form.Set("reason", "")
-	if w := d.submit("/transfer", form); w.Code != http.StatusBadRequest {
-		t.Errorf("without a reason: status %d", w.Code)
-	} else {
-		check(t, w.Body.String(), "“Reason” is missing.", `value="ASMITH"`)
-	}
-	form.Set("reason", "JDOE is ill")
-	form.Set("department", "CS")
-	_, plan := d.follow(t, d.submit("/transfer", form))
-	check(t, plan, "<h1>Hand over customer:42 to ASMITH (CS)?</h1>", "<button>Hand over customer:42 to ASMITH (CS)</button>",
-		"JDOE loses customer:42 to ASMITH (CS).", "Waiting, and keeps waiting: PKING.", "In the inbox, with the reason: JDOE.", "In the inbox, with the reason: ASMITH (CS).",
-		"By the refusal of the next save or renewal: JDOE.", "The history keeps your name, MLEE", "JDOE is ill")
-	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
-		t.Fatal("it was done before it was confirmed")
-	}
-	confirmed := formOf(plan)
-	done := d.submit("/transfer", confirmed)
-	for range 2 {
-		status, page := d.follow(t, done)
-		check(t, page, "TRANSFERRED</strong> Handed over.", ">ASMITH</a> <span class=\"department\">CS</span>")
-		if status != http.StatusOK {
-			t.Errorf("status %d", status)
-		}
-	}
-	// Back, and once more.
-	status, page := d.follow(t, d.submit("/transfer", confirmed))
-	check(t, page, "HELD", ">ASMITH</a>")
-	if status != http.StatusConflict {
-		t.Errorf("the answer HELD has status %d", status)
-	}
-	events := d.events(t)
-	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].Reason != "JDOE is ill" || events[0].To.Operator != "ASMITH" {
-		t.Errorf("the history has %+v", events)
-	}
 }
 
 // Goal: whatever has happened between the page and the confirmation, the answer is who has the object now, and no other
@@ -126,6 +75,7 @@ func TestChangedHandsMeanwhile(t *testing.T) {
 		if status != http.StatusConflict {
 			t.Errorf("%s of what is free: status %d", verb, status)
 		}
+		check(t, d.see(t, "/"+verb+"?name="+object, http.StatusConflict), "nobody holds the object any more")
 		again := d.get(t, object, "JDOE", time.Hour)
 		status, page = d.follow(t, d.submit("/"+verb, form))
 		check(t, page, "HELD", ">JDOE</a>")
@@ -140,53 +90,6 @@ func TestChangedHandsMeanwhile(t *testing.T) {
 	if events := d.events(t); len(events) != 0 {
 		t.Errorf("the history has %+v", events)
 	}
-}
-
-// Goal: a take makes who is signed in the holder, by the grant that was on the page, and the history has it. Method: its forms,
-// to the end.
-func TestTake(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, supervisor())
-	d.get(t, "customer:42", "JDOE", time.Hour)
-	d.wait(t, "customer:42", "PKING")
-	form := formOf(d.see(t, "/take?name=customer%3A42", http.StatusOK))
-	form.Set("reason", "the auditor waits")
-	_, plan := d.follow(t, d.submit("/take", form))
-	check(t, plan, "<button>Take over customer:42</button>", "In the inbox, with the reason: JDOE.", "Waiting, and keeps waiting: PKING.")
-	status, page := d.follow(t, d.submit("/take", formOf(plan)))
-	check(t, page, "TAKEN", ">MLEE</a>")
-	if lock := d.holder(t, "customer:42"); status != http.StatusOK || lock.Owner.Operator != "MLEE" {
-		t.Errorf("status %d, held by %s", status, lock.Owner)
-	}
-	events := d.events(t)
-	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].From.Operator != "JDOE" || events[0].Reason != "the auditor waits" {
-		t.Errorf("the history has %+v", events)
-	}
-}
-
-// Goal: release and note do what they say, and the history has who released. Method: their forms, to the end.
-func TestReleaseAndNote(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, supervisor())
-	d.get(t, "customer:42", "JDOE", time.Hour)
-	d.wait(t, "customer:42", "PKING")
-	form := formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
-	form.Set("reason", "call him first")
-	_, plan := d.follow(t, d.submit("/note", form))
-	check(t, plan, "stays as it is", "call him first", "<button>Save the note on customer:42</button>")
-	_, page := d.follow(t, d.submit("/note", formOf(plan)))
-	check(t, page, "NOTED", "call him first")
-	form = formOf(d.see(t, "/release?name=customer%3A42", http.StatusOK))
-	form.Set("reason", "left the house")
-	_, plan = d.follow(t, d.submit("/release", form))
-	check(t, plan, "<button>Release customer:42</button>", "Waiting, and will try to get it: PKING.")
-	_, page = d.follow(t, d.submit("/release", formOf(plan)))
-	check(t, page, "RELEASED", "Released.")
-	events := d.events(t)
-	if len(events) != 1 || events[0].Actor != "MLEE" || events[0].Reason != "left the house [note: call him first]" || events[0].Kind != applock.EventReleased {
-		t.Errorf("the history has %+v", events)
-	}
-	check(t, d.see(t, "/release?name=customer%3A42", http.StatusConflict), "nobody holds the object any more")
 }
 
 // Goal: nobody changes anything who may not, whatever is sent, and no form is believed blindly. Method: people and
@@ -207,7 +110,10 @@ func TestChangesAreRefused(t *testing.T) {
 				t.Errorf("%s: %s has status %d", name, verb, w.Code)
 			}
 			check(t, d.see(t, "/"+verb+"?name=customer%3A42", http.StatusForbidden), "You have no right to do that. If you need it, ask the person who runs this console.")
+			d.see(t, "/"+verb+"?desk=JDOE", http.StatusForbidden)
 		}
+		lacks(t, d.see(t, "/operator?name=JDOE", http.StatusOK), "transfer?")
+		lacks(t, d.see(t, "/locks", http.StatusOK), "checkbox name=lock")
 		page := d.see(t, "/object?name=customer%3A42", http.StatusOK)
 		if strings.Contains(page, "transfer?") || !strings.Contains(page, "look only") {
 			t.Errorf("%s: the page offers what is refused", name)
@@ -225,6 +131,7 @@ func TestChangesAreRefused(t *testing.T) {
 		"no object":    func(form url.Values) { form.Set("lock", "1 JDOE") },
 		"no query":     func(form url.Values) { form.Set("lock", "%zz") },
 		"bad after":    func(form url.Values) { form.Set("after", "nonsense") },
+		"bad next":     func(form url.Values) { form.Set("next", "nonsense") },
 		"blank reason": func(form url.Values) { form.Set("reason", "  ") },
 	} {
 		form := confirmedForm(grant, "because")
@@ -236,6 +143,10 @@ func TestChangesAreRefused(t *testing.T) {
 	if w := d.submit("/release", confirmedForm(grant, strings.Repeat("x", 1<<20))); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a big form has status %d", w.Code)
 	}
+	desk := deskForm("JDOE", "ASMITH")
+	desk.Set("confirmed", "yes")
+	_, page := d.follow(t, d.submit("/release", desk)) // a confirmation that names no lock is a plan
+	check(t, page, "Who is notified")
 	long := d.submit("/release", confirmedForm(grant, strings.Repeat("x", applock.MaxReasonLength+1)))
 	check(t, long.Body.String(), "“Reason” has 256 characters")
 	both := confirmedForm(grant, "because")

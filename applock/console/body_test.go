@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bufio"
 	"io"
 	"net"
 	"net/http"
@@ -28,11 +27,7 @@ func (p pipes) Close() error {
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
-const (
-	formHead  = "POST /release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-	halfForm  = formHead + "Content-Length: 100\r\n\r\nname="
-	wholeForm = formHead + "Content-Length: 5\r\n\r\nname="
-)
+const halfForm = "POST /release HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nname="
 
 // speak sends a text to a server within a bubble of synctest, and returns the other end, which the caller reads and closes.
 func speak(t *testing.T, handler http.Handler, text string) net.Conn {
@@ -72,26 +67,4 @@ func TestFormsHaveADeadline(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Goal: the limit is the form's, and not that of what is done with it. Method: a page that takes longer, after a form that is all there.
-func TestPagesOutlastTheFormsDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, Config{SignIn: anybody("MLEE")})
-		d.console.own.handlers["POST /release"] = func(_ http.ResponseWriter, r *http.Request, _ string) {
-			if err := r.ParseForm(); err != nil {
-				t.Error(err)
-			}
-			time.Sleep(2 * bodyLimit)
-			if err := r.Context().Err(); err != nil {
-				t.Errorf("the request is over: %v", err)
-			}
-		}
-		answer, err := http.ReadResponse(bufio.NewReader(speak(t, d.handler, wholeForm)), nil)
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("%v, %v", answer, err)
-		}
-		_ = answer.Body.Close()
-	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // desk is a database with a console on it.
@@ -148,13 +149,26 @@ func signedIn(c *console) http.Handler {
 	})
 }
 
-func (d desk) get(t testing.TB, object, operator string, ttl time.Duration) applock.Grant {
+func objectOf(t testing.TB, name string) applock.Object {
 	t.Helper()
-	parsed, err := applock.ParseObject(object)
+	object, err := applock.ParseObject(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	grant, err := d.client.Get(t.Context(), applock.GetRequest{Object: parsed, Owner: applock.Owner{Operator: operator, Department: "CS"}, TTL: ttl})
+	return object
+}
+
+// get has an operator of the department CS get an object.
+func (d desk) get(t testing.TB, object, operator string, ttl time.Duration) applock.Grant {
+	t.Helper()
+	return d.hold(t, object, operator, "CS", ttl)
+}
+
+// hold has an operator of a department get an object.
+func (d desk) hold(t testing.TB, object, operator, department string, ttl time.Duration) applock.Grant {
+	t.Helper()
+	owner := applock.Owner{Operator: operator, Department: department}
+	grant, err := d.client.Get(t.Context(), applock.GetRequest{Object: objectOf(t, object), Owner: owner, TTL: ttl})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,11 +190,7 @@ func (d desk) tick(t *testing.T, grant applock.Grant) {
 
 func (d desk) release(t *testing.T, object, operator string) {
 	t.Helper()
-	parsed, err := applock.ParseObject(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: parsed, Operator: operator}}); err != nil {
+	if _, err := d.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: objectOf(t, object), Operator: operator}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -194,9 +204,9 @@ func (d desk) note(t *testing.T, grant applock.Grant, text string) {
 
 func (d desk) wait(t *testing.T, object, operator string) {
 	t.Helper()
-	objectType, id, _ := strings.Cut(object, ":")
+	of := objectOf(t, object)
 	err := clients.Driver(d.client).AnnounceApplLockWaiter(t.Context(), db.AnnounceApplLockWaiterParams{
-		ObjectType: objectType, ObjectID: id, OperatorID: operator, ClientID: "test", WaitSeconds: 600,
+		ObjectType: of.Type, ObjectID: of.ID, OperatorID: operator, ClientID: "test", WaitSeconds: 600,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +245,7 @@ func (d desk) submit(address string, form url.Values) *httptest.ResponseRecorder
 	return d.do(request(http.MethodPost, address, form.Encode()))
 }
 
-var objectLink = regexp.MustCompile(`<th scope="row"><a href="object\?name=([^"]*)">`)
+var objectLink = regexp.MustCompile(`<th scope="row">(?:<input[^>]*>)?<a href="object\?name=([^"]*)">`)
 
 // objects returns what a list has, in order.
 func objects(t *testing.T, page string) []string {
@@ -345,7 +355,7 @@ func fill(t testing.TB, d desk, number int) {
 // links to the next page.
 func TestTenThousandLocks(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, Config{})
+	d := newDesk(t, supervisor()) // whose page has a box for each lock
 	const locks = 10000
 	fill(t, d, locks)
 	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
@@ -484,5 +494,15 @@ func TestMountsAnywhere(t *testing.T) {
 func confirmedForm(grant applock.Grant, reason string) url.Values {
 	return url.Values{
 		"lock": {pages.FormatGrant(grant.Key())}, "reason": {reason}, "unknown": {"ASMITH"}, "confirmed": {"yes"},
+	}
+}
+
+// Goal: the code on the page is the code that runs. Method: the page's block is in the example.
+func TestPageShowsTheExample(t *testing.T) {
+	t.Parallel()
+	_, block, found := strings.Cut(testfile.Read(t, "../../docs/console.md"), "```go\n")
+	block, _, closed := strings.Cut(block, "```")
+	if !found || !closed || !strings.Contains(testfile.Read(t, "example_test.go"), block) {
+		t.Errorf("docs/console.md has other code than ExampleHandler:\n%s", block)
 	}
 }

@@ -11,19 +11,6 @@ import (
 	"github.com/applock/applock/internal/clients"
 )
 
-// Goal: without a sign-in nobody gets in who has not seen the address that was printed, not by a proxy that adds no header, nor any other
-// user of the host. Method: a request from this host without a cookie.
-func TestLocalWithoutTheToken(t *testing.T) {
-	t.Parallel()
-	for name, config := range map[string]Config{"Local": {SignIn: Local("MLEE")}, "no sign-in": {}} {
-		c := newConsole(clients.New[*applock.Client](nil, nil, lease.Hooks{}), config)
-		w := desk{handler: c.guarded()}.do(request(http.MethodGet, "/nonsense", ""))
-		if w.Code != http.StatusUnauthorized && w.Code != http.StatusForbidden {
-			t.Errorf("%s: status %d", name, w.Code)
-		}
-	}
-}
-
 // Goal: a token lets one browser in, which goes on without it in its address and is known from then on; the next browser needs the next
 // token, which is told to whoever has started the console. Method: browsers with and without cookies, and addresses that are used again.
 func TestOneTimeToken(t *testing.T) {

@@ -8,28 +8,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/reading"
 )
-
-// hold has an operator of a department get an object.
-func (d desk) hold(t *testing.T, object, operator, department string, ttl time.Duration) applock.Grant {
-	t.Helper()
-	parsed, err := applock.ParseObject(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	grant, err := d.client.Get(t.Context(), applock.GetRequest{Object: parsed, Owner: applock.Owner{Operator: operator, Department: department}, TTL: ttl})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return grant
-}
 
 // handOver hands an object over, for MLEE.
 func (d desk) handOver(t *testing.T, grant applock.Grant, operator, department, reason string) {
@@ -192,49 +176,6 @@ func TestStatisticsLeadToTheirLocks(t *testing.T) {
 	if got := strings.Join(all, " "); got != "case:3 case:1 case:2 order:4" {
 		t.Errorf("the links lead to %s", got)
 	}
-}
-
-// Goal: all who ask for pages that are made from a snapshot share one look at the database, whichever page it is, and nobody gets one that
-// was begun before. Method: ten searches while a snapshot is read, which the test holds up.
-func TestSnapshotsAreShared(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, Config{})
-		d.see(t, "/locks?q=1", http.StatusOK) // the statistics of this minute
-		d.calls.taken()
-		time.Sleep(time.Second)
-		held := make(chan struct{})
-		go func() {
-			wait := func() error { <-held; return nil }
-			d.calls.before.Store(&wait)
-			d.do(request(http.MethodGet, "/locks?q=0", ""))
-		}()
-		synctest.Wait()
-		time.Sleep(time.Second)
-		d.get(t, "customer:42", "JDOE", time.Hour)
-		var asking sync.WaitGroup
-		for i := range 10 {
-			asking.Go(func() { check(t, d.see(t, fmt.Sprintf("/locks?q=42&within=%dh", i+2), http.StatusOK), "in all") })
-		}
-		synctest.Wait()
-		time.Sleep(time.Minute / 2)
-		close(held)
-		asking.Wait()
-		if got := d.calls.taken(); got != "2 2 0 0 0" { // the one that was held up, and one
-			t.Errorf("ten lists take %s calls", got)
-		}
-	})
-}
-
-// Goal: who changes something sees it in the next page, however fresh the snapshot is. Method: a release between two looks at a list
-// in memory.
-func TestOwnChangeIsSeen(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, supervisor())
-	grant := d.get(t, "customer:42", "JDOE", time.Hour)
-	check(t, d.see(t, "/locks?q=42", http.StatusOK), "1 in all")
-	d.submit("/release", confirmedForm(grant, "because"))
-	check(t, d.see(t, "/locks?q=42", http.StatusOK), "No lock has “42”")
 }
 
 // Goal: where there are more locks than a snapshot has, lists that the database can sort are still whole, others say why there are

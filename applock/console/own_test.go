@@ -239,27 +239,6 @@ func TestOperatorsAreOfferedTheirOwn(t *testing.T) {
 	}
 }
 
-// Goal: how a person signs in makes no difference to that. Method: each sign-in, at a console whose own user is of role operator.
-func TestOperatorsOfEachSignIn(t *testing.T) {
-	t.Parallel()
-	basic, err := Basic(map[string]string{"MLEE": "right"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, signIn := range map[string]SignIn{"local": Local("MLEE"), "passwords": basic, "header": byHeader{}} {
-		d := newDesk(t, Config{SignIn: signIn, MayChange: func(string) bool { return true }})
-		d.console.own, _ = d.operators("")
-		for holder, want := range map[string]int{"MLEE": http.StatusSeeOther, "JDOE": http.StatusForbidden} {
-			r := request(http.MethodPost, "/release", anyForm(d.get(t, "customer:"+holder, holder, time.Hour).Key()).Encode())
-			r.Header.Set("X-User", "MLEE")
-			r.SetBasicAuth("MLEE", "right")
-			if w := d.do(r); w.Code != want || (d.holder(t, "customer:"+holder).Fence == 0) != (holder == "MLEE") {
-				t.Errorf("%s releases a lock of %s: status %d", name, holder, w.Code)
-			}
-		}
-	}
-}
-
 // Goal: pages that differ for each operator share the read of all locks. Method: forty operators at one page, in a time of the test's own.
 func TestOperatorsShareSnapshots(t *testing.T) {
 	t.Parallel()

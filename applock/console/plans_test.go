@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -120,8 +119,9 @@ func TestSelectedLocks(t *testing.T) {
 	form = formOf(asked.Body.String())
 	form.Set("reason", "month-end")
 	d.release(t, "a:1", "JDOE")
+	d.wait(t, "a:3", "PKING")
 	_, plan := d.follow(t, d.submit("/release", form))
-	check(t, plan, "<button>Release 2 locks of 2 operators</button>", "Changed since you chose them, and left out: 1.", "FREE")
+	check(t, plan, "<button>Release 2 locks of 2 operators</button>", "Changed since you chose them, and left out: 1.", "FREE", "Waiting, and will try to get it: PKING.")
 	d.release(t, "a:2", "JDOE")
 	d.get(t, "a:2", "JDOE", time.Hour)
 	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
@@ -136,11 +136,6 @@ func TestSelectedLocks(t *testing.T) {
 	}
 	if w := d.submit("/release", url.Values{}); w.Code != http.StatusBadRequest {
 		t.Errorf("nothing selected has status %d", w.Code)
-	}
-	looks := newDesk(t, Config{})
-	looks.get(t, "a:1", "JDOE", time.Hour)
-	if strings.Contains(looks.see(t, "/locks", http.StatusOK), "checkbox\" form") {
-		t.Error("who may only look can select")
 	}
 }
 
@@ -176,40 +171,6 @@ func TestDeskByPlans(t *testing.T) {
 	}
 	if lock := d.holder(t, fmt.Sprintf("customer:%05d", 500)); lock.Owner.Operator != "ASMITH" {
 		t.Errorf("the last lock is held by %s", lock.Owner)
-	}
-}
-
-// Goal: nobody changes a desk who may not, and no form is believed blindly. Method: people, forms, and what is held afterwards.
-func TestDeskChangesAreRefused(t *testing.T) {
-	t.Parallel()
-	looks, d := newDesk(t, Config{}), newDesk(t, supervisor())
-	looks.get(t, "customer:42", "JDOE", time.Hour)
-	d.get(t, "customer:42", "JDOE", time.Hour)
-	if strings.Contains(looks.see(t, "/operator?name=JDOE", http.StatusOK), "transfer?") {
-		t.Error("the page offers what is refused")
-	}
-	for _, verb := range access.ChangesOfMany() {
-		looks.see(t, "/"+verb+"?desk=JDOE", http.StatusForbidden)
-		form := deskForm("JDOE", "ASMITH")
-		form.Set("confirmed", "yes")
-		if w := looks.submit("/"+verb, form); w.Code != http.StatusForbidden {
-			t.Errorf("%s: status %d", verb, w.Code)
-		}
-		// A confirmation that names no lock is a plan.
-		_, page := d.follow(t, d.submit("/"+verb, form))
-		check(t, page, "Who is notified")
-		for field, value := range map[string]string{"desk": "", "after": "nonsense", "next": "nonsense", "reason": strings.Repeat("x", 1<<20)} {
-			bad := deskForm("JDOE", "ASMITH")
-			bad.Set(field, value)
-			if w := d.submit("/"+verb, bad); w.Code < http.StatusBadRequest {
-				t.Errorf("%s with a bad %s: status %d", verb, field, w.Code)
-			}
-		}
-	}
-	for name, desk := range map[string]desk{"who looks": looks, "the supervisor": d} {
-		if lock := desk.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
-			t.Errorf("%s: held by %s", name, lock.Owner)
-		}
 	}
 }
 
@@ -302,7 +263,7 @@ func TestNotesAreKept(t *testing.T) {
 		if lock := behind.holder(t, "customer:42"); lock.Note != test.note {
 			t.Errorf("%s: the note is %q, want %q", name, lock.Note, test.note)
 		}
-		if events := behind.events(t); len(events) != 1 || events[0].Reason != "JDOE is ill [note: "+text+"]" {
+		if events := behind.events(t); len(events) != 1 || events[0].Actor != "MLEE" || events[0].Reason != "JDOE is ill [note: "+text+"]" {
 			t.Errorf("%s: the history has %+v", name, events)
 		}
 	}

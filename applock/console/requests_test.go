@@ -359,21 +359,3 @@ func TestWithoutTheRightToPresence(t *testing.T) {
 		d.see(t, address, http.StatusOK)
 	}
 }
-
-// Goal: the desk of one is not another's. Method: the same address, asked for by two while the first answer still serves.
-func TestDesksAreNotShared(t *testing.T) {
-	t.Parallel()
-	d := signedInDesk(t)
-	d.get(t, "customer:42", "JDOE", time.Hour)
-	for _, person := range []string{"JDOE", "BROWN", "JDOE"} {
-		page := &looker{desk: d, address: "/desk", person: person, version: "none"}
-		_, text := page.asks()
-		check(t, text, "Your desk, "+person)
-		if strings.Contains(text, "customer:42") != (person == "JDOE") {
-			t.Errorf("%s sees another desk", person)
-		}
-	}
-	if w := newDesk(t, Config{}).do(request(http.MethodGet, "/desk", "")); w.Code != http.StatusBadRequest {
-		t.Errorf("the desk of nobody has status %d", w.Code)
-	}
-}

@@ -113,7 +113,7 @@ func newConsole(client *applock.Client, config Config) *console {
 
 // newSite returns the site of a role; an empty role means the console's own client.
 func (c *console) newSite(client *applock.Client, role string) *site {
-	rights := access.NewRights(client)
+	rights := access.NewRights(changes.Probes(client))
 	reader := reading.New(client, c.pages, reading.Config{Timeout: c.config.Timeout, Interval: c.config.Interval})
 	s := &site{
 		config: c.config, pages: c.pages, client: client, role: role, rights: rights.Read,

@@ -35,8 +35,14 @@ type checked struct {
 // healthPage makes all checks.
 func (s *site) healthPage(ctx context.Context, _ access.Visitor, _ url.Values) (pages.View, error) {
 	checks := append([]Check{
-		{Name: s.pages.Text("check.server"), Run: s.checkServer},
-		{Name: s.pages.Text("check.contract"), Run: s.checkContract},
+		{Name: s.pages.Text("check.server"), Run: func(ctx context.Context) (string, error) {
+			server, err := s.client.Ping(ctx)
+			return strings.TrimSpace(server.Product + " " + server.Version), err
+		}},
+		{Name: s.pages.Text("check.contract"), Run: func(ctx context.Context) (string, error) {
+			installed, err := s.client.Version(ctx)
+			return fmt.Sprintf(s.pages.Text("check.contract.said"), installed, applock.ContractVersion), err
+		}},
 	}, s.config.Checks...)
 	v := pages.View{Template: "health", Title: s.pages.Text("title.health"), Here: "health"}
 	var lines []checked
@@ -66,14 +72,4 @@ func (s *site) checkedBy(ctx context.Context, check Check) checked {
 		_, line.Text = s.pages.Explain(err)
 	}
 	return line
-}
-
-func (s *site) checkServer(ctx context.Context) (string, error) {
-	server, err := s.client.Ping(ctx)
-	return strings.TrimSpace(server.Product + " " + server.Version), err
-}
-
-func (s *site) checkContract(ctx context.Context) (string, error) {
-	installed, err := s.client.Version(ctx)
-	return fmt.Sprintf(s.pages.Text("check.contract.said"), installed, applock.ContractVersion), err
 }

@@ -64,15 +64,6 @@ func withRoles(t *testing.T) (d desk, role *operatorRole, log *bytes.Buffer) {
 	return d, role, log
 }
 
-// send sends a form of MLEE, and returns the page to which it leads.
-func (d desk) send(address, groups string, form url.Values) (status int, page string) {
-	w := d.as(http.MethodPost, address, groups, form)
-	if w.Code == http.StatusSeeOther {
-		w = d.as(http.MethodGet, "/"+w.Header().Get("Location"), groups, nil)
-	}
-	return w.Code, w.Body.String()
-}
-
 // anyForm has what any action asks for, about these grants.
 func anyForm(keys ...applock.Key) url.Values {
 	form := url.Values{
@@ -116,7 +107,7 @@ func TestLogHasNoTexts(t *testing.T) {
 		for _, key := range []applock.Key{old, grant.Key()} {
 			for _, groups := range []string{"operators", "supervisors"} {
 				log.Reset()
-				d.send("/"+action, groups, anyForm(key))
+				d.follows(t, "MLEE", "/"+action, anyForm(key), groups)
 				text := log.String()
 				gives := strings.Contains(text, "level=INFO") && (action == "transfer" || action == "take")
 				if strings.Contains(text, "marker") || strings.Contains(text, "typed") || strings.Contains(text, " to=") != gives {
@@ -143,7 +134,7 @@ func TestOperatorsChangeTheirOwn(t *testing.T) {
 		}
 		want, tries := statuses[holder], []url.Values{anyForm(grant.Key())}
 		if slices.Contains(access.Changes(), action) {
-			if w := d.as(http.MethodGet, "/"+action+"?name="+grant.Object.String(), "operators", nil); w.Code != want {
+			if w := d.by("MLEE", "/"+action+"?name="+grant.Object.String(), nil, "operators"); w.Code != want {
 				t.Errorf("the form of %s on a lock of %s has status %d", action, holder, w.Code)
 			}
 			planning := anyForm(grant.Key())
@@ -154,13 +145,13 @@ func TestOperatorsChangeTheirOwn(t *testing.T) {
 			}
 		}
 		for _, form := range tries {
-			if status, _ := d.send("/"+action, "operators", form); status != want {
+			if status, _ := d.follows(t, "MLEE", "/"+action, form, "operators"); status != want {
 				t.Errorf("%s on a lock of %s by %v has status %d", action, holder, form, status)
 			}
 		}
 		forged := grant.Key()
 		forged.Operator = "MLEE"
-		d.send("/"+action, "operators", anyForm(forged))
+		d.follows(t, "MLEE", "/"+action, anyForm(forged), "operators")
 		after := d.holder(t, grant.Object.String())
 		changed, may := after.Fence != grant.Fence || after.Note != "marker", holder == "MLEE" && (action == "release" || action == "note")
 		if changed != may {
@@ -178,7 +169,7 @@ func TestOthersAreRefusedByName(t *testing.T) {
 	form := anyForm(own.Key(), other.Key())
 	refused := func(what string, form url.Values) {
 		t.Helper()
-		status, page := d.send("/release", "operators", form)
+		status, page := d.follows(t, "MLEE", "/release", form, "operators")
 		check(t, page, "Nothing has happened", "customer:2 (JDOE)", "only your own locks")
 		lacks(t, page, "customer:1")
 		if status != http.StatusForbidden || d.holder(t, "customer:1").Fence != own.Fence || d.holder(t, "customer:2").Fence != other.Fence {
@@ -188,17 +179,17 @@ func TestOthersAreRefusedByName(t *testing.T) {
 	refused("both", form)
 	form.Del("confirmed")
 	refused("both, not yet confirmed", form)
-	_, plan := d.send("/release", "supervisors", form)
+	_, plan := d.follows(t, "MLEE", "/release", form, "supervisors")
 	refused("the plan of a supervisor", formOf(plan))
 	role.answer.Store(nil)
-	_, plan = d.send("/release", "operators", form)
+	_, plan = d.follows(t, "MLEE", "/release", form, "operators")
 	role.says(db.KindUnreachable)
-	if status, page := d.send("/release", "operators", formOf(plan)); status != http.StatusServiceUnavailable {
+	if status, page := d.follows(t, "MLEE", "/release", formOf(plan), "operators"); status != http.StatusServiceUnavailable {
 		t.Errorf("nobody knows whether the user has the right: status %d: %s", status, page)
 	}
 	role.says(db.KindPrivilege)
 	refused("the plan of a user that has lost its rights since", formOf(plan))
-	if status, page := d.send("/release", "supervisors", formOf(plan)); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
+	if status, page := d.follows(t, "MLEE", "/release", formOf(plan), "supervisors"); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
 		t.Errorf("a supervisor: status %d: %s", status, page)
 	}
 }
@@ -219,10 +210,7 @@ func TestOperatorsAreOfferedTheirOwn(t *testing.T) {
 	} {
 		for _, person := range append(both, "ASMITH") {
 			for _, groups := range []string{"operators", "supervisors"} {
-				r := request(http.MethodGet, page, "")
-				r.Header.Set("X-User", person)
-				r.Header.Set("X-Groups", groups)
-				text := d.do(r).Body.String()
+				text := d.by(person, page, nil, groups).Body.String()
 				list, button := strings.HasPrefix(page, "/locks"), false
 				for _, holder := range both {
 					may := slices.Contains(holders, holder) && (groups == "supervisors" || person == holder)

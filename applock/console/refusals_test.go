@@ -1,27 +1,12 @@
 package console
 
 import (
-	"bytes"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 )
-
-// logged is a console with a log, for people whom a proxy on this host names.
-func logged(t *testing.T) (d desk, log *bytes.Buffer) {
-	t.Helper()
-	signIn, err := TrustedHeader("X-User", "X-Groups", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log = &bytes.Buffer{}
-	return newDesk(t, Config{
-		SignIn: signIn, MayChange: func(person string) bool { return person == "MLEE" }, Logger: slog.New(slog.NewTextHandler(log, nil)),
-	}), log
-}
 
 // Goal: each refusal leaves a line in the log, which names the person if one is known, the address and the page, and has no secret.
 // Method: forms of somebody who may only look, of another origin, and without a name; and wrong passwords.
@@ -46,9 +31,9 @@ func TestRefusalsAreLogged(t *testing.T) {
 		log.Reset()
 	}
 	r := request(http.MethodPost, "/release?token=secret", form)
-	r.Header.Set("X-User", "PKING")
+	r.Header.Set("X-User", "AUDITOR")
 	d.do(r)
-	says("person=PKING", "status=403", "method=POST")
+	says("person=AUDITOR", "status=403", "method=POST")
 	r = request(http.MethodPost, "/release", form)
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
 	d.do(r)

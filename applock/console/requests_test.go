@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -17,35 +19,44 @@ import (
 	"github.com/applock/applock/applock/console/internal/pages"
 )
 
-// signedInDesk is a desk whose people are named by a header of a proxy on this host.
+// signedInDesk is a desk whose people, and their groups, are named by headers of a proxy on this host.
 func signedInDesk(t *testing.T) desk {
 	t.Helper()
-	signIn, err := TrustedHeader("X-User", "", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	d, _ := logged(t)
+	return d
+}
+
+// logged is a desk for such people, with a log.
+func logged(t *testing.T) (d desk, log *bytes.Buffer) {
+	t.Helper()
+	signIn, err := TrustedHeader("X-User", "X-Groups", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newDesk(t, Config{SignIn: signIn, MayChange: func(person string) bool { return person != "AUDITOR" }})
+	log = &bytes.Buffer{}
+	mayChange := func(person string) bool { return person != "AUDITOR" }
+	return newDesk(t, Config{SignIn: signIn, MayChange: mayChange, Logger: slog.New(slog.NewTextHandler(log, nil))}), log
 }
 
-// by is a request of a person. A form makes it a POST.
-func (d desk) by(person, address string, form url.Values) *httptest.ResponseRecorder {
+// by is a request of a person of some groups. A form makes it a POST.
+func (d desk) by(person, address string, form url.Values, groups ...string) *httptest.ResponseRecorder {
 	method := http.MethodGet
 	if form != nil {
 		method = http.MethodPost
 	}
 	r := request(method, address, form.Encode())
 	r.Header.Set("X-User", person)
+	r.Header.Set("X-Groups", strings.Join(groups, ","))
 	return d.do(r)
 }
 
 // follows sends a form and returns the page that the browser is sent to.
-func (d desk) follows(t *testing.T, person, address string, form url.Values) (status int, page string) {
+func (d desk) follows(t *testing.T, person, address string, form url.Values, groups ...string) (status int, page string) {
 	t.Helper()
-	w := d.by(person, address, form)
-	if w.Code != http.StatusSeeOther {
-		return w.Code, w.Body.String()
+	w := d.by(person, address, form, groups...)
+	if w.Code == http.StatusSeeOther {
+		w = d.by(person, "/"+w.Header().Get("Location"), nil, groups...)
 	}
-	w = d.by(person, "/"+w.Header().Get("Location"), nil)
 	return w.Code, w.Body.String()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -49,14 +48,6 @@ func roleClient(t *testing.T, owner *applock.Client, dsn, role string) *applock.
 	return testclient.Open(t, address.String(), "", nil)
 }
 
-// as is somebody of some groups, as a proxy on this host says.
-func (d desk) as(method, address, groups string, form url.Values) *httptest.ResponseRecorder {
-	r := request(method, address, form.Encode())
-	r.Header.Set("X-User", "MLEE")
-	r.Header.Set("X-Groups", groups)
-	return d.do(r)
-}
-
 var offered = regexp.MustCompile(`<a class="button" href="([a-z-]+)\?`)
 
 // Goal: what a person sees and may do are the rights of the database role that the console uses for the person's role: the page
@@ -93,7 +84,7 @@ func TestRolesOfPeople(t *testing.T) {
 	} {
 		var got []string
 		for _, address := range []string{"/object?name=customer:42", "/operator?name=JDOE"} {
-			page := d.as(http.MethodGet, address, groups, nil)
+			page := d.by("MLEE", address, nil, groups)
 			for _, match := range offered.FindAllStringSubmatch(page.Body.String(), -1) {
 				got = append(got, match[1])
 			}
@@ -105,29 +96,28 @@ func TestRolesOfPeople(t *testing.T) {
 		if strings.Join(got, " ") != want.offered {
 			t.Errorf("%q are offered %q, want %q", groups, got, want.offered)
 		}
-		if w := d.as(http.MethodGet, "/statistics", groups, nil); w.Code != want.statistics {
+		if w := d.by("MLEE", "/statistics", nil, groups); w.Code != want.statistics {
 			t.Errorf("%q see the statistics with status %d", groups, w.Code)
 		}
 		for _, name := range access.Changes() {
 			if slices.Contains(got, name) {
 				continue
 			}
-			if w := d.as(http.MethodPost, "/"+name, groups, form); w.Code != http.StatusForbidden {
+			if w := d.by("MLEE", "/"+name, form, groups); w.Code != http.StatusForbidden {
 				t.Errorf("%q: %s has status %d", groups, name, w.Code)
 			}
 		}
 	}
 	for _, page := range []string{"/", "/locks?sort=waiters", "/history", "/policies", "/waiters", "/health"} {
-		if w := d.as(http.MethodGet, page, "auditors", nil); w.Code != http.StatusOK {
+		if w := d.by("MLEE", page, nil, "auditors"); w.Code != http.StatusOK {
 			t.Errorf("auditors see %s with status %d", page, w.Code)
 		}
 	}
 	// The console believes that auditors may do all, and sends their forms to the database.
 	d.console.sites[2].rights = allRights
 	for _, verb := range access.Changes() {
-		w := d.as(http.MethodPost, "/"+verb, "auditors", own)
-		answer := d.as(http.MethodGet, "/"+w.Header().Get("Location"), "auditors", nil)
-		check(t, answer.Body.String(), "a privilege is missing")
+		_, page := d.follows(t, "MLEE", "/"+verb, own, "auditors")
+		check(t, page, "a privilege is missing")
 	}
 	if lock, mine := d.holder(t, "customer:42"), d.holder(t, "customer:1"); lock.Fence != grant.Fence || lock.Note+mine.Note != "" || mine.Fence == 0 {
 		t.Errorf("something was changed: %+v, %+v", lock, mine)
@@ -135,9 +125,9 @@ func TestRolesOfPeople(t *testing.T) {
 	if events := d.events(t); len(events) != 0 {
 		t.Errorf("asking for rights, or a refusal, is in the history: %+v", events)
 	}
-	if status, page := d.send("/release", "operators", own); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
+	if status, page := d.follows(t, "MLEE", "/release", own, "operators"); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
 		t.Errorf("an operator releases a lock of its own: status %d: %s", status, page)
 	}
-	w := d.as(http.MethodPost, "/transfer", "supervisors", form)
-	check(t, d.as(http.MethodGet, "/"+w.Header().Get("Location"), "supervisors", nil).Body.String(), "TRANSFERRED", "ASMITH")
+	_, page := d.follows(t, "MLEE", "/transfer", form, "supervisors")
+	check(t, page, "TRANSFERRED", "ASMITH")
 }

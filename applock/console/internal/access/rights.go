@@ -3,7 +3,6 @@ package access
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
 	"sync"
@@ -73,15 +72,18 @@ const kept = time.Minute
 // Rights caches what a client's database user may do. It decides what pages offer; the database itself enforces it. It is safe for concurrent
 // use.
 type Rights struct {
-	client *applock.Client
+	probes map[string]Probe
 
 	mutex   sync.Mutex
 	granted map[string]bool
 	until   time.Time
 }
 
-// NewRights returns the rights of the client's database user, which it reads when they are needed.
-func NewRights(client *applock.Client) *Rights { return &Rights{client: client} }
+// Probe is a call that changes nothing. It fails with a lack of privilege if the user does not have the right.
+type Probe = func(ctx context.Context) error
+
+// NewRights returns the rights of a database user. It makes the calls, one for each right, when the rights are needed.
+func NewRights(probes map[string]Probe) *Rights { return &Rights{probes: probes} }
 
 // Read returns what the client's user may do.
 func (r *Rights) Read(ctx context.Context) map[string]bool {
@@ -91,7 +93,7 @@ func (r *Rights) Read(ctx context.Context) map[string]bool {
 		return r.granted
 	}
 	granted, sure := map[string]bool{}, true
-	for right, probe := range probes(r.client) {
+	for right, probe := range r.probes {
 		err := probe(ctx)
 		granted[right] = !errors.Is(err, applock.ErrPrivilege)
 		sure = sure && (err == nil || errors.Is(err, applock.ErrPrivilege) || errors.Is(err, applock.ErrNotHeld))
@@ -104,7 +106,7 @@ func (r *Rights) Read(ctx context.Context) map[string]bool {
 
 // Supervises asks the database whether its user may change the locks of others, since cached rights may have ended.
 func (r *Rights) Supervises(ctx context.Context) (bool, error) {
-	err := probes(r.client)[Others](ctx)
+	err := r.probes[Others](ctx)
 	switch {
 	case errors.Is(err, applock.ErrPrivilege):
 		return false, nil
@@ -112,46 +114,4 @@ func (r *Rights) Supervises(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return false, err
-}
-
-// probes returns a call for each right. It fails with a lack of privilege if the user does not have the right.
-//
-// The calls name an object and people that do not exist. They therefore change nothing, and yet show on every product whether the user may
-// call the procedure, without reading a catalogue.
-func probes(client *applock.Client) map[string]func(ctx context.Context) error {
-	key := applock.Key{Object: applock.Object{Type: "applock-console", ID: rand.Text()}, Operator: rand.Text(), Fence: 1}
-	to, by := applock.Owner{Operator: rand.Text()}, rand.Text()
-	const why = "may this user do it?"
-	transfer := func(ctx context.Context) error {
-		_, err := client.Transfer(ctx, applock.TransferRequest{Object: key.Object, From: key.Operator, To: to, Actor: by, Reason: why})
-		return err
-	}
-	take := func(ctx context.Context) error {
-		_, err := client.Take(ctx, applock.TakeRequest{Object: key.Object, Owner: to, ExpectedFence: key.Fence, Reason: why})
-		return err
-	}
-	return map[string]func(ctx context.Context) error{
-		Transfer: transfer,
-		Take:     take,
-		Release: func(ctx context.Context) error {
-			_, err := client.Release(ctx, applock.ReleaseRequest{Key: key, Actor: by, Reason: why})
-			return err
-		},
-		Note: func(ctx context.Context) error { return client.Note(ctx, key, why) },
-		Ask: func(ctx context.Context) error {
-			_, err := client.Ask(ctx, applock.AskRequest{Object: key.Object, Owner: to, Client: Client, Withdraw: true})
-			return err
-		},
-		Answer: func(ctx context.Context) error {
-			_, err := client.Answer(ctx, applock.AnswerRequest{Key: key, Asker: to.Operator, Answer: applock.AnswerNo})
-			return err
-		},
-		Others: func(ctx context.Context) error {
-			err := transfer(ctx)
-			if errors.Is(err, applock.ErrPrivilege) {
-				err = take(ctx)
-			}
-			return err
-		},
-	}
 }

@@ -1,4 +1,4 @@
-package access
+package access_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/changes"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -39,11 +41,11 @@ func TestRightsAreKept(t *testing.T) {
 func rightsAreKept(t *testing.T) {
 	client := testclient.Open(t, "sqlite:"+testclient.InstalledSQLite(t), "", nil)
 	refused := &refusing{Driver: clients.Driver(client), err: &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}}
-	r := NewRights(clients.New[*applock.Client](refused, nil, lease.Hooks{}))
+	r := access.NewRights(changes.Probes(clients.New[*applock.Client](refused, nil, lease.Hooks{})))
 	ask := func(noteAllowed bool, asked int) {
 		t.Helper()
 		granted := r.Read(t.Context())
-		for _, name := range Changes() {
+		for _, name := range access.Changes() {
 			if granted[name] != (noteAllowed || name != "note") {
 				t.Errorf("%s is granted: %t", name, granted[name])
 			}
@@ -53,7 +55,7 @@ func rightsAreKept(t *testing.T) {
 		}
 	}
 	ask(false, 1)
-	time.Sleep(kept - 1)
+	time.Sleep(time.Minute - 1)
 	ask(false, 1)
 	time.Sleep(1)
 	refused.err = errors.New("broken off")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,22 +20,28 @@ const beatEvery = 15 * time.Second
 // freedKept is how long a desk shows that a wanted object has become free.
 const freedKept = 10 * time.Minute
 
-// beats schedules the renewals of requests. Its methods are safe for concurrent use.
+// beats schedules the renewals of requests. It is safe for concurrent use.
 type beats struct {
-	now func() time.Time
-
 	mutex sync.Mutex
 	of    map[string]*beat
 }
 
 // beat is the schedule of one person.
 type beat struct {
+	// next is the time of the next renewal, zero if the person has no requests.
 	next time.Time
 	// freed are the objects that became free, each with the time until which the desk shows it.
 	freed map[applock.Object]time.Time
 }
 
-func newBeats() *beats { return &beats{now: time.Now, of: map[string]*beat{}} }
+// change calls what changes a person's schedule, if there is one.
+func (b *beats) change(person string, change func(of *beat)) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if of := b.of[person]; of != nil {
+		change(of)
+	}
+}
 
 // begin starts the renewal of a person's requests.
 func (b *beats) begin(person string) {
@@ -43,74 +51,29 @@ func (b *beats) begin(person string) {
 		b.of[person] = &beat{freed: map[applock.Object]time.Time{}}
 	}
 	if of := b.of[person]; of.next.IsZero() {
-		of.next = b.now().Add(beatEvery)
+		of.next = time.Now().Add(beatEvery)
 	}
 }
 
 // due reports whether the caller must renew a person's requests now.
-func (b *beats) due(person string) bool {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	of := b.of[person]
-	if of == nil || of.next.IsZero() || b.now().Before(of.next) {
-		return false
-	}
-	of.next = b.now().Add(beatEvery)
-	return true
-}
-
-// end stops the renewal when a person has no more requests.
-func (b *beats) end(person string) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if of := b.of[person]; of != nil {
-		of.next = time.Time{}
-	}
-}
-
-// asks reports whether a person has open requests.
-func (b *beats) asks(person string) bool {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.of[person] != nil && !b.of[person].next.IsZero()
-}
-
-// free records that a wanted object has become free. got removes that.
-func (b *beats) free(person string, object applock.Object) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if of := b.of[person]; of != nil {
-		of.freed[object] = b.now().Add(freedKept)
-	}
-}
-
-func (b *beats) got(person string, object applock.Object) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if of := b.of[person]; of != nil {
-		delete(of.freed, object)
-	}
+func (b *beats) due(person string) (due bool) {
+	b.change(person, func(of *beat) {
+		if due = !of.next.IsZero() && !time.Now().Before(of.next); due {
+			of.next = time.Now().Add(beatEvery)
+		}
+	})
+	return due
 }
 
 // freed returns the objects that have become free, and forgets a person without any and without requests.
-func (b *beats) freed(person string) []applock.Object {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	of := b.of[person]
-	if of == nil {
-		return nil
-	}
-	var objects []applock.Object
-	for object, until := range of.freed {
-		if b.now().Before(until) {
-			objects = append(objects, object)
-		} else {
-			delete(of.freed, object)
+func (b *beats) freed(person string) (objects []applock.Object) {
+	b.change(person, func(of *beat) {
+		maps.DeleteFunc(of.freed, func(_ applock.Object, until time.Time) bool { return !time.Now().Before(until) })
+		objects = slices.SortedFunc(maps.Keys(of.freed), applock.Object.Compare)
+		if of.next.IsZero() && len(of.freed) == 0 {
+			delete(b.of, person)
 		}
-	}
-	if of.next.IsZero() && len(of.freed) == 0 {
-		delete(b.of, person)
-	}
+	})
 	return objects
 }
 
@@ -143,7 +106,7 @@ func (c *Changer) repeatRequests(ctx context.Context, person string) error {
 		_, err := c.client.Ask(ctx, request)
 		switch {
 		case errors.Is(err, applock.ErrNotHeld):
-			c.beats.free(person, r.Object)
+			c.beats.change(person, func(of *beat) { of.freed[r.Object] = time.Now().Add(freedKept) })
 		case errors.Is(err, applock.ErrHeld): // the person has got it meanwhile
 		case err != nil:
 			return err
@@ -152,17 +115,14 @@ func (c *Changer) repeatRequests(ctx context.Context, person string) error {
 		}
 	}
 	if repeated == 0 {
-		c.beats.end(person)
+		c.beats.change(person, func(of *beat) { of.next = time.Time{} })
 	}
 	return nil
 }
 
 // requestsOf returns the requests of an operator.
 func (c *Changer) requestsOf(ctx context.Context, operator string) (requests []applock.Asker, err error) {
-	_, err = reading.First(c.client.Asking(ctx, applock.AskingRequest{Operator: operator}), reading.RowsOfPage, func(a applock.Asker) bool {
-		requests = append(requests, a)
-		return false
-	})
+	requests, err = reading.Collect(c.client.Asking(ctx, applock.AskingRequest{Operator: operator}), reading.RowsOfPage)
 	if err != nil && reading.NotToBeSeen(err) {
 		return nil, nil
 	}

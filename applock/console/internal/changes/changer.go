@@ -45,7 +45,7 @@ type Changer struct {
 func New(client *applock.Client, rights *access.Rights, reader *reading.Reader, config Config) *Changer {
 	return &Changer{
 		client: client, rights: rights, reader: reader, pages: config.Pages, logger: config.Logger, timeout: config.Timeout,
-		answers: config.Answers, noting: config.Noting, beats: newBeats(),
+		answers: config.Answers, noting: config.Noting, beats: &beats{of: map[string]*beat{}},
 	}
 }
 
@@ -78,4 +78,7 @@ func limited(right string, page Page) Page {
 }
 
 // Asks reports whether a person has open requests.
-func (c *Changer) Asks(person string) bool { return person != "" && c.beats.asks(person) }
+func (c *Changer) Asks(person string) (asks bool) {
+	c.beats.change(person, func(of *beat) { asks = !of.next.IsZero() })
+	return asks
+}

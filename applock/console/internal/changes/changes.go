@@ -3,6 +3,7 @@ package changes
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"html/template"
 	"net/http"
@@ -344,4 +345,35 @@ func (c *Changer) refuseOthers(ctx context.Context, d change) error {
 		return refused
 	}
 	return err
+}
+
+// Probes returns a call for each right. The calls name an object and people that do not exist. They therefore change nothing, and yet show on
+// every product whether the user may call the procedure, without reading a catalogue.
+func Probes(client *applock.Client) map[string]access.Probe {
+	d := change{To: applock.Owner{Operator: rand.Text()}, Text: "may this user do it?", By: rand.Text()}
+	lock := applock.Lock{Object: applock.Object{Type: "applock-console", ID: rand.Text()}, Owner: applock.Owner{Operator: rand.Text()}, Fence: 1}
+	probes := map[string]access.Probe{
+		access.Ask: func(ctx context.Context) error {
+			_, err := client.Ask(ctx, applock.AskRequest{Object: lock.Object, Owner: d.To, Client: access.Client, Withdraw: true})
+			return err
+		},
+		access.Answer: func(ctx context.Context) error {
+			_, err := client.Answer(ctx, applock.AnswerRequest{Key: lock.Key(), Asker: d.To.Operator, Answer: applock.AnswerNo})
+			return err
+		},
+		access.Others: func(ctx context.Context) error {
+			_, err := transfer(ctx, client, d, lock)
+			if errors.Is(err, applock.ErrPrivilege) {
+				_, err = take(ctx, client, d, lock)
+			}
+			return err
+		},
+	}
+	for _, v := range verbs() {
+		probes[v.Name] = func(ctx context.Context) error {
+			_, err := v.call(ctx, client, d, lock)
+			return err
+		}
+	}
+	return probes
 }

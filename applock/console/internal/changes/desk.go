@@ -71,7 +71,6 @@ func (c *Changer) readOwn(ctx context.Context, who access.Visitor, desk reading.
 		c.beats.begin(who.Person) // needed after a restart of the console, which forgets the beats
 	}
 	own.Freed = c.beats.freed(who.Person)
-	slices.SortFunc(own.Freed, applock.Object.Compare)
 	if who.Rights[access.Answer] {
 		own.Asked, err = c.readAsked(ctx, who)
 	}

@@ -273,7 +273,7 @@ func (c *Changer) getPage(ctx context.Context, who access.Visitor, form url.Valu
 		line = c.failed(object, err)
 	}
 	if !errors.Is(err, applock.ErrUnreachable) {
-		c.beats.got(owner.Operator, object)
+		c.beats.change(owner.Operator, func(of *beat) { delete(of.freed, object) })
 	}
 	return c.keepResults(who.Person, pages.Value(object), "title.get", []result{line}), nil
 }

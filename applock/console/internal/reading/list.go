@@ -133,12 +133,6 @@ func (f filter) Skipped(skip int) string {
 	return addressOf(query)
 }
 
-// Filtered reports whether the filter excludes anything.
-func (f filter) Filtered() bool {
-	f.Sort = byObject
-	return len(f.query()) > 0
-}
-
 // chip is a set part of the filter, with the address of the list without it; or an offered part, with the address of the list with it.
 // Value is empty if the label says it all.
 type chip struct{ Label, Value, Address string }

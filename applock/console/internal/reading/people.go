@@ -26,13 +26,13 @@ type sightings struct {
 func (s sightings) each(ctx context.Context, client *applock.Client, enough func(applock.Owner) bool) error {
 	for _, read := range []func() (done bool, err error){
 		func() (bool, error) {
-			return First(client.List(ctx, s.locks), s.locks.PageSize, func(l applock.Lock) bool { return enough(l.Owner) })
+			return first(client.List(ctx, s.locks), s.locks.PageSize, func(l applock.Lock) bool { return enough(l.Owner) })
 		},
 		func() (bool, error) {
-			return First(client.Waiters(ctx, s.waiters), s.waiters.PageSize, func(w applock.Waiter) bool { return enough(w.Owner) })
+			return first(client.Waiters(ctx, s.waiters), s.waiters.PageSize, func(w applock.Waiter) bool { return enough(w.Owner) })
 		},
 		func() (bool, error) {
-			return First(client.History(ctx, s.events), s.events.PageSize, func(e applock.Event) bool {
+			return first(client.History(ctx, s.events), s.events.PageSize, func(e applock.Event) bool {
 				return enough(e.To) || enough(e.From) || enough(applock.Owner{Operator: e.Actor})
 			})
 		},
@@ -44,8 +44,8 @@ func (s sightings) each(ctx context.Context, client *applock.Client, enough func
 	return nil
 }
 
-// First calls enough with at most most items of a list, and stops when it returns true.
-func First[T any](list iter.Seq2[T, error], most int, enough func(T) bool) (done bool, err error) {
+// first calls enough with at most most items of a list, and stops when it returns true.
+func first[T any](list iter.Seq2[T, error], most int, enough func(T) bool) (done bool, err error) {
 	for one, err := range list {
 		if err != nil || enough(one) {
 			return true, err
@@ -55,6 +55,15 @@ func First[T any](list iter.Seq2[T, error], most int, enough func(T) bool) (done
 		}
 	}
 	return false, nil
+}
+
+// Collect returns at most so many items of a list.
+func Collect[T any](list iter.Seq2[T, error], most int) (all []T, err error) {
+	_, err = first(list, most, func(one T) bool {
+		all = append(all, one)
+		return false
+	})
+	return all, err
 }
 
 // OperatorNamed returns the operator with this name, with a department if known, or nil if the name is unknown.

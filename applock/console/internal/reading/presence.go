@@ -23,20 +23,19 @@ type present struct {
 func readPresent(ctx context.Context, client *applock.Client, of applock.Object) (*present, error) {
 	p := &present{askers: map[applock.Object][]applock.Asker{}, viewers: map[applock.Object][]applock.Viewer{}}
 	asking := applock.AskingRequest{ObjectType: of.Type, ObjectID: of.ID, PageSize: presentMost}
-	_, err := First(client.Asking(ctx, asking), presentMost, func(a applock.Asker) bool {
+	askers, notAsking := Collect(client.Asking(ctx, asking), presentMost)
+	for _, a := range askers {
 		p.askers[a.Object] = append(p.askers[a.Object], a)
-		return false
-	})
-	if err != nil && !NotToBeSeen(err) {
-		return nil, err
 	}
-	viewers := applock.ViewersRequest{ObjectType: of.Type, ObjectID: of.ID, PageSize: presentMost}
-	_, err = First(client.Viewers(ctx, viewers), presentMost, func(v applock.Viewer) bool {
+	viewing := applock.ViewersRequest{ObjectType: of.Type, ObjectID: of.ID, PageSize: presentMost}
+	viewers, notViewing := Collect(client.Viewers(ctx, viewing), presentMost)
+	for _, v := range viewers {
 		p.viewers[v.Object] = append(p.viewers[v.Object], v)
-		return false
-	})
-	if err != nil && !NotToBeSeen(err) {
-		return nil, err
+	}
+	for _, err := range []error{notAsking, notViewing} {
+		if err != nil && !NotToBeSeen(err) {
+			return nil, err
+		}
 	}
 	return p, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -30,61 +29,6 @@ func outcomeOf(t *testing.T, client contract.Querier, call string, args ...any) 
 	return fmt.Sprint(mustQuery(t, client, call, args...)[0]["p_outcome"])
 }
 
-// Goal: no deadlock between asking, taking back, answering, yielding, looking, getting, releasing and purging, whatever they share.
-// Method: 32 connections, each an operator of its own with two programs, on 3 objects of a type that yields at once.
-func TestAsksInAStorm(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		letYield(t, place.SQL, 0)
-		const rounds = 100
-		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
-			call := func(statement string, args ...any) error {
-				_, err := contract.RowsByColumn(t.Context(), conn, statement, args...)
-				return err
-			}
-			object, operator := fmt.Sprint(rand.IntN(3)), fmt.Sprint("OPERATOR", connection)
-			program := fmt.Sprint("p", rand.IntN(2))
-			switch rand.IntN(12) {
-			case 0, 1, 2, 3, 4:
-				return call(askCall, object, operator, program)
-			case 5:
-				return call("CALL ask_appl_lock_row('customer', ?, ?, NULL, ?, NULL, 0)", object, operator, program)
-			case 6:
-				rows, err := contract.RowsByColumn(t.Context(), conn, `SELECT l.operator_id, l.fence, a.operator_id AS asker_id
-					FROM appl_lock_live AS l JOIN appl_lock_asking AS a ON a.object_type = l.object_type AND a.object_id = l.object_id
-					WHERE l.object_type = 'customer' AND l.object_id = ? ORDER BY RAND() LIMIT 1`, object)
-				if err != nil || len(rows) == 0 {
-					return err
-				}
-				answer := []string{"GIVE", "GIVE", "LATER", "NO"}[rand.IntN(4)]
-				return call(answerCall, object, rows[0]["operator_id"], rows[0]["fence"], rows[0]["asker_id"], answer)
-			case 7, 8:
-				rows, err := contract.RowsByColumn(t.Context(), conn, "SELECT operator_id FROM appl_lock_live WHERE object_type = 'customer' AND object_id = ?", object)
-				if err != nil || len(rows) == 0 {
-					return err
-				}
-				return call(inboxCall, rows[0]["operator_id"])
-			case 9:
-				return call(getCall, object, operator)
-			case 10:
-				return call(releaseCall, object, operator)
-			default:
-				err := call("UPDATE appl_lock_ask SET expires_ts = expires_ts - INTERVAL 120 SECOND WHERE object_type = 'customer' AND object_id = ? "+
-					"AND operator_id = ? AND client_id = ?", object, operator, program)
-				if err != nil {
-					return err
-				}
-				return call("CALL purge_appl_locks_row(1, 10)")
-			}
-		})
-		if moved := value(t, place.SQL, "SELECT COUNT(DISTINCT event) FROM appl_lock_event WHERE event IN ('GIVEN', 'YIELDED')"); moved != "2" {
-			t.Errorf("%s of the two events, want both: the storm has not tried what it is for", moved)
-		}
-	})
-}
-
 // Goal: a heartbeat that asks, and an answer in words, do not wait for a transaction that has the lock's row, as the holder's own may.
 // Method: such a transaction; a wait would end with 1205.
 func TestAskWaitsForNoLock(t *testing.T) {
@@ -107,44 +51,6 @@ func TestAskWaitsForNoLock(t *testing.T) {
 				t.Errorf("ask again: %s, want ASKED", got)
 			}
 		})
-	})
-}
-
-// Goal: neither an ask nor an answer fixes the snapshot of its transaction: an operator who then gets an object sees all that its former
-// holder has written. Method: such a call in a transaction; another session writes and releases; a get comes with the data.
-func TestAsksFixNoSnapshot(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		for want, call := range map[string]string{
-			"ASKED":     "ask_appl_lock_row('customer', 'held', 'ASMITH', NULL, 'p1', NULL, NULL)",
-			"FREE":      "ask_appl_lock_row('customer', 'nobody''s', 'ASMITH', NULL, 'p1', NULL, NULL)",
-			"GIVEN":     "ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)",
-			"WITHDRAWN": "ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, 0)",
-			"GONE":      "answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'NOBODY', NULL, 'NO', NULL)",
-			"TOLD":      "answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'NO', NULL)",
-			"GIVEN ":    "answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'GIVE', NULL)",
-		} {
-			t.Run(call, func(t *testing.T) {
-				t.Parallel()
-				place := placeWithData(t, product)
-				letYield(t, place.SQL, 0)
-				mustQuery(t, place.SQL, "CALL ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)")
-				mustQuery(t, place.SQL, inboxCall, "JDOE")
-				fence := value(t, place.SQL, "SELECT fence FROM appl_lock_live WHERE object_id = 'held'")
-				inTx(t, place.SQL, func(tx *sql.Tx) {
-					if got := outcomeOf(t, tx, "CALL "+strings.ReplaceAll(call, "FENCE", fence)); got != strings.TrimSpace(want) {
-						t.Fatalf("%s, want %s", got, want)
-					}
-					mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
-					mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
-					mustQuery(t, tx, getCall, "2", "ASMITH")
-					if rows := value(t, tx, "SELECT COUNT(*) FROM data"); rows != "1" {
-						t.Errorf("the new holder sees %s rows of the former one, want 1", rows)
-					}
-				})
-			})
-		}
 	})
 }
 
@@ -238,32 +144,6 @@ func TestYieldPassesOverLockedRequests(t *testing.T) {
 		}
 		if left := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_ask"); left != "0" {
 			t.Errorf("%s requests are left", left)
-		}
-	})
-}
-
-// Goal: a purge removes dead requests and passes over one that is being repeated. Method: dead requests and a live one; one of the dead
-// ones is locked.
-func TestPurgePassesOverLockedRequests(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		for _, id := range []string{"1", "2", "3", "4"} {
-			mustQuery(t, place.SQL, getCall, id, "JDOE")
-			mustQuery(t, place.SQL, askCall, id, "ASMITH", "p1")
-		}
-		mustQuery(t, place.SQL, "UPDATE appl_lock_ask SET expires_ts = expires_ts - INTERVAL 1 DAY WHERE object_id <> '4'")
-		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, askCall, "2", "ASMITH", "p1")
-			mustQuery(t, place.SQL, "CALL purge_appl_locks_row(60, 1)") // a wait would end with 1205
-			if left := strings.Join(column(t, place.SQL, "SELECT object_id FROM appl_lock_ask"), " "); left != "2 3 4" {
-				t.Errorf("after a purge of one: %s are left, want 2 3 4", left)
-			}
-			mustQuery(t, place.SQL, "CALL purge_appl_locks_row(60, NULL)")
-		})
-		if left := strings.Join(column(t, place.SQL, "SELECT object_id FROM appl_lock_ask"), " "); left != "2 4" {
-			t.Errorf("%s are left, want 2 4", left)
 		}
 	})
 }

@@ -48,24 +48,3 @@ func TestRefusedGets(t *testing.T) {
 		}
 	})
 }
-
-// Goal: reading the list does not fix the snapshot of the caller's transaction, which must see all that the former holders have committed.
-// Method: an empty list in a transaction that has read nothing, then another session's commit, then a read.
-func TestGetsFixNoSnapshot(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := newPlace(t, product)
-		mustQuery(t, place.SQL, "CREATE TABLE balance (amount INT)")
-		tx, err := place.SQL.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }()
-		mustQuery(t, tx, getsCall, "[]")
-		mustQuery(t, place.SQL, "INSERT INTO balance VALUES (1)")
-		if seen := value(t, tx, "SELECT COUNT(*) FROM balance"); seen != "1" {
-			t.Errorf("the transaction sees %s rows, want what was committed before it read", seen)
-		}
-	})
-}

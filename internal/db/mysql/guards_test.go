@@ -188,230 +188,57 @@ func (s *storm) run(t *testing.T, handle *sql.DB, rounds int, work func(conn *sq
 	t.Logf("%d calls, of which %d met LK003 and %d waited too long", s.calls.Load(), s.contended.Load(), s.busy.Load())
 }
 
-// Goal: no deadlock (1213) between single calls, however hot the objects are. Method: get, release and transfer from 32
-// connections on 10 objects, and on some that have no row. It is a wide net and not the test of one guard: a release that
-// also deletes its row passes, too (measured). The guards have tests of their own, such as TestNewObjectHasOneWinner. It
-// runs before the parallel tests: they would slow each other down.
-func TestStormHasNoDeadlock(t *testing.T) { //nolint:paralleltest // see above
-	const rounds = 200
+// stormCalls are what a storm makes of an object, an operator and one of its programs. What asks for HOLDER is not called for a free object.
+func stormCalls() []string {
+	return []string{
+		"CALL get_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 3600, NULL)",
+		"CALL get_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, NULL, NULL)",
+		"CALL get_appl_lock_row('new', 'NUMBER', 'OPERATOR', NULL, NULL, NULL)",
+		"CALL release_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, NULL, NULL)",
+		"CALL transfer_appl_lock_row('customer', 'OBJECT', 'HOLDER', 'OPERATOR', '', NULL, NULL, NULL)",
+		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL)",
+		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL)",
+		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, 'PROGRAM', NULL, 0)",
+		"CALL answer_appl_lock_row('customer', 'OBJECT', 'HOLDER', FENCE, 'ASKER', NULL, 'GIVE', NULL)",
+		"CALL answer_appl_lock_row('customer', 'OBJECT', 'HOLDER', FENCE, 'ASKER', NULL, 'LATER', NULL)",
+		"CALL inbox_appl_locks('HOLDER', NULL, NULL)",
+		`CALL renew_appl_locks('[{"object_type": "customer", "object_id": "OBJECT", "operator_id": "HOLDER", "fence": FENCE, "ttl_seconds": 60}]')`,
+		"CALL announce_appl_lock_waiter_row('customer', 'OBJECT', 'OPERATOR', '', 'PROGRAM', NULL)",
+		"CALL retract_appl_lock_waiter_row('customer', 'OBJECT', 'OPERATOR', 'PROGRAM')",
+		"CALL poll_appl_locks('PROGRAM', NULL)",
+		"CALL serialize_appl_lock_row('customer', 'OBJECT')",
+		"UPDATE appl_lock_ask SET expires_ts = expires_ts - INTERVAL 120 SECOND WHERE object_type = 'customer' AND object_id = 'OBJECT' AND operator_id = 'OPERATOR' AND client_id = 'PROGRAM'",
+		"CALL purge_appl_locks_row(1, 10)",
+	}
+}
+
+// Goal: no deadlock (1213) between single calls, whatever they share. Method: 32 connections, each an operator of its own with two programs,
+// on 3 objects of a type that yields at once. It is a wide net; the interleavings test the guards one by one.
+func TestStormHasNoDeadlock(t *testing.T) {
+	t.Parallel()
+	calls := stormCalls()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := lentPlace(t, product)
-		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
-			operator := fmt.Sprint("OPERATOR", connection)
-			object := fmt.Sprint("hot", rand.IntN(10))
-			switch rand.IntN(8) {
-			case 0:
-				_, err := contract.RowsByColumn(t.Context(), conn, releaseCall, fmt.Sprint("missing", rand.IntN(10)), operator)
-				return err
-			case 1:
-				_, err := contract.RowsByColumn(t.Context(), conn, "CALL transfer_appl_lock_row('customer', ?, ?, ?, '', ?, NULL, NULL)",
-					object, fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), fmt.Sprint("OPERATOR", rand.IntN(stormConnections)), anyTTL())
-				return err
-			case 2, 3, 4:
-				_, err := contract.RowsByColumn(t.Context(), conn, releaseCall, object, operator)
-				return err
-			}
-			rows, err := contract.RowsByColumn(t.Context(), conn, "CALL get_appl_lock_row('customer', ?, ?, 'CS', ?, NULL)", object, operator, anyTTL())
-			if err == nil && rows[0]["p_outcome"] == "HELD" && rows[0]["p_old_operator_id"] == operator {
-				return fmt.Errorf("%s is refused what it holds itself", operator)
-			}
-			return err
-		})
-	})
-}
-
-// anyTTL is an hour, or NULL, which keeps what the grant has.
-func anyTTL() any {
-	if rand.IntN(2) == 0 {
-		return nil
-	}
-	return 3600
-}
-
-// Goal: of many callers who want an object that has no row yet, one gets it, and none meets a deadlock: ON
-// DUPLICATE KEY UPDATE takes an exclusive lock, where a failed INSERT takes a shared one and an UPDATE of a
-// missing row the gap. Method: 32 connections get the same new object in each of 100 rounds; they count changed rows, or found ones.
-func TestNewObjectHasOneWinner(t *testing.T) {
-	t.Parallel()
-	for _, foundRows := range []bool{false, true} {
-		t.Run(fmt.Sprint("found rows ", foundRows), func(t *testing.T) {
-			t.Parallel()
-			onBoth(t, func(t *testing.T, product string) {
-				t.Helper()
-				place := newPlace(t, product)
-				newObjectsHaveOneWinner(t, testdb.OpenMySQL(t, place.DSN, func(config *driver.Config) { config.ClientFoundRows = foundRows }))
-			})
-		})
-	}
-}
-
-func newObjectsHaveOneWinner(t *testing.T, handle *sql.DB) {
-	t.Helper()
-	const rounds = 100
-	var granted [rounds]atomic.Int64
-	new(storm).run(t, handle, rounds, func(conn *sql.Conn, connection, round int) error {
-		rows, err := contract.RowsByColumn(t.Context(), conn, getCall, fmt.Sprint("new", round), fmt.Sprint("OPERATOR", connection))
-		if err == nil && rows[0]["p_outcome"] == "ACQUIRED" {
-			granted[round].Add(1)
-		}
-		return err
-	})
-	for round := range granted {
-		if winners := granted[round].Load(); winners != 1 {
-			t.Errorf("object %d was granted to %d callers, want 1", round, winners)
-		}
-	}
-}
-
-// Goal: a grant is released once, whatever its operator does in other sessions at the same time. Method: four
-// sessions of one operator get and release the grant that they got; no fence is RELEASED twice, nor granted
-// again after that.
-func TestGrantIsReleasedOnce(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		var released sync.Map // by fence
-		var sessions sync.WaitGroup
-		for range 4 {
-			sessions.Go(func() {
-				for range 200 {
-					grant, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60, NULL)")
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					answer, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL release_appl_lock_row('customer', '1', 'JDOE', ?, NULL, NULL)", grant[0]["p_fence"])
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if answer[0]["p_outcome"] != "RELEASED" {
-						continue
-					}
-					if _, before := released.LoadOrStore(grant[0]["p_fence"], true); before {
-						t.Errorf("the grant %v was released twice", grant[0]["p_fence"])
-					}
+		letYield(t, place.SQL, 0)
+		new(storm).run(t, place.SQL, 200, func(conn *sql.Conn, connection, _ int) error {
+			object, call := fmt.Sprint(rand.IntN(3)), calls[rand.IntN(len(calls))]
+			if strings.Contains(call, "HOLDER") {
+				rows, err := contract.RowsByColumn(t.Context(), conn, `SELECT l.operator_id, l.fence, COALESCE(a.operator_id, 'NOBODY') AS asker_id
+					FROM appl_lock_live AS l LEFT JOIN appl_lock_asking AS a ON a.object_type = l.object_type AND a.object_id = l.object_id
+					WHERE l.object_type = 'customer' AND l.object_id = ? ORDER BY RAND() LIMIT 1`, object)
+				if err != nil || len(rows) == 0 {
+					return err
 				}
-			})
-		}
-		sessions.Wait()
-	})
-}
-
-// Goal: waiters for a new object get an answer from the façade when its insertion is rolled back, although InnoDB picks a deadlock's
-// victim among them. Method: two wait behind such a transaction.
-func TestWaitersSurviveARollback(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		var granted atomic.Int64
-		var waiters sync.WaitGroup
-		inTx(t, place.SQL, func(first *sql.Tx) {
-			mustQuery(t, first, getCall, "1", "FIRST")
-			for i := range 2 {
-				waiters.Go(func() {
-					_, err := place.Client.Get(t.Context(), applock.GetRequest{
-						Object: applock.Object{Type: "customer", ID: "1"},
-						Owner:  applock.Owner{Operator: fmt.Sprint("WAITER", i)},
-					})
-					if err == nil {
-						granted.Add(1)
-					} else if !errors.Is(err, applock.ErrHeld) {
-						t.Errorf("waiter %d: %v", i, err)
-					}
-				})
+				call = strings.NewReplacer("HOLDER", fmt.Sprint(rows[0]["operator_id"]), "FENCE", fmt.Sprint(rows[0]["fence"]), "ASKER", fmt.Sprint(rows[0]["asker_id"])).Replace(call)
 			}
-			untilWaiting(t, place, 2)
-		})
-		waiters.Wait()
-		if granted.Load() != 1 {
-			t.Errorf("%d waiters have got it, want 1", granted.Load())
-		}
-	})
-}
-
-// Goal: transactions that wait for a new object do not deadlock once it is taken, as they would after a failed INSERT. Method: two wait
-// behind the winner.
-func TestWaitersForANewObjectDoNotDeadlock(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		inTx(t, place.SQL, func(winner *sql.Tx) {
-			mustQuery(t, winner, getCall, "1", "WINNER")
-			var waiters sync.WaitGroup
-			for i := range 2 {
-				waiters.Go(func() {
-					tx, err := place.SQL.BeginTx(context.WithoutCancel(t.Context()), nil)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer func() { _ = tx.Rollback() }() // lets the other one go on
-					rows, err := contract.RowsByColumn(t.Context(), tx, getCall, "1", fmt.Sprint("WAITER", i))
-					if err != nil || rows[0]["p_outcome"] != "HELD" {
-						t.Errorf("waiter %d: %v, %v, want HELD", i, rows, err)
-					}
-				})
-			}
-			untilWaiting(t, place, 2)
-			if err := winner.Commit(); err != nil {
-				t.Error(err)
-			}
-			waiters.Wait()
-		})
-	})
-}
-
-// Goal: serialize makes no deadlock with many sessions, on commit and on rollback, lets one in at a time,
-// and leaves nothing behind. Method: 32 connections serialize on 3 objects and count up a number in two
-// statements; every other transaction rolls back.
-func TestSerializeHasNoDeadlock(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := newPlace(t, product)
-		mustQuery(t, place.SQL, "CREATE TABLE counter (id INTEGER PRIMARY KEY, value INTEGER NOT NULL)")
-		mustQuery(t, place.SQL, "INSERT INTO counter VALUES (0, 0), (1, 0), (2, 0)")
-		const rounds = 50
-		var committed atomic.Int64
-		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, _, _ int) error {
-			object := rand.IntN(3)
-			tx, err := conn.BeginTx(t.Context(), nil)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-			if _, err := contract.RowsByColumn(t.Context(), tx, "CALL serialize_appl_lock_row('counter', ?)", fmt.Sprint(object)); err != nil {
-				return err
-			}
-			var read int
-			if err := tx.QueryRowContext(t.Context(), "SELECT value FROM counter WHERE id = ?", object).Scan(&read); err != nil {
-				return err
-			}
-			if _, err := tx.ExecContext(t.Context(), "UPDATE counter SET value = ? WHERE id = ?", read+1, object); err != nil {
-				return err
-			}
-			if rand.IntN(2) == 0 {
-				return tx.Rollback()
-			}
-			err = tx.Commit()
-			if err == nil {
-				committed.Add(1)
-			}
+			operator := fmt.Sprint("OP", connection)
+			_, err := contract.RowsByColumn(t.Context(), conn, strings.NewReplacer("OBJECT", object, "OPERATOR", operator,
+				"PROGRAM", fmt.Sprint(operator, rand.IntN(2)), "NUMBER", fmt.Sprint(rand.IntN(100))).Replace(call))
 			return err
 		})
-		if got := value(t, place.SQL, "SELECT CAST(SUM(value) AS CHAR) FROM counter"); got != fmt.Sprint(committed.Load()) {
-			t.Errorf("counted %s, want %d: an update was lost", got, committed.Load())
-		}
-		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_serialize"); rows != "65536" {
-			t.Errorf("appl_lock_serialize has %s rows, want 65536 as before", rows)
-		}
-		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock"); rows != "0" {
-			t.Errorf("appl_lock has %s rows, want none", rows)
+		if moved := value(t, place.SQL, "SELECT COUNT(DISTINCT event) FROM appl_lock_event WHERE event IN ('GIVEN', 'YIELDED', 'TRANSFERRED')"); moved != "3" {
+			t.Errorf("%s of three events, want all: the storm has not tried what it is for", moved)
 		}
 	})
 }
@@ -429,38 +256,6 @@ func TestSerializeNeedsItsRows(t *testing.T) {
 			if !errors.Is(err, applock.ErrSchema) {
 				t.Errorf("serialize: %v, want ErrSchema", err)
 			}
-		})
-	})
-}
-
-// Goal: in transactions on several objects a deadlock is possible, and reaches the caller as 1213, so that
-// it begins again. Method: two transactions get two objects in opposite order.
-func TestDeadlockReachesTheCaller(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		inTx(t, place.SQL, func(one *sql.Tx) {
-			inTx(t, place.SQL, func(other *sql.Tx) {
-				mustQuery(t, one, getCall, "1", "ONE")
-				mustQuery(t, other, getCall, "2", "OTHER")
-				waited := make(chan error, 1)
-				go func() {
-					_, err := contract.RowsByColumn(t.Context(), one, getCall, "2", "ONE")
-					waited <- err
-				}()
-				untilWaiting(t, place, 1)
-				_, err := contract.RowsByColumn(t.Context(), other, getCall, "1", "OTHER")
-				victim := <-waited
-				if victim == nil {
-					victim = err
-				} else if err != nil {
-					t.Errorf("both failed: %v and %v", victim, err)
-				}
-				if numberOf(victim) != 1213 || db.KindOf(mysql.InterpretError(victim)) != db.KindRetry {
-					t.Errorf("the victim got %v, want 1213", victim)
-				}
-			})
 		})
 	})
 }
@@ -685,119 +480,117 @@ func TestPurgeLocksNothingElse(t *testing.T) {
 	})
 }
 
-// Goal: a failed assert, after which MySQL goes on with the transaction, has not fixed its snapshot. Method: another session writes and
-// releases after the assert; a get comes with the data.
-func TestFailedAssertFixesNoSnapshot(t *testing.T) {
+// Goal: no call fixes the snapshot of the caller's transaction: who then gets an object sees all that its former holder has written. Method:
+// the call in a transaction, or without autocommit; another session writes and releases; a get comes with the data.
+func TestNoCallFixesTheSnapshot(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		place := newPlace(t, product)
-		mustQuery(t, place.SQL, "CREATE TABLE data (value INTEGER NOT NULL)")
-		mustQuery(t, place.SQL, getCall, "held", "JDOE")
-		mustQuery(t, place.SQL, getCall, "2", "JDOE")
-		inTx(t, place.SQL, func(tx *sql.Tx) {
-			for _, id := range []string{"held", "nobody's"} {
-				if _, err := contract.RowsByColumn(t.Context(), tx, "CALL assert_appl_lock_row('customer', ?, 'ASMITH', 1)", id); err == nil {
-					t.Fatalf("assert %s: no error", id)
+		place := placeWithData(t, product)
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		letYield(t, place.SQL, 0)
+		for _, begin := range []string{"START TRANSACTION", "SET autocommit = 0"} {
+			for _, test := range []struct{ call, want string }{
+				{"get_appl_lock_row('customer', 'held', 'ASMITH', NULL, NULL, NULL)", "HELD"},
+				{"get_appl_lock_rows('[]')", ""},
+				{"assert_appl_lock_row('customer', 'held', 'ASMITH', 1)", "LK002"},
+				{"assert_appl_lock_row('customer', 'nobody''s', 'ASMITH', 1)", "LK002"},
+				{"ask_appl_lock_row('customer', 'held', 'ASMITH', NULL, 'p1', NULL, NULL)", "ASKED"},
+				{"ask_appl_lock_row('customer', 'nobody''s', 'ASMITH', NULL, 'p1', NULL, NULL)", "FREE"},
+				{"ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)", "GIVEN"},
+				{"ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, 0)", "WITHDRAWN"},
+				{"answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'NOBODY', NULL, 'NO', NULL)", "GONE"},
+				{"answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'NO', NULL)", "TOLD"},
+				{"answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'GIVE', NULL)", "GIVEN"},
+			} {
+				for _, table := range []string{"data", "appl_lock", "appl_lock_ask"} {
+					mustQuery(t, place.SQL, "DELETE FROM "+table)
 				}
-			}
-			mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
-			mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
-			mustQuery(t, tx, getCall, "2", "ASMITH")
-			if rows := value(t, tx, "SELECT COUNT(*) FROM data"); rows != "1" {
-				t.Errorf("the new holder sees %s rows of the former one, want 1", rows)
-			}
-		})
-	})
-}
-
-// Goal: outside a transaction a refusal takes no row lock and waits for none. Method: get an object whose holder's transaction is just
-// renewing it.
-func TestRefusalOutsideATransactionLocksNothing(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		mustQuery(t, place.SQL, getCall, "1", "JDOE")
-		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, getCall, "1", "JDOE")
-			if row := mustQuery(t, place.SQL, getCall, "1", "ASMITH")[0]; row["p_outcome"] != "HELD" || row["p_old_operator_id"] != "JDOE" {
-				t.Errorf("get: %v, want HELD by JDOE", row)
-			}
-		})
-	})
-}
-
-// Goal: a refusal does not fix the caller's snapshot: in a transaction, with or without autocommit, and in a stored function, which is one
-// statement of the caller's. Method: after a refusal another session writes and releases another object; a get of that one comes with the
-// data.
-func TestRefusalFixesNoSnapshot(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		for name, begin := range map[string]string{"transaction": "START TRANSACTION", "no autocommit": "SET autocommit = 0"} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				place := placeWithData(t, product)
-				conn, err := place.SQL.Conn(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = conn.Close() }() // gives it back to the pool
+				mustQuery(t, place.SQL, getCall, "2", "JDOE")
+				fence := fmt.Sprint(granted(t, place.SQL, "held", "JDOE").Fence)
+				mustQuery(t, place.SQL, "CALL ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)")
+				mustQuery(t, place.SQL, inboxCall, "JDOE")
 				mustQuery(t, conn, begin)
-				mustQuery(t, conn, getCall, "held", "ASMITH")
+				if got := answerOrState(conn, "CALL "+strings.ReplaceAll(test.call, "FENCE", fence)); got != test.want {
+					t.Errorf("%s: %s, want %s", test.call, got, test.want)
+				}
 				mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
 				mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
 				mustQuery(t, conn, getCall, "2", "ASMITH")
 				if rows := value(t, conn, "SELECT COUNT(*) FROM data"); rows != "1" {
-					t.Errorf("the new holder sees %s rows of the former one, want 1", rows)
+					t.Errorf("%s after %s: the new holder sees %s rows of the former one, want 1", test.call, begin, rows)
 				}
 				mustQuery(t, conn, "ROLLBACK")
 				mustQuery(t, conn, "SET autocommit = 1")
-			})
+			}
 		}
-		t.Run("function", func(t *testing.T) {
-			t.Parallel()
-			place := placeWithData(t, product)
-			mustQuery(t, place.SQL, `CREATE FUNCTION second_try() RETURNS INT MODIFIES SQL DATA
-				BEGIN
-					CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
-					DO GET_LOCK(DATABASE(), 60);
-					CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
-					RETURN IF(@b = 'ACQUIRED', (SELECT COUNT(*) FROM data), -1);
-				END`)
-			conn, err := place.SQL.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = conn.Close() }() // gives it back to the pool
-			mustQuery(t, conn, "DO GET_LOCK(DATABASE(), 60)")
-			seen := make(chan []map[string]any, 1)
-			go func() {
-				rows, err := contract.RowsByColumn(t.Context(), place.SQL, "SELECT second_try() AS seen")
-				if err != nil {
-					t.Error(err)
-				}
-				seen <- rows
-			}()
-			untilInState(t, place.SQL, "User lock")
-			mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
-			mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
-			mustQuery(t, conn, "DO RELEASE_LOCK(DATABASE())")
-			if rows := <-seen; len(rows) != 1 || fmt.Sprint(rows[0]["seen"]) != "1" {
-				t.Errorf("the function has seen %v rows of the former holder, want 1", rows)
-			}
-		})
 	})
 }
 
-// placeWithData has a table of data, and two objects that JDOE holds: held and 2.
+// answerOrState returns the outcome of a call, or the state of its error.
+func answerOrState(client contract.Querier, call string) string {
+	rows, err := contract.RowsByColumn(context.Background(), client, call)
+	var answer *driver.MySQLError
+	switch {
+	case errors.As(err, &answer):
+		return string(answer.SQLState[:])
+	case err != nil:
+		return err.Error()
+	case len(rows) == 0:
+		return ""
+	}
+	return fmt.Sprint(rows[0]["p_outcome"])
+}
+
+// Goal: nor does a refusal in a stored function, which is one statement of the caller's. Method: a function that is refused, waits, and gets
+// what another session has written and released meanwhile.
+func TestRefusalInAFunctionFixesNoSnapshot(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := placeWithData(t, product)
+		mustQuery(t, place.SQL, getCall, "held", "JDOE")
+		mustQuery(t, place.SQL, getCall, "2", "JDOE")
+		mustQuery(t, place.SQL, `CREATE FUNCTION second_try() RETURNS INT MODIFIES SQL DATA
+			BEGIN
+				CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+				DO GET_LOCK(DATABASE(), 60);
+				CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+				RETURN IF(@b = 'ACQUIRED', (SELECT COUNT(*) FROM data), -1);
+			END`)
+		conn, err := place.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }() // gives it back to the pool
+		mustQuery(t, conn, "DO GET_LOCK(DATABASE(), 60)")
+		seen := make(chan []map[string]any, 1)
+		go func() {
+			rows, err := contract.RowsByColumn(t.Context(), place.SQL, "SELECT second_try() AS seen")
+			if err != nil {
+				t.Error(err)
+			}
+			seen <- rows
+		}()
+		untilInState(t, place.SQL, "User lock")
+		mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
+		mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
+		mustQuery(t, conn, "DO RELEASE_LOCK(DATABASE())")
+		if rows := <-seen; len(rows) != 1 || fmt.Sprint(rows[0]["seen"]) != "1" {
+			t.Errorf("the function has seen %v rows of the former holder, want 1", rows)
+		}
+	})
+}
+
+// placeWithData has a table of data.
 func placeWithData(t *testing.T, product string) contract.Place {
 	t.Helper()
 	place := newPlace(t, product)
 	mustQuery(t, place.SQL, "CREATE TABLE data (value INTEGER NOT NULL)")
-	mustQuery(t, place.SQL, getCall, "held", "JDOE")
-	mustQuery(t, place.SQL, getCall, "2", "JDOE")
 	return place
 }
 
@@ -810,76 +603,6 @@ func untilInState(t *testing.T, handle *sql.DB, state string) {
 		}
 	}
 	t.Fatalf("no session is in the state %s", state)
-}
-
-// Goal: an object that a read has found free is judged again when its row is locked: nobody loses a grant, and no fence falls. Method:
-// another session comes between the read and the update.
-func TestFreeIsJudgedWhenLocked(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := newPlace(t, product).SQL
-		const year = 31_536_000_000_000 // of microseconds
-		for name, test := range map[string]struct{ change, outcome, holder, fence string }{
-			"nobody": {"DO 0;", "ACQUIRED", "", "0"},
-			"taken":  {"UPDATE appl_lock SET operator_id = 'BROWN', released_ts = NULL;", "HELD", "BROWN", "0"},
-			"taken and released, by a clock that goes before": {
-				fmt.Sprintf("UPDATE appl_lock SET fence = fence + %d;", year), "ACQUIRED", "", fmt.Sprint(year),
-			},
-			"purged": {"DELETE FROM appl_lock;", "ACQUIRED", "", "0"},
-		} {
-			mustQuery(t, handle, "DELETE FROM appl_lock")
-			mustQuery(t, handle, getCall, "1", "JDOE")
-			mustQuery(t, handle, releaseCall, "1", "JDOE")
-			before := value(t, handle, "SELECT fence FROM appl_lock")
-			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S3:", "IF v_round = 0 THEN "+test.change+" END IF;")
-			row := mustQuery(t, handle, getCall, "1", "ASMITH")[0]
-			undo()
-			if row["p_outcome"] != test.outcome || row["p_old_operator_id"] != test.holder {
-				t.Errorf("%s: %v, want %s by %q", name, row, test.outcome, test.holder)
-			}
-			if test.outcome == "HELD" {
-				continue
-			}
-			if value(t, handle, "SELECT fence > ? + ? AND fence = ? FROM appl_lock", before, test.fence, row["p_fence"]) != "1" {
-				t.Errorf("%s: fence %v after %s", name, row["p_fence"], before)
-			}
-		}
-	})
-}
-
-// Goal: a page of a list costs its own rows, also the last of many and that of a type in the middle.
-// Method: count the index entries that the server reads.
-func TestListReadsItsPageOnly(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := newPlace(t, product)
-		mustQuery(t, place.SQL, `INSERT INTO appl_lock
-			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000, 3, '0'), 'JDOE', '', 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 86400, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, '', 'N', NULL
-			FROM appl_lock_serialize AS s WHERE s.slot < 9000`)
-		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock")
-		conn, err := place.SQL.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }() // gives it back to the pool
-		for call, want := range map[string]int{
-			"SELECT * FROM appl_lock_live WHERE (object_type > '' OR object_type = '' AND object_id > '') ORDER BY object_type, object_id LIMIT 10":                                           10,
-			"SELECT * FROM appl_lock_live WHERE (object_type > 'type8' OR object_type = 'type8' AND object_id > '900') ORDER BY object_type, object_id LIMIT 10":                              10,
-			"SELECT * FROM appl_lock_live WHERE (object_type > '' OR object_type = '' AND object_id > '') AND object_type = 'type5' ORDER BY object_type, object_id LIMIT 10":                 10,
-			"SELECT * FROM appl_lock_live WHERE (object_type > 'type5' OR object_type = 'type5' AND object_id > '990') AND object_type = 'type5' ORDER BY object_type, object_id LIMIT 1000":  9,
-			"SELECT * FROM appl_lock_live WHERE (object_type > 'type8' OR object_type = 'type8' AND object_id > '990') AND object_type = 'type8' ORDER BY object_type, object_id LIMIT 10000": 9,
-		} {
-			before := status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next")
-			if rows := mustQuery(t, conn, call); len(rows) != want {
-				t.Errorf("%s: %d rows, want %d", call, len(rows), want)
-			}
-			if read := status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next") - before; read > 1500 {
-				t.Errorf("%s: read %d entries for %d rows", call, read, want)
-			}
-		}
-	})
 }
 
 // Goal: times are UTC for every session, and a lock ends for all at the same moment. Method: sessions in

@@ -12,6 +12,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -67,57 +68,79 @@ const (
 	gotAgain   = "UPDATE appl_lock SET fence = fence + 1, acquired_ts = UTC_TIMESTAMP(6), lock_ts = UTC_TIMESTAMP(6), ttl_seconds = 7200, expires_ts = UTC_TIMESTAMP(6) + INTERVAL 7200 SECOND;"
 )
 
-// Goal: a renewal that keeps the ttl tells the end of the grant that it has renewed, and of no other: what has ended
-// before its end could be read is not answered, but decided once more. Method: another session comes between S1 and S2,
-// between S1, which reads the row, and S3.
-func TestKeptRenewalIsOfThisGrant(t *testing.T) {
+// Goal: a decision is about the row as it is when it is locked: what has ended before is not answered, but decided once more, and a ttl or an
+// end that is kept is that of the grant that goes on. Method: another session comes between the read of JDOE's grant and the decision.
+func TestRowIsJudgedWhenLocked(t *testing.T) {
 	t.Parallel()
+	const (
+		nobody     = "DO 0;"
+		noted      = "UPDATE appl_lock SET note = 'why';"
+		newGrant   = "UPDATE appl_lock SET fence = fence + 1;"
+		purged     = "DELETE FROM appl_lock;"
+		taken      = "UPDATE appl_lock SET operator_id = 'BROWN', released_ts = NULL;"
+		clockAhead = "UPDATE appl_lock SET fence = fence + 31536000000000;"
+		again      = "ACQUIRED, a later fence, 604800 left"
+		another    = "HELD by ASMITH of CS"
+	)
+	type meanwhile map[string]string // what another session does, and the answer
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		handle := newPlace(t, product).SQL
-		for name, test := range map[string]struct{ change, want string }{
-			"nobody":      {"DO 0;", "RENEWED, fence +0, 3600 left"},
-			"released":    {released, "ACQUIRED, a later fence, 604800 left"},
-			"handed over": {handedOver, "HELD by ASMITH of CS"},
-			"got again":   {gotAgain, "RENEWED, fence +1, 7200 left"},
-			"renewed":     {renewed, "RENEWED, fence +0, 7200 left"},
+		for _, test := range []struct {
+			core, comment, call string // without a call, the form with OUT parameters
+			answers             meanwhile
+		}{
+			{"get_appl_lock_core", "-- S3:", "", meanwhile{
+				nobody: "RENEWED, fence +0, 3600 left", released: again, handedOver: another, gotAgain: "RENEWED, fence +1, 7200 left",
+				renewed: "RENEWED, fence +0, 7200 left",
+			}},
+			{"get_appl_lock_row_core", "-- S3:", keepingGet, meanwhile{
+				nobody: "RENEWED, fence +0, 3600 left", released: again, handedOver: another, gotAgain: "RENEWED, fence +1, 7200 left",
+				renewed: "RENEWED, fence +0, 7200 left", newGrant: "RENEWED, fence +1, 3600 left", noted: "RENEWED, fence +0, 3600 left, noted why", purged: again,
+			}},
+			{"get_appl_lock_row_core", "-- S3:", "CALL get_appl_lock_row('free', '1', 'ASMITH', 'CS', 3600, NULL)", meanwhile{
+				nobody: "ACQUIRED, a later fence, 3600 left", taken: "HELD by BROWN of CS", clockAhead: "ACQUIRED, a year later, 3600 left",
+				purged: "ACQUIRED, a later fence, 3600 left",
+			}},
+			{"appl_lock_move", "-- S2:", keepingTransfer, meanwhile{
+				nobody: "TRANSFERRED, a later fence, 3600 left", released: "FREE, no fence, 0 left", handedOver: another,
+				renewed: "TRANSFERRED, a later fence, 7200 left",
+			}},
+			{"appl_lock_move", "-- S2:", keepingTake, meanwhile{
+				nobody: "TAKEN by JDOE of CS, 3600 left", released: "FREE, no fence, 0 left", handedOver: "TAKEN by ASMITH of CS, 3600 left",
+				renewed: "TAKEN by JDOE of CS, 7200 left",
+			}},
 		} {
-			undo := interrupt(t, handle, "get_appl_lock_core", "-- S3:", "IF v_round = 0 THEN "+test.change+" END IF;")
-			fence := granted(t, handle, "1", "JDOE").Fence
-			if got := inWords(t, answerInOUT(t, handle, "get_appl_lock", "'customer', '1', 'JDOE', NULL, NULL, NULL"), fence); got != test.want {
-				t.Errorf("%s: %s, want %s", name, got, test.want)
+			for change, want := range test.answers {
+				before := granted(t, handle, "1", "JDOE").Fence
+				if strings.Contains(test.call, "'free'") {
+					mustQuery(t, handle, "UPDATE appl_lock SET object_type = 'free', released_ts = UTC_TIMESTAMP(6)")
+				}
+				undo := interrupt(t, handle, test.core, test.comment, "IF v_round = 0 THEN "+change+" END IF;")
+				var answer map[string]any
+				if test.call == "" {
+					answer = answerInOUT(t, handle, "get_appl_lock", "'customer', '1', 'JDOE', NULL, NULL, NULL")
+				} else {
+					answer = mustQuery(t, handle, test.call)[0]
+				}
+				undo()
+				if got := inWords(t, answer, before); got != want {
+					t.Errorf("%s, meanwhile %s: %s, want %s", test.core, change, got, want)
+				}
+				displaced := value(t, handle, "SELECT COALESCE(MAX(CONCAT(from_operator_id, '/', from_department_id)), '') FROM appl_lock_event WHERE event = 'TAKEN'")
+				if answer["p_outcome"] == "TAKEN" && displaced != fmt.Sprint(answer["p_old_operator_id"], "/", answer["p_old_department_id"]) {
+					t.Errorf("%s: the event names %s", want, displaced)
+				}
+				mustQuery(t, handle, "DELETE FROM appl_lock")
+				mustQuery(t, handle, "DELETE FROM appl_lock_event")
 			}
-			undo()
-			mustQuery(t, handle, "DELETE FROM appl_lock")
 		}
-	})
-}
-
-// Goal: a lock that a read has found to be the caller's own is judged again when its row is locked: an unchanged one is renewed, otherwise
-// the get decides again. Method: another session comes between the read and the update.
-func TestOwnIsJudgedWhenLocked(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := newPlace(t, product).SQL
-		for name, test := range map[string]struct{ change, want, note string }{
-			"nobody":      {"DO 0;", "RENEWED, fence +0, 3600 left", ""},
-			"released":    {released, "ACQUIRED, a later fence, 604800 left", ""},
-			"handed over": {handedOver, "HELD by ASMITH of CS", ""},
-			"got again":   {gotAgain, "RENEWED, fence +1, 7200 left", ""},
-			"a new grant": {"UPDATE appl_lock SET fence = fence + 1;", "RENEWED, fence +1, 3600 left", ""},
-			"renewed":     {renewed, "RENEWED, fence +0, 7200 left", ""},
-			"noted":       {"UPDATE appl_lock SET note = 'why';", "RENEWED, fence +0, 3600 left", "why"},
-			"purged":      {"DELETE FROM appl_lock;", "ACQUIRED, a later fence, 604800 left", ""},
-		} {
-			undo := interrupt(t, handle, "get_appl_lock_row_core", "-- S3:", "IF v_round = 0 THEN "+test.change+" END IF;")
-			fence := granted(t, handle, "1", "JDOE").Fence
-			answer := mustQuery(t, handle, keepingGet)[0]
-			if got := inWords(t, answer, fence); got != test.want || answer["p_note"] != test.note {
-				t.Errorf("%s: %s, noted %q, want %s, noted %q", name, got, answer["p_note"], test.want, test.note)
-			}
-			undo()
-			mustQuery(t, handle, "DELETE FROM appl_lock")
+		// A holder who renews again and again makes a transfer give up: it does not keep an old ttl.
+		interrupt(t, handle, "appl_lock_move", "-- S2:", "UPDATE appl_lock SET expires_ts = expires_ts + INTERVAL 1 HOUR;")
+		granted(t, handle, "1", "JDOE")
+		_, err := contract.RowsByColumn(t.Context(), handle, keepingTransfer)
+		if last := value(t, handle, "SELECT operator_id FROM appl_lock"); db.KindOf(mysql.InterpretError(err)) != db.KindContention || last != "JDOE" {
+			t.Errorf("transfer: %v, want LK003; the row says %s, want JDOE, as before the call", err, last)
 		}
 	})
 }
@@ -175,100 +198,36 @@ func TestNobodyReleasesForNobody(t *testing.T) {
 	})
 }
 
-// Goal: a transfer that keeps the ttl keeps that of the grant that it ends, as the row says when it is locked. Method:
-// another session comes between S1, which reads the ttl, and S2, which decides.
-func TestKeptTransferIsOfThisGrant(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := newPlace(t, product).SQL
-		for name, test := range map[string]struct{ change, want string }{
-			"nobody":      {"DO 0;", "TRANSFERRED, a later fence, 3600 left"},
-			"released":    {released, "FREE, no fence, 0 left"},
-			"handed over": {handedOver, "HELD by ASMITH of CS"},
-			"renewed":     {renewed, "TRANSFERRED, a later fence, 7200 left"},
-		} {
-			undo := interrupt(t, handle, "appl_lock_move", "-- S2:", "IF v_round = 0 THEN "+test.change+" END IF;")
-			fence := granted(t, handle, "1", "JDOE").Fence
-			if got := inWords(t, mustQuery(t, handle, keepingTransfer)[0], fence); got != test.want {
-				t.Errorf("%s: %s, want %s", name, got, test.want)
-			}
-			undo()
-			mustQuery(t, handle, "DELETE FROM appl_lock")
-		}
-	})
-}
-
-// Goal: a take keeps the ttl of the grant that it ends, and names the former holder. Method: as above.
-func TestKeptTakeIsOfThisGrant(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := newPlace(t, product).SQL
-		for name, test := range map[string]struct{ change, want, event string }{
-			"nobody":      {"DO 0;", "TAKEN by JDOE of CS", "JDOE/CS"},
-			"released":    {released, "FREE, no fence, 0 left", ""},
-			"handed over": {handedOver, "TAKEN by ASMITH of CS", "ASMITH/CS"},
-			"renewed":     {renewed, "TAKEN by JDOE of CS", "JDOE/CS"},
-		} {
-			undo := interrupt(t, handle, "appl_lock_move", "-- S2:", "IF v_round = 0 THEN "+test.change+" END IF;")
-			fence := granted(t, handle, "1", "JDOE").Fence
-			answer := mustQuery(t, handle, keepingTake)[0]
-			if got := inWords(t, answer, fence); got != test.want {
-				t.Errorf("%s: %s, want %s", name, got, test.want)
-			}
-			if left := fmt.Sprint(answer["p_seconds_left"]); name == "renewed" && left != "7200" {
-				t.Errorf("%s: %s s left, want 7200", name, left)
-			}
-			displaced := value(t, handle, "SELECT COALESCE(MAX(CONCAT(from_operator_id, '/', from_department_id)), '') FROM appl_lock_event WHERE event = 'TAKEN'")
-			if displaced != test.event {
-				t.Errorf("%s: the event names %s, want %s", name, displaced, test.event)
-			}
-			undo()
-			mustQuery(t, handle, "DELETE FROM appl_lock")
-			mustQuery(t, handle, "DELETE FROM appl_lock_event")
-		}
-	})
-}
-
 // inWords tells an answer about a grant that had a fence; the numbers of new fences differ from run to run.
 func inWords(t *testing.T, answer map[string]any, before int64) string {
 	t.Helper()
+	const year = 31_536_000_000_000 // of microseconds
+	words := fmt.Sprint(answer["p_outcome"])
 	if operator, department := answer["p_old_operator_id"], answer["p_old_department_id"]; operator != "" || department != "" {
-		return fmt.Sprintf("%s by %s of %s", answer["p_outcome"], operator, department)
+		words += fmt.Sprintf(" by %s of %s", operator, department)
+		if answer["p_outcome"] == "HELD" {
+			return words
+		}
+		return fmt.Sprintf("%s, %v left", words, answer["p_seconds_left"])
 	}
 	var fence int64
 	if _, err := fmt.Sscan(fmt.Sprint(answer["p_fence"]), &fence); err != nil {
 		t.Fatal(err)
 	}
 	grant := "a later fence"
-	switch fence {
-	case 0:
+	switch {
+	case fence == 0:
 		grant = "no fence"
-	case before, before + 1:
+	case fence == before, fence == before+1:
 		grant = fmt.Sprintf("fence +%d", fence-before)
+	case fence > before+year:
+		grant = "a year later"
 	}
-	return fmt.Sprintf("%s, %s, %v left", answer["p_outcome"], grant, answer["p_seconds_left"])
-}
-
-// Goal: a holder who renews with another ttl again and again makes a transfer give up; the transfer does not keep an old ttl. Method: the
-// end changes before each S2.
-func TestKeptTransferGivesUp(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := newPlace(t, product).SQL
-		interrupt(t, handle, "appl_lock_move", "-- S2:", "UPDATE appl_lock SET expires_ts = expires_ts + INTERVAL 1 HOUR;")
-		granted(t, handle, "1", "JDOE")
-		_, err := contract.RowsByColumn(t.Context(), handle, keepingTransfer)
-		var answer *driver.MySQLError
-		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK003" {
-			t.Errorf("transfer: %v, want LK003", err)
-		}
-		if last := value(t, handle, "SELECT operator_id FROM appl_lock"); last != "JDOE" {
-			t.Errorf("the row says %s, want JDOE, as before the call", last)
-		}
-	})
+	words += fmt.Sprintf(", %s, %v left", grant, answer["p_seconds_left"])
+	if note := answer["p_note"]; note != nil && note != "" {
+		words += fmt.Sprint(", noted ", note)
+	}
+	return words
 }
 
 // Goal: a caller of a hot object who is refused, and at the second look finds it free again, is answered however often that

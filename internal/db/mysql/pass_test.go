@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
@@ -26,103 +25,15 @@ func take(t *testing.T, place contract.Place, id string) int64 {
 const rowQuery = `SELECT CONCAT_WS('|', operator_id, department_id, lock_ts = acquired_ts, ttl_seconds, TIMESTAMPDIFF(SECOND, acquired_ts, expires_ts), note,
 	history_fl, released_ts IS NULL) FROM appl_lock WHERE object_type = 'customer' AND object_id = ? UNION ALL SELECT 'none' LIMIT 1`
 
-// turned is what a turn has answered and left, but for times and fences.
+// turned is the row and the events that a turn has left, but for times and fences.
 type turned struct {
-	result db.PassApplLockResult
 	row    string
 	events []string
 }
 
-// turn passes JDOE's grant on, under one policy when it begins and another one then.
-func turn(t *testing.T, place contract.Place, policies [2]db.SetApplLockPolicyParams, next db.GetApplLockParams, pass contract.Passing) turned {
+func whatIs(t *testing.T, place contract.Place, fences ...int64) turned {
 	t.Helper()
-	layDown(t, place, policies[0])
-	fence := take(t, place, "1")
-	layDown(t, place, policies[1])
-	next.ObjectType, next.ObjectID = "customer", "1"
-	result, err := pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := value(t, place.SQL, "SELECT fence FROM appl_lock WHERE object_id = '1'")
-	if fmt.Sprint(result.Next.Fence) != now || result.Next.Fence <= fence || result.Next.ExpiresTS.IsZero() {
-		t.Errorf("it answers %+v; the row has fence %s after %d", result, now, fence)
-	}
-	events := contract.EventsOf(t, place.Driver, "1", fence, result.Next.Fence)
-	result.Next.Fence, result.Next.ExpiresTS = 0, time.Time{}
-	return turned{result: result, row: value(t, place.SQL, rowQuery, "1"), events: events}
-}
-
-func layDown(t *testing.T, place contract.Place, policy db.SetApplLockPolicyParams) {
-	t.Helper()
-	mustQuery(t, place.SQL, "DELETE FROM appl_lock_policy")
-	if policy == (db.SetApplLockPolicyParams{}) {
-		return
-	}
-	policy.ObjectType, policy.ActorID, policy.TakeReasonFL, policy.PresenceFL = "customer", "DBA", db.Yes, db.Yes
-	if _, err := place.Driver.SetApplLockPolicy(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Goal: a pass is a release and a get in one: the same answer, row and events, for any next operator, and a greater fence. Method: the same
-// with both, under each policy that makes a difference, even if the policy has changed by then.
-func TestPassIsAReleaseAndAGet(t *testing.T) {
-	t.Parallel()
-	nexts := contract.PassNexts()
-	nexts["trailing blanks"] = db.GetApplLockParams{OperatorID: "ASMITH  ", DepartmentID: "HR ", TTLSeconds: 45}
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		for name, policies := range contract.PassPolicies() {
-			for operator, next := range nexts {
-				want := turn(t, place, policies, next, contract.ReleaseAndGet)
-				if got := turn(t, place, policies, next, contract.Pass); !reflect.DeepEqual(got, want) {
-					t.Errorf("%s, %s: a pass is\n%+v, want\n%+v", name, operator, got, want)
-				}
-			}
-		}
-	})
-}
-
-// Goal: a pass takes nothing unless the grant that it names is live. Method: what may have become of that grant; the answer and the row
-// are those of a release alone.
-func TestPassTakesNothing(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
-		for name, test := range map[string]struct {
-			became string
-			behind int64
-		}{
-			"an older fence":  {"DO 0", 1},
-			"a greater fence": {"DO 0", -1},
-			"released":        {"UPDATE appl_lock SET released_ts = UTC_TIMESTAMP(6)", 0},
-			"expired":         {"UPDATE appl_lock SET acquired_ts = '2020-01-01', lock_ts = '2020-01-01', expires_ts = '2020-01-02'", 0},
-			"another's":       {"UPDATE appl_lock SET operator_id = 'BOSS'", 0},
-			"passed already":  {"UPDATE appl_lock SET fence = fence + 1", 0},
-			"purged":          {"DELETE FROM appl_lock", 0},
-		} {
-			try := func(pass contract.Passing) (db.PassApplLockResult, string) {
-				fence := take(t, place, "1")
-				mustQuery(t, place.SQL, test.became)
-				result, err := pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence-test.behind), next)
-				if err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				return result, value(t, place.SQL, rowQuery, "1")
-			}
-			wantResult, wantRow := try(contract.ReleaseAndGet)
-			if wantResult.Released == db.Released {
-				t.Fatalf("%s is released: this shows nothing", name)
-			}
-			if result, row := try(contract.Pass); result != wantResult || row != wantRow {
-				t.Errorf("%s: %+v, the row is %s; want %+v, %s", name, result, row, wantResult, wantRow)
-			}
-		}
-	})
+	return turned{row: value(t, place.SQL, rowQuery, "1"), events: contract.EventsOf(t, place.Driver, "1", fences...)}
 }
 
 // Goal: a pass takes into account a change of the grant before it locks the row. Method: the routine itself changes the row there. The
@@ -132,7 +43,7 @@ func TestPassSeesWhatHasBecomeOfTheGrant(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll})
+		contract.LayDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll})
 		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
 		for change, want := range map[string]db.Outcome{
 			"lock_ts = lock_ts + INTERVAL 1 MICROSECOND":                                        db.Released, // a renewal
@@ -165,7 +76,7 @@ func TestPassKeepsTheRowThatItHasRead(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := newPlace(t, product)
-		layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll})
+		contract.LayDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: db.HistoryAll})
 		fence := take(t, place, "1")
 		open, answer := stoppedPass(t, place, "-- S1:", fence)
 		_, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL take_appl_lock_row('customer', '1', 'BOSS', '', 'why', ?, NULL)", fence)
@@ -226,9 +137,9 @@ func TestAPassIsOneWithItsEvents(t *testing.T) {
 			{db.HistoryAll, db.HistoryAll, db.EventReleased}, {db.HistoryAll, db.HistoryChanges, db.EventReleased},
 			{db.HistoryAll, db.HistoryAll, db.EventAcquired}, {db.HistoryChanges, db.HistoryAll, db.EventAcquired},
 		} {
-			layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.before})
+			contract.LayDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.before})
 			fence := take(t, place, "1")
-			layDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.now})
+			contract.LayDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: history.now})
 			wantRow, wantEvents := value(t, place.SQL, rowQuery, "1"), contract.EventsOf(t, place.Driver, "1", fence)
 			mustQuery(t, place.SQL, fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON appl_lock_event FOR EACH ROW
 				BEGIN IF NEW.event = '%s' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no room'; END IF; END`, history.refused))
@@ -252,14 +163,18 @@ func TestKilledPassIsWholeOrNothing(t *testing.T) {
 		place := newPlace(t, product)
 		next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "ASMITH", TTLSeconds: 45}
 		for _, level := range []db.HistoryLevel{db.HistoryChanges, db.HistoryAll} {
-			policies := [2]db.SetApplLockPolicyParams{{HistoryLevel: level}, {HistoryLevel: level}}
-			passed := turn(t, place, policies, next, contract.Pass)
+			contract.LayDown(t, place, db.SetApplLockPolicyParams{HistoryLevel: level})
+			fence := take(t, place, "1")
+			if _, err := contract.Pass(t.Context(), place.Driver, contract.ReleaseOf("1", fence), next); err != nil {
+				t.Fatal(err)
+			}
+			passed := whatIs(t, place, fence, fenceOf(t, place))
 			for _, kill := range []string{"KILL QUERY ", "KILL CONNECTION "} {
 				fence := take(t, place, "1")
-				former := turned{row: value(t, place.SQL, rowQuery, "1"), events: contract.EventsOf(t, place.Driver, "1", fence)}
+				former := whatIs(t, place, fence)
 				err := killedPass(t, place, kill, fence)
 				now := fenceOf(t, place)
-				is := turned{row: value(t, place.SQL, rowQuery, "1"), events: contract.EventsOf(t, place.Driver, "1", slices.Compact([]int64{fence, now})...)}
+				is := whatIs(t, place, slices.Compact([]int64{fence, now})...)
 				hasPassed := is.row == passed.row && reflect.DeepEqual(is.events, passed.events)
 				if !hasPassed && (err == nil || is.row != former.row || !reflect.DeepEqual(is.events, former.events)) {
 					t.Errorf("%s, %s: %v, then %+v, want %+v or %+v", level, kill, err, is, former, passed)

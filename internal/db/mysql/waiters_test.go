@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
 )
 
@@ -37,64 +35,6 @@ func fillWaiters(t *testing.T, handle *sql.DB, count, programs int) {
 func makeDue(t *testing.T, client contract.Querier, program string) {
 	t.Helper()
 	mustQuery(t, client, "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) + INTERVAL 20 SECOND WHERE client_id = ?", program)
-}
-
-// Goal: no deadlock between waiting, giving up, polling and purging, whatever they share but the waiter itself.
-// Method: 32 connections of one program, each an operator of its own, on 3 objects; polls always have
-// waiters to keep, and there are always dead ones.
-func TestWaitersInAStorm(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		const rounds = 150
-		new(storm).run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
-			var err error
-			object, operator := fmt.Sprint(rand.IntN(3)), fmt.Sprint("OPERATOR", connection)
-			switch rand.IntN(10) {
-			case 0, 1, 2, 3:
-				_, err = contract.RowsByColumn(t.Context(), conn, announceCall, object, operator, "program")
-			case 4, 5, 6:
-				_, err = contract.RowsByColumn(t.Context(), conn, retractCall, object, operator, "program")
-			case 7, 8:
-				_, err = contract.RowsByColumn(t.Context(), conn, pollCall, "program")
-			default:
-				_, err = contract.RowsByColumn(t.Context(), conn, `UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL ? SECOND
-					WHERE object_type = 'customer' AND object_id = ? AND operator_id = ? AND client_id = 'program'`,
-					40+rand.IntN(2)*60, object, operator)
-				if err == nil {
-					_, err = contract.RowsByColumn(t.Context(), conn, "CALL purge_appl_locks_row(1, 10)")
-				}
-			}
-			return err
-		})
-	})
-}
-
-// Goal: calls for the very same waiter at once, which no program makes, fail only with a deadlock that the façade retries. Method: 32
-// connections announce and retract one waiter, and retry after a deadlock.
-func TestSameWaiterSurvivesDeadlocks(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		const rounds, repetitions = 50, 100
-		var calls storm
-		calls.run(t, place.SQL, rounds, func(conn *sql.Conn, connection, _ int) error {
-			call := announceCall
-			if rand.IntN(2) == 0 {
-				call = retractCall
-			}
-			var err error
-			for range repetitions {
-				_, err = contract.RowsByColumn(t.Context(), conn, call, "1", "JDOE", "program")
-				if db.KindOf(mysql.InterpretError(err)) != db.KindRetry {
-					return err
-				}
-			}
-			return err
-		})
-	})
 }
 
 // Goal: a poll normally writes nothing and locks nothing; when waiters are due it writes once and is quiet again, also
@@ -171,34 +111,6 @@ func TestPollTouchesItsOwnWaiters(t *testing.T) {
 	})
 }
 
-// Goal: a poll keeps no waiter listed beyond his wait, and does not return objects of waiters that have given up. Method: a waiter that
-// gives up soon, and one that just has.
-func TestPollKeepsNobodyTooLong(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		for _, id := range []string{"soon", "late", "gone"} {
-			mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
-		}
-		makeDue(t, place.SQL, "program")
-		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET until_ts = expires_ts + INTERVAL 5 SECOND WHERE object_id = 'soon'")
-		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET until_ts = expires_ts - INTERVAL 25 SECOND WHERE object_id = 'gone'")
-		var got []string
-		for _, row := range mustQuery(t, place.SQL, pollCall, "program") {
-			got = append(got, fmt.Sprint(row["object_id"]))
-		}
-		if strings.Join(got, " ") != "late soon" {
-			t.Errorf("polled %q, want those who have not given up", got)
-		}
-		kept := column(t, place.SQL, `SELECT object_id FROM appl_lock_waiter
-			WHERE expires_ts = until_ts OR until_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6) + INTERVAL 50 SECOND ORDER BY object_id`)
-		if strings.Join(kept, " ") != "late soon" {
-			t.Errorf("kept %q, want late for a minute and soon for as long as he waits", kept)
-		}
-	})
-}
-
 // Goal: a poll waits for nobody, and keeps the waiters that nobody is changing. Method: one waiter is being taken
 // back, one is being listed again and one is new, in an open transaction.
 func TestPollPassesOverLockedWaiters(t *testing.T) {
@@ -224,45 +136,6 @@ func TestPollPassesOverLockedWaiters(t *testing.T) {
 			kept := column(t, place.SQL, "SELECT object_id FROM appl_lock_waiter WHERE client_id = 'program' AND expires_ts > UTC_TIMESTAMP(6) + INTERVAL 30 SECOND")
 			if strings.Join(kept, " ") != "kept" {
 				t.Errorf("%d others: kept %q, want the one that nobody was changing", others, kept)
-			}
-		}
-	})
-}
-
-// Goal: a page of those who wait costs its own rows, also the last of many, that of an object and that of a type.
-// Method: count the index entries that the server reads.
-func TestWaitersReadTheirPageOnly(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := newPlace(t, product)
-		mustQuery(t, place.SQL, `INSERT INTO appl_lock_waiter
-			SELECT CONCAT('type', s.slot DIV 1000), LPAD(s.slot MOD 1000 DIV 10, 3, '0'), CONCAT('OPERATOR', s.slot MOD 10), '', 'program',
-				UTC_TIMESTAMP(6), NULL, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, ''
-			FROM appl_lock_serialize AS s WHERE s.slot < 9000`)
-		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock_waiter")
-		conn, err := place.SQL.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }() // gives it back to the pool
-		for arguments, want := range map[string]int{
-			"object_type > '' ORDER BY object_type, object_id, operator_id, client_id LIMIT 10": 10,
-			"(object_type > 'type8' OR object_type = 'type8' AND (object_id > '090' OR object_id = '090' AND (operator_id > 'OPERATOR5' OR operator_id = 'OPERATOR5' AND client_id > 'program'))) ORDER BY object_type, object_id, operator_id, client_id LIMIT 10": 10,
-			"object_type = 'type5' ORDER BY object_type, object_id, operator_id, client_id LIMIT 10":                         10,
-			"object_type = 'type5' AND object_id = '050' ORDER BY object_type, object_id, operator_id, client_id LIMIT 1000": 10,
-			"object_type = 'type5' AND object_id = '050' AND (object_type > 'type5' OR object_type = 'type5' AND (object_id > '050' OR object_id = '050' AND (operator_id > 'OPERATOR5' OR operator_id = 'OPERATOR5' AND client_id > 'program'))) ORDER BY object_type, object_id, operator_id, client_id LIMIT 1000": 4,
-			"object_type = 'type5' AND object_id = '050' AND operator_id = 'OPERATOR5' ORDER BY object_type, object_id, operator_id, client_id LIMIT 1000":                                                                                                                                                            1,
-			"(object_type > 'type8' OR object_type = 'type8' AND (object_id > '099' OR object_id = '099' AND (operator_id > 'OPERATOR5' OR operator_id = 'OPERATOR5' AND client_id > ''))) ORDER BY object_type, object_id, operator_id, client_id LIMIT 10000":                                                       5,
-			"(object_type > 'type7' OR object_type = 'type7' AND (object_id > '099' OR object_id = '099' AND (operator_id > 'OPERATOR8' OR operator_id = 'OPERATOR8' AND client_id > 'program'))) ORDER BY object_type, object_id, operator_id, client_id LIMIT 1":                                                    1,
-		} {
-			read := func() int { return status(t, conn, "Handler_read_next") + status(t, conn, "Handler_read_rnd_next") }
-			before := read()
-			if rows := mustQuery(t, conn, "SELECT * FROM appl_lock_waiting WHERE "+arguments); len(rows) != want {
-				t.Errorf("%s: %d rows, want %d", arguments, len(rows), want)
-			}
-			if entries := read() - before; entries > 1200 {
-				t.Errorf("%s: read %d entries for %d rows", arguments, entries, want)
 			}
 		}
 	})
@@ -353,27 +226,6 @@ func TestOrderIsNotForgotten(t *testing.T) {
 		}
 		outcomes(t, conn, grants[0])
 		requireOrder()
-	})
-}
-
-// Goal: a purge removes dead waiters and passes over one that is being listed again. Method: dead waiters and a live one; one of the dead
-// ones is locked.
-func TestPurgePassesOverLockedWaiters(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		for _, id := range []string{"1", "2", "3", "4"} {
-			mustQuery(t, place.SQL, announceCall, id, "JDOE", "program")
-		}
-		mustQuery(t, place.SQL, "UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL 1 DAY WHERE object_id <> '4'")
-		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, announceCall, "2", "JDOE", "program")
-			mustQuery(t, place.SQL, "CALL purge_appl_locks_row(60, NULL)") // a wait would end with 1205
-		})
-		if left := strings.Join(column(t, place.SQL, "SELECT object_id FROM appl_lock_waiter"), " "); left != "2 4" {
-			t.Errorf("%s are left, want 2 4", left)
-		}
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -28,50 +27,6 @@ func rowOf(t *testing.T, handle *sql.DB, id string) (row string, fence int64) {
 	return row, fence
 }
 
-// Goal: a pass is a release and a get in one: the same answer, row and events, for any next operator, and a greater fence. Method: the same
-// with both, under each policy that makes a difference, even if the policy has changed by then.
-func TestPassIsAReleaseAndAGet(t *testing.T) {
-	t.Parallel()
-	for name, policies := range contract.PassPolicies() {
-		for operator, next := range contract.PassNexts() {
-			t.Run(name+"/"+operator, func(t *testing.T) {
-				t.Parallel()
-				want := turn(t, policies, next, contract.ReleaseAndGet)
-				if got := turn(t, policies, next, contract.Pass); !reflect.DeepEqual(got, want) {
-					t.Errorf("a pass is\n%+v, want\n%+v", got, want)
-				}
-			})
-		}
-	}
-}
-
-// turned is what a turn has answered and left, but for times and fences.
-type turned struct {
-	result db.PassApplLockResult
-	row    string
-	events []string
-}
-
-// turn passes JDOE's grant on, under one policy when it begins and another one then.
-func turn(t *testing.T, policies [2]db.SetApplLockPolicyParams, next db.GetApplLockParams, pass contract.Passing) turned {
-	t.Helper()
-	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
-	layDown(t, driver, policies[0])
-	fence := contract.TakeCustomer(t, driver, "1")
-	layDown(t, driver, policies[1])
-	next.ObjectType, next.ObjectID = "customer", "1"
-	result, err := pass(t.Context(), driver, contract.ReleaseOf("1", fence), next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	row, now := rowOf(t, handle, "1")
-	if result.Next.Fence != now || now <= fence || result.Next.ExpiresTS.IsZero() {
-		t.Errorf("it answers %+v; the row has fence %d after %d", result, now, fence)
-	}
-	result.Next.Fence, result.Next.ExpiresTS = 0, time.Time{}
-	return turned{result: result, row: row, events: contract.EventsOf(t, driver, "1", fence, now)}
-}
-
 func layDown(t *testing.T, driver db.Driver, policy db.SetApplLockPolicyParams) {
 	t.Helper()
 	if policy == (db.SetApplLockPolicyParams{}) {
@@ -80,70 +35,6 @@ func layDown(t *testing.T, driver db.Driver, policy db.SetApplLockPolicyParams) 
 	policy.ObjectType, policy.ActorID = "customer", "DBA"
 	if _, err := driver.SetApplLockPolicy(t.Context(), policy); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Goal: a pass takes nothing unless the grant that it names is live. Method: what may have become of that grant; the answer and the row
-// are those of a release alone.
-func TestPassTakesNothing(t *testing.T) {
-	t.Parallel()
-	for name, became := range map[string]func(t *testing.T, handle *sql.DB, driver db.Driver, id string, fence int64) (stale int64){
-		"an older fence":  func(_ *testing.T, _ *sql.DB, _ db.Driver, _ string, fence int64) int64 { return fence - 1 },
-		"a greater fence": func(_ *testing.T, _ *sql.DB, _ db.Driver, _ string, fence int64) int64 { return fence + 1 },
-		"released": func(t *testing.T, _ *sql.DB, driver db.Driver, id string, fence int64) int64 {
-			t.Helper()
-			if _, err := driver.ReleaseApplLock(t.Context(), contract.ReleaseOf(id, fence)); err != nil {
-				t.Fatal(err)
-			}
-			return fence
-		},
-		"expired": func(t *testing.T, handle *sql.DB, _ db.Driver, id string, fence int64) int64 {
-			t.Helper()
-			execute(t, handle, "UPDATE appl_lock SET acquired_ts = 1, lock_ts = 1, expires_ts = 60000001 WHERE object_id = ?", id)
-			return fence
-		},
-		"passed already": func(t *testing.T, _ *sql.DB, driver db.Driver, id string, fence int64) int64 {
-			t.Helper()
-			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: id, OperatorID: "JDOE", TTLSeconds: 60}
-			if result, err := contract.Pass(t.Context(), driver, contract.ReleaseOf(id, fence), next); err != nil || result.Released != db.Released {
-				t.Fatalf("pass: %+v, %v", result, err)
-			}
-			return fence
-		},
-		"another's": func(t *testing.T, _ *sql.DB, driver db.Driver, id string, fence int64) int64 {
-			t.Helper()
-			_, err := driver.TransferApplLock(t.Context(), db.TransferApplLockParams{
-				ObjectType: "customer", ObjectID: id, FromOperatorID: "JDOE", ToOperatorID: "BOSS", ActorID: "BOSS",
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return fence
-		},
-		"purged": func(t *testing.T, handle *sql.DB, _ db.Driver, id string, fence int64) int64 {
-			t.Helper()
-			execute(t, handle, "DELETE FROM appl_lock WHERE object_id = ?", id)
-			return fence
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
-			stale := func(id string) int64 { return became(t, handle, driver, id, contract.TakeCustomer(t, driver, id)) }
-			released, err := driver.ReleaseApplLock(t.Context(), contract.ReleaseOf("1", stale("1")))
-			if err != nil || released.Outcome == db.Released {
-				t.Fatalf("release: %+v, %v: this shows nothing", released, err)
-			}
-			next := db.GetApplLockParams{ObjectType: "customer", ObjectID: "2", OperatorID: "ASMITH", TTLSeconds: 45}
-			result, err := contract.Pass(t.Context(), driver, contract.ReleaseOf("2", stale("2")), next)
-			if want := (db.PassApplLockResult{Released: released.Outcome}); err != nil || result != want {
-				t.Errorf("pass: %+v, %v, want %+v", result, err, want)
-			}
-			wantRow, _ := rowOf(t, handle, "1")
-			if row, _ := rowOf(t, handle, "2"); row != wantRow {
-				t.Errorf("the row is %s, want %s", row, wantRow)
-			}
-		})
 	}
 }
 

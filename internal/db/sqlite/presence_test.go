@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"database/sql"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/applock/applock/internal/db"
@@ -91,30 +90,4 @@ func count(t *testing.T, handle *sql.DB, query string) int {
 		t.Fatal(err)
 	}
 	return rows
-}
-
-// Goal: "my open cases, and who looks at them" is a join in plain SQL that reads the viewers of those cases only. Method: ten cases of a
-// table of its own among 2,000 viewers, with the statistics of one row; the answer, and how SQLite looks for it.
-func TestJoinWithViewersUsesTheKey(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t)
-	fill(t, place.SQL, 1)
-	execute(t, place.SQL, "ANALYZE")
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_viewer"} {
-		execute(t, place.SQL, "DELETE FROM "+table)
-	}
-	fill(t, place.SQL, plannedRows)
-	execute(t, place.SQL, "CREATE TABLE customer_case (case_id TEXT PRIMARY KEY)")
-	execute(t, place.SQL, "INSERT INTO customer_case SELECT object_id FROM appl_lock WHERE object_id < '00010'")
-	execute(t, place.SQL, "UPDATE appl_lock_viewer SET expires_ts = 2 WHERE object_id = '00004'")
-	plans := &explaining{DBTX: reopened(t, place.DSN)}
-	var viewers int
-	err := plans.QueryRowContext(t.Context(), `SELECT count(v.operator_id) FROM customer_case AS c
-		LEFT JOIN appl_lock_viewers AS v ON v.object_type = 'customer' AND v.object_id = c.case_id`).Scan(&viewers)
-	if err != nil || viewers != 9 {
-		t.Errorf("%d viewers, %v, want 9", viewers, err)
-	}
-	if !slices.Contains(plans.steps, ofTheViewers+byKey+" LEFT-JOIN") {
-		t.Errorf("the join goes by %q", plans.steps)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -210,34 +209,6 @@ func TestPollDoesNotWait(t *testing.T) {
 	})
 	if ids, err := poll(); err != nil || ids != "1" {
 		t.Errorf("poll after the writer: %q, %v, want 1", ids, err)
-	}
-}
-
-// Goal: a batch of the greatest size is renewed in one transaction. Method: as many locks, and the time it takes.
-func TestRenewMany(t *testing.T) {
-	t.Parallel()
-	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
-	_, err := handle.ExecContext(t.Context(), `
-		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-		INSERT INTO appl_lock SELECT 'customer', CAST(i AS TEXT), 'JDOE', '', i, 0, 0, 60, 4102444800000000, '', 'N', NULL FROM n`, db.MaxGrants)
-	if err != nil {
-		t.Fatal(err)
-	}
-	grants := make([]db.RenewableGrant, db.MaxGrants)
-	for i := range grants {
-		id := int64(i + 1)
-		grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: strconv.FormatInt(id, 10), OperatorID: "JDOE", Fence: id, TTLSeconds: 60}
-	}
-	began := time.Now()
-	answers, err := driver.RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
-	t.Logf("%d grants in %s", len(grants), time.Since(began))
-	if err != nil || len(answers) != len(grants) {
-		t.Fatalf("%d answers, %v", len(answers), err)
-	}
-	for _, answer := range answers {
-		if answer.Outcome != db.Renewed {
-			t.Fatalf("%+v", answer)
-		}
 	}
 }
 

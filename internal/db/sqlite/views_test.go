@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"strings"
 	"testing"
 
@@ -90,62 +89,6 @@ func readsOfViews(handle *sql.DB, driver db.Driver, all int) []readOfView {
 	}
 }
 
-// Goal: "my open cases, and who works on them" is a join in plain SQL that reads the locks of those cases only. Method: ten cases of a
-// table of its own among 2,000 locks, without and with stale statistics; the answer, and how SQLite looks for it.
-func TestJoinWithLiveLocksUsesTheKey(t *testing.T) {
-	t.Parallel()
-	const join = `
-		SELECT c.case_id, l.operator_id
-		FROM customer_case AS c
-		LEFT JOIN appl_lock_live AS l ON l.object_type = 'customer' AND l.object_id = c.case_id
-		WHERE c.owner_id = 'ME'
-		ORDER BY c.case_id`
-	for _, statistics := range []bool{false, true} {
-		place := newPlace(t)
-		execute(t, place.SQL, "CREATE TABLE customer_case (case_id TEXT PRIMARY KEY, owner_id TEXT NOT NULL)")
-		if statistics {
-			fill(t, place.SQL, 1)
-			execute(t, place.SQL, "ANALYZE")
-			execute(t, place.SQL, "DELETE FROM appl_lock")
-			execute(t, place.SQL, "DELETE FROM appl_lock_waiter")
-			execute(t, place.SQL, "DELETE FROM appl_lock_viewer")
-		}
-		fill(t, place.SQL, plannedRows)
-		execute(t, place.SQL, "INSERT INTO customer_case SELECT object_id, 'ME' FROM appl_lock WHERE object_id < '00009'")
-		execute(t, place.SQL, "INSERT INTO customer_case VALUES ('free', 'ME'), ('other', 'YOU')")
-		execute(t, place.SQL, "UPDATE appl_lock SET released_ts = 1 WHERE object_id = '00003'")
-		execute(t, place.SQL, "UPDATE appl_lock SET expires_ts = 2 WHERE object_id = '00004'")
-		plans := &explaining{DBTX: reopened(t, place.DSN)}
-		rows, err := plans.QueryContext(t.Context(), join)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = rows.Close() }()
-		var answer []string
-		for rows.Next() {
-			var id string
-			var operator *string
-			if err := rows.Scan(&id, &operator); err != nil {
-				t.Fatal(err)
-			}
-			if operator != nil {
-				id += "/" + *operator
-			}
-			answer = append(answer, id)
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		want := "00000/JDOE 00001/JDOE 00002/JDOE 00003 00004 00005/JDOE 00006/JDOE 00007/JDOE 00008/JDOE free"
-		if got := strings.Join(answer, " "); got != want {
-			t.Errorf("the join answers %s, want %s", got, want)
-		}
-		if !slices.Contains(plans.steps, ofTheTable+byKey+" LEFT-JOIN") || slices.Contains(plans.steps, "SCAN appl_lock") {
-			t.Errorf("statistics %t: the join goes by %q", statistics, plans.steps)
-		}
-	}
-}
-
 // Goal: a page of the history reads a page, newest or oldest first, also for an operator with very many events, and so does an inbox
 // with very many. Method: events that JDOE did, lost and got, and the pages that SQLite looks at for 20 of them.
 func TestPageOfHistoryReadsAPage(t *testing.T) {
@@ -196,67 +139,4 @@ func readHistory(driver db.Driver, params db.ApplLockHistoryParams) func(ctx con
 		}
 		return events[0].EventID, len(events), nil
 	}
-}
-
-// Goal: a page of one type begins at the type and ends with it, whatever there is before and behind. Method: the pages that SQLite
-// looks at for a type of one lock between two of many.
-func TestPageOfATypeReadsTheType(t *testing.T) {
-	t.Parallel()
-	recorder, handle, driver := recorded(t)
-	lockMany(t, handle, "many", 20_000)
-	execute(t, handle, "INSERT INTO appl_lock SELECT 'd', object_id, operator_id, '', fence, 0, 0, 60, expires_ts, '', 'N', NULL FROM appl_lock WHERE object_id = '1'")
-	execute(t, handle, "INSERT INTO appl_lock SELECT 'e', object_id, operator_id, '', fence, 0, 0, 60, expires_ts, '', 'N', NULL FROM appl_lock WHERE object_type = 'customer'")
-	recorder.forget()
-	locks, err := driver.ApplLockLive(t.Context(), db.ApplLockLiveParams{ObjectType: "d", MaxRows: 10})
-	if err != nil || len(locks) != 1 || locks[0].TTLSeconds != 60 {
-		t.Errorf("the type has %+v, %v", locks, err)
-	}
-	if pages := recorder.ran[0].pages; pages > 20 {
-		t.Errorf("a page of one type looks at %d pages", pages)
-	}
-}
-
-// Goal: the inbox finds a waiter by the holder that its announcement or its poll has stored, and tells no one who holds it no more.
-// Method: a waiter announces before there is a holder; polls; the lock is transferred; polls again.
-func TestInboxFollowsTheHolder(t *testing.T) {
-	t.Parallel()
-	_, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
-	announce := db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "1", OperatorID: "BROWN", ClientID: "p1"}
-	if err := driver.AnnounceApplLockWaiter(t.Context(), announce); err != nil {
-		t.Fatal(err)
-	}
-	requireAwaited := func(when, want string) {
-		t.Helper()
-		for _, operator := range []string{"JDOE", "ASMITH", "BROWN"} {
-			notices, err := driver.InboxApplLocks(t.Context(), db.InboxApplLocksParams{OperatorID: operator, AfterEventID: 100, MaxRows: 10})
-			if awaited := len(notices) == 1 && notices[0].Kind == db.NoticeAwaited; err != nil || awaited != (operator == want) {
-				t.Errorf("%s: the inbox of %s has %+v, %v", when, operator, notices, err)
-			}
-			if len(notices) > 0 && notices[0].SafeEventID != 100 {
-				t.Errorf("%s: safe to %d, after event 100", when, notices[0].SafeEventID)
-			}
-		}
-	}
-	poll := func() {
-		t.Helper()
-		if _, err := driver.PollApplLocks(t.Context(), db.PollApplLocksParams{ClientID: "p1", MaxRows: 10}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := get(t.Context(), driver, "1", "JDOE"); err != nil {
-		t.Fatal(err)
-	}
-	poll()
-	requireAwaited("held", "JDOE")
-	transfer := db.TransferApplLockParams{ObjectType: "customer", ObjectID: "1", FromOperatorID: "JDOE", ToOperatorID: "ASMITH"}
-	if _, err := driver.TransferApplLock(t.Context(), transfer); err != nil {
-		t.Fatal(err)
-	}
-	requireAwaited("transferred", "")
-	poll()
-	requireAwaited("transferred and polled", "ASMITH")
-	if err := driver.AnnounceApplLockWaiter(t.Context(), announce); err != nil {
-		t.Fatal(err)
-	}
-	requireAwaited("announced again", "ASMITH")
 }

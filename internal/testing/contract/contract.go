@@ -130,5 +130,6 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("RenewalsNeverShorten", func(t *testing.T) { renewalsNeverShorten(t, backend) })
 	t.Run("RenewalsActOnce", func(t *testing.T) { renewalsActOnce(t, backend) })
 	t.Run("RenewedThenTaken", func(t *testing.T) { renewedThenTaken(t, backend) })
+	t.Run("Passes", func(t *testing.T) { passes(t, backend) })
 	t.Run("NothingSent", func(t *testing.T) { nothingSent(t, backend) })
 }

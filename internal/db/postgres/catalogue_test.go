@@ -1,14 +1,11 @@
 package postgres_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -18,90 +15,6 @@ func internalRoutines() []string {
 	return []string{
 		"appl_lock_move", "appl_lock_move_page", "appl_lock_next_fence", "appl_lock_number", "appl_lock_record", "appl_lock_seconds_left",
 		"appl_lock_text", "appl_lock_yes",
-	}
-}
-
-func typeName(parameterType db.Type) string {
-	return map[db.Type]string{
-		db.Text:      "text",
-		db.FlagType:  "character",
-		db.Number:    "bigint",
-		db.Timestamp: "timestamp with time zone",
-		db.Document:  "text",
-	}[parameterType]
-}
-
-// signatures returns what the catalogue must hold for an operation: kind, name, parameters and result.
-func signatures(operation db.Operation) []string {
-	if operation.Version {
-		return []string{"function appl_lock_version() returns integer"}
-	}
-	if operation.ResultSet() {
-		parameters := slices.Concat(operation.Parameters, operation.Columns)
-		return []string{fmt.Sprintf("function %s(%s) returns SETOF record", operation.Name, list(parameters))}
-	}
-	var in, procedure []db.Parameter
-	for _, parameter := range operation.Parameters {
-		if parameter.Direction == db.In {
-			in = append(in, parameter)
-		} else {
-			parameter.Direction = "INOUT"
-		}
-		procedure = append(procedure, parameter)
-	}
-	row := append(in, operation.RowParameters()...)
-	returns := "record"
-	if columns := operation.RowParameters(); len(columns) == 1 {
-		returns = typeName(columns[0].Type)
-	}
-	return []string{
-		fmt.Sprintf("procedure %s(%s)", operation.Name, list(procedure)),
-		fmt.Sprintf("function %s_row(%s) returns %s", operation.Name, list(row), returns),
-	}
-}
-
-func list(parameters []db.Parameter) string {
-	var texts []string
-	for _, parameter := range parameters {
-		texts = append(texts, fmt.Sprintf("%s %s %s", parameter.Direction, parameter.Name, typeName(parameter.Type)))
-	}
-	return strings.Join(texts, ", ")
-}
-
-// Goal: the catalogue holds exactly the contract, in both forms. Method: compare the two.
-func TestCatalogueEqualsContract(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	var want []string
-	for _, operation := range db.Contract() {
-		want = append(want, signatures(operation)...)
-	}
-	got := column(t, pool, `
-		SELECT CASE p.prokind WHEN 'p' THEN 'procedure ' ELSE 'function ' END || p.proname || '(' ||
-			coalesce((
-				SELECT string_agg(parameter, ', ' ORDER BY part, n)
-				FROM (
-					SELECT 1 AS part, n,
-						CASE coalesce(p.proargmodes[n], 'i') WHEN 'i' THEN 'IN' WHEN 'b' THEN 'INOUT' ELSE 'OUT' END
-							|| ' ' || p.proargnames[n] || ' '
-							|| format_type(coalesce(p.proallargtypes[n], p.proargtypes[n - 1]), NULL) AS parameter
-					FROM generate_subscripts(p.proargnames, 1) AS n
-					UNION ALL
-					SELECT 2, a.attnum, 'OUT ' || a.attname || ' ' || format_type(a.atttypid, NULL)
-					FROM pg_attribute AS a WHERE a.attrelid = t.typrelid AND a.attnum > 0
-				) AS parameters
-			), '') || ')' || CASE
-				WHEN p.prokind = 'p' THEN ''
-				WHEN t.typrelid <> 0 THEN ' returns record'
-				ELSE ' returns ' || replace(pg_get_function_result(p.oid), 'applock.', '')
-			END
-		FROM pg_proc AS p
-		JOIN pg_type AS t ON t.oid = p.prorettype
-		WHERE p.pronamespace = 'applock'::regnamespace AND p.proname <> ALL ($1)`, internalRoutines())
-	slices.Sort(want)
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("the catalogue differs from the contract\ngot\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -130,32 +43,6 @@ func TestRoutinesAreSafe(t *testing.T) {
 		SELECT n.nspname::text FROM pg_namespace AS n, aclexplode(n.nspacl) AS a
 		WHERE n.nspname = 'applock' AND a.grantee = 0`) {
 		t.Errorf("PUBLIC has a privilege on %s", granted)
-	}
-}
-
-// Goal: the views are the contract's: names, columns and their order; they run with the owner's rights, hide nothing behind a barrier,
-// have a comment, and nobody may read them. Method: compare the catalogue with the contract.
-func TestViewsEqualContract(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	var want []string
-	for _, view := range db.Views() {
-		var columns []string
-		for _, column := range view.Columns {
-			columns = append(columns, column.Name)
-		}
-		want = append(want, view.Name+"("+strings.Join(columns, ", ")+") "+view.Summary)
-	}
-	got := column(t, pool, `
-		SELECT c.relname || '(' || string_agg(a.attname, ', ' ORDER BY a.attnum) || ') ' || obj_description(c.oid, 'pg_class')
-		FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
-		WHERE c.relnamespace = 'applock'::regnamespace AND c.relkind = 'v' AND c.reloptions IS NULL
-			AND NOT EXISTS (SELECT FROM aclexplode(c.relacl) AS r WHERE r.grantee <> c.relowner)
-		GROUP BY c.oid, c.relname`)
-	slices.Sort(want)
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("the views differ from the contract\ngot\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

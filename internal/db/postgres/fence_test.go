@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -63,68 +62,4 @@ func fenceOf(t *testing.T, pool *pgxpool.Pool, operator string) int64 {
 		t.Error(err)
 	}
 	return fence
-}
-
-// Goal: a fence grows across a purge and a clock that was set back. Method: a grant whose fence lies a moment ahead of the clock of now is
-// what a clock set back leaves behind; purge keeps the greatest fence that it removes, and the next grant is above it. A row whose fence
-// still lies ahead is not removed.
-func TestFenceGrowsAcrossAPurge(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	former := fenceOf(t, pool, "JDOE")
-	call(t, pool, releaseCall, "1", "JDOE")
-	call(t, pool, "UPDATE applock.appl_lock SET released_ts = released_ts - interval '1 hour'")
-	call(t, pool, "UPDATE applock.appl_lock SET fence = fence + 3600000000")
-	call(t, pool, "CALL applock.purge_appl_locks(1)")
-	if rows := column(t, pool, "SELECT object_id FROM applock.appl_lock"); len(rows) != 1 {
-		t.Fatal("a purge has removed a row whose fence lies ahead")
-	}
-	call(t, pool, "UPDATE applock.appl_lock SET fence = $1", former)
-	call(t, pool, "CALL applock.purge_appl_locks(1)")
-	if kept := column(t, pool, "SELECT (fence - $1::bigint)::text FROM applock.appl_lock_fence", former); len(kept) != 1 || kept[0] != "0" {
-		t.Fatalf("after a purge the greatest fence removed lies %v beside that of the row", kept)
-	}
-	ahead := former + time.Hour.Microseconds()
-	call(t, pool, "UPDATE applock.appl_lock_fence SET fence = $1", ahead)
-	if fence := fenceOf(t, pool, "ASMITH"); fence <= ahead {
-		t.Errorf("the next grant has the fence %d, which is not above %d", fence, ahead)
-	}
-}
-
-// Goal: a purge of locks leaves the history alone, and a purge of the history leaves for 400 days what tells of purges. Method: old
-// events of both kinds, before and after that time.
-func TestPurgesStayInTheHistory(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	events := func() []string {
-		return column(t, pool, "SELECT event || ' ' || reason FROM applock.appl_lock_history ORDER BY event_id")
-	}
-	age := func(age string) {
-		call(t, pool, "UPDATE applock.appl_lock_event SET event_ts = event_ts - $1::interval", age)
-	}
-	require := func(what string, want ...string) {
-		t.Helper()
-		if got := events(); len(got) != len(want) {
-			t.Errorf("%s: %q, want %q", what, got, want)
-		} else {
-			for i := range want {
-				if got[i] != want[i] {
-					t.Errorf("%s: %q, want %q", what, got, want)
-				}
-			}
-		}
-	}
-	call(t, pool, getCall, "1", "JDOE")
-	call(t, pool, "CALL applock.release_appl_lock('customer', '1', 'JDOE', NULL, 'BOSS', 'why')")
-	call(t, pool, "UPDATE applock.appl_lock SET released_ts = released_ts - interval '1 hour'")
-	age("1 hour")
-	call(t, pool, "CALL applock.purge_appl_locks(1, 10000)")
-	require("after a purge of locks", "RELEASED why", "PURGED 1")
-	age("399 days")
-	call(t, pool, "CALL applock.purge_appl_lock_history(1, 10000)")
-	call(t, pool, "CALL applock.purge_appl_lock_history(1, 10000)")
-	require("after purges of the history", "PURGED 1", "HISTORY_PURGED 1")
-	age("2 days")
-	call(t, pool, "CALL applock.purge_appl_lock_history(1, 10000)")
-	require("after 400 days", "HISTORY_PURGED 1", "HISTORY_PURGED 1")
 }

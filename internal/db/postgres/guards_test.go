@@ -114,11 +114,13 @@ func TestUpdatesAreHOT(t *testing.T) {
 			execute(t, tx, "CALL applock.transfer_appl_lock('customer', '1', 'ASMITH', 'JDOE', '', NULL, NULL, NULL)")
 			execute(t, tx, "CALL applock.take_appl_lock('customer', '1', 'BOSS', '', 'why', NULL, NULL)")
 			execute(t, tx, "CALL applock.take_appl_lock('customer', '1', 'JDOE', '', 'why', NULL, NULL)")
+			execute(t, tx, `SELECT applock.renew_appl_locks(jsonb_build_array(jsonb_build_object('object_type', 'customer', 'object_id', '1',
+				'operator_id', 'JDOE', 'fence', l.fence, 'ttl_seconds', 60))::text) FROM applock.appl_lock AS l`)
 		}
 		updates := value[int](t, tx, "SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
 		hot := value[int](t, tx, "SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
-		if updates != 30 || hot != updates {
-			t.Errorf("%d of %d updates are HOT, want 30 of 30", hot, updates)
+		if updates != 35 || hot != updates {
+			t.Errorf("%d of %d updates are HOT, want 35 of 35", hot, updates)
 		}
 	})
 }

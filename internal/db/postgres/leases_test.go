@@ -3,8 +3,6 @@ package postgres_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -231,52 +229,6 @@ func document(t *testing.T, grants ...db.RenewableGrant) string {
 	return string(text)
 }
 
-// Goal: renewing and polling look up what they need by its key, whatever the planner knows of the tables, and
-// renewals are HOT updates. Method: 10,000 waiters and grants among 100,000 locks; the transaction's own statistics.
-func TestManyAreLookedUpByKey(t *testing.T) {
-	t.Parallel()
-	dsn := testclient.InstalledPostgres(t)
-	pool := newPool(t, dsn)
-	call(t, pool, `INSERT INTO applock.appl_lock
-		SELECT 'customer', n, 'JDOE', '', n, now(), now(), 3600, now() + interval '1 hour' FROM generate_series(1, 100000) AS n`)
-	call(t, pool, `INSERT INTO applock.appl_lock_waiter
-		SELECT 'customer', n * 10, 'ASMITH', '', 'p1', now(), NULL, now() + interval '60 s', 'JDOE' FROM generate_series(1, 10000) AS n`)
-	var grants []db.RenewableGrant
-	for n := range int64(db.MaxGrants) {
-		grants = append(grants, db.RenewableGrant{
-			ObjectType: "customer", ObjectID: fmt.Sprint(n*10 + 1), OperatorID: "JDOE", Fence: n*10 + 1, TTLSeconds: 60,
-		})
-	}
-	for _, analyzed := range []bool{false, true} {
-		if analyzed {
-			call(t, pool, "ANALYZE applock.appl_lock, applock.appl_lock_waiter")
-		}
-		requireNoScan(t, pool, "poll", pollCall)
-		requireNoScan(t, pool, "poll for little", "SELECT * FROM applock.poll_appl_locks('p1', 1)")
-		requireNoScan(t, pool, "renew", "SELECT * FROM applock.renew_appl_locks($1)", document(t, grants...))
-		requireNoScan(t, pool, "renew one", "SELECT * FROM applock.renew_appl_locks($1)", document(t, grants[0]))
-	}
-}
-
-func requireNoScan(t *testing.T, pool *pgxpool.Pool, what, query string, args ...any) {
-	t.Helper()
-	inTx(t, pool, func(tx pgx.Tx) {
-		statistics := func(counter string) int64 {
-			return value[int64](t, tx, "SELECT "+counter+" FROM pg_stat_xact_user_tables WHERE relid = 'applock.appl_lock'::regclass")
-		}
-		scans, updates, hot := statistics("seq_scan"), statistics("n_tup_upd"), statistics("n_tup_hot_upd")
-		began := time.Now()
-		execute(t, tx, query, args...)
-		t.Logf("%s: %s", what, time.Since(began))
-		if statistics("seq_scan") != scans {
-			t.Errorf("%s reads the whole table", what)
-		}
-		if cold := statistics("n_tup_upd") - updates - (statistics("n_tup_hot_upd") - hot); cold != 0 {
-			t.Errorf("%s: %d updates are not HOT", what, cold)
-		}
-	})
-}
-
 // Goal: a grant that expires while a batch is being renewed is not revived. Method: a trigger that takes its time over the
 // first lock, until the second one has expired.
 func TestExpiryWhileRenewing(t *testing.T) {
@@ -294,24 +246,6 @@ func TestExpiryWhileRenewing(t *testing.T) {
 	}})
 	if err != nil || len(answers) != 2 || answers[0].Outcome != db.Renewed || answers[1].Outcome != db.Free {
 		t.Errorf("%v, %v, want the first grant renewed and the second free", answers, err)
-	}
-}
-
-// Goal: a batch is bounded. Method: one grant too many.
-func TestTooManyGrants(t *testing.T) {
-	t.Parallel()
-	driver := clients.Driver(testclient.Postgres(t, migratedPool(t)))
-	grants := make([]db.RenewableGrant, db.MaxGrants+1)
-	for i := range grants {
-		grants[i] = db.RenewableGrant{ObjectType: "customer", ObjectID: fmt.Sprint(i), OperatorID: "JDOE", Fence: 1, TTLSeconds: 1}
-	}
-	_, err := driver.RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
-	if db.KindOf(err) != db.KindInvalid || !strings.Contains(err.Error(), "p_grants has 10001 grants") {
-		t.Errorf("%v, want LK001", err)
-	}
-	answers, err := driver.RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants[1:]})
-	if err != nil || len(answers) != db.MaxGrants {
-		t.Errorf("%d answers, %v, want %d", len(answers), err, db.MaxGrants)
 	}
 }
 
@@ -370,18 +304,6 @@ func TestInTx(t *testing.T) {
 		})
 		if err != nil || held(t, "beside") {
 			t.Errorf("%v, and a lock that was taken meanwhile cannot be released", err)
-		}
-	})
-	t.Run("Cancelled", func(t *testing.T) {
-		t.Parallel()
-		ctx, cancel := context.WithCancel(t.Context())
-		err := driver.InTx(ctx, func(d db.Driver) error { get(t, d, "cancelled"); cancel(); return nil })
-		if !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindOther || held(t, "cancelled") {
-			t.Errorf("%v (kind %d), want the cause, nothing unknown, and no lock", err, db.KindOf(err))
-		}
-		err = driver.InTx(ctx, func(db.Driver) error { t.Error("runs"); return nil })
-		if !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindUnreachable {
-			t.Errorf("%v (kind %d), want the cause, and nothing unknown", err, db.KindOf(err))
 		}
 	})
 	t.Run("FailedBefore", func(t *testing.T) {

@@ -73,24 +73,6 @@ func TestThousandViewers(t *testing.T) {
 	}
 }
 
-// Goal: "my open cases, and who looks at them" reads the viewers of those cases only. Method: ten cases among 20,000 viewers, without and
-// with statistics; the rows that the join handles.
-func TestJoinWithViewersUsesTheKey(t *testing.T) {
-	t.Parallel()
-	dsn := testclient.InstalledPostgres(t)
-	e := newExplained(t, dsn)
-	call(t, e.pool, strangers, 20_000)
-	call(t, e.pool, "CREATE TABLE support_case AS SELECT 'x' || n AS id FROM generate_series(1, 10) AS n")
-	for _, statistics := range []string{"SELECT 1", "ANALYZE applock.appl_lock_viewer, support_case"} {
-		call(t, e.pool, statistics)
-		rows := e.handledRows(t, `SELECT c.id, v.operator_id FROM support_case AS c
-			LEFT JOIN applock.appl_lock_viewers AS v ON v.object_type = 'customer' AND v.object_id = c.id`)
-		if statistics != "SELECT 1" && rows > 100 {
-			t.Errorf("after %s the join handles %d rows, want at most 100", statistics, rows)
-		}
-	}
-}
-
 // Goal: presence writes no log and is no part of a backup's work: the table is unlogged. Method: the catalogue.
 func TestViewersAreUnlogged(t *testing.T) {
 	t.Parallel()

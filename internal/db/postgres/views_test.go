@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -153,57 +152,6 @@ func TestPagesOfTheHistoryReadAPage(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Goal: the orders and filters of the live locks are the view's. Method: locks of which the first to end, the oldest and the one that is
-// waited for are different ones.
-func TestOrdersOfLiveLocks(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	driver := clients.Driver(testclient.Postgres(t, pool))
-	for id, ttl := range map[string]int{"1": 600, "2": 60, "3": 300} {
-		call(t, pool, "SELECT applock.get_appl_lock_row('customer', $1, 'JDOE', 'D' || $1::text, $2)", id, ttl)
-	}
-	call(t, pool, "UPDATE applock.appl_lock SET acquired_ts = acquired_ts - interval '1 hour' WHERE object_id = '3'")
-	call(t, pool, announceCall, "1", "ASMITH")
-	call(t, pool, announceCall, "2", "ASMITH")
-	call(t, pool, "UPDATE applock.appl_lock_waiter SET since_ts = since_ts - interval '1 minute' WHERE object_id = '2'")
-	department := "D3"
-	for _, list := range []struct {
-		want   string
-		params db.ApplLockLiveParams
-	}{
-		{"[1 2 3]", db.ApplLockLiveParams{}},
-		{"[2 3]", db.ApplLockLiveParams{AfterType: "customer", AfterID: "1"}},
-		{"[2 3 1]", db.ApplLockLiveParams{Order: db.LiveEndsSoonest}},
-		{"[2 1]", db.ApplLockLiveParams{Order: db.LiveWaitedFor}},
-		{"[3]", db.ApplLockLiveParams{OlderThanSeconds: 1800}},
-		{"[2]", db.ApplLockLiveParams{ExpiresWithinSeconds: 100}},
-		{"[3]", db.ApplLockLiveParams{DepartmentID: &department}},
-		{"[]", db.ApplLockLiveParams{OperatorID: "ASMITH"}},
-	} {
-		list.params.MaxRows = 10
-		locks, err := driver.ApplLockLive(t.Context(), list.params)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids := []string{}
-		for _, lock := range locks {
-			ids = append(ids, lock.ObjectID)
-		}
-		if got := fmt.Sprint(ids); got != list.want {
-			t.Errorf("%+v: %s, want %s", list.params, got, list.want)
-		}
-	}
-	oldest, err := driver.ApplLockLive(t.Context(), db.ApplLockLiveParams{Order: db.LiveOldest, MaxRows: 1})
-	if err != nil || len(oldest) != 1 || oldest[0].ObjectID != "3" || oldest[0].TTLSeconds != 300 {
-		t.Errorf("the oldest is %+v, %v, want the lock on 3", oldest, err)
-	}
-	waiting, err := driver.ApplLockWaiting(t.Context(), db.ApplLockWaitingParams{MaxRows: 10})
-	if err != nil || len(waiting) != 2 || waiting[1].WaitedSeconds < 60 || waiting[1].HolderID != "JDOE" ||
-		waiting[1].HolderDepartmentID != "D2" || waiting[1].SecondsLeft < 1 {
-		t.Errorf("waiting: %+v, %v", waiting, err)
 	}
 }
 

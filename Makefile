@@ -7,7 +7,7 @@ TOOL := CGO_ENABLED=0 go tool -modfile=tools/go.mod
 WITH_SERVERS := go run ./internal/testing/testserver --
 ON = APPLOCK_TEST_REQUIRE=$(1) go run ./internal/testing/testserver --only $(1) --
 # Finds IBM's Db2 driver, or fetches it, for what follows.
-WITH_IBM_DRIVER := go run ./internal/build/ibmdriver --
+WITH_IBM_DRIVER := tools/ibmdriver
 # Runs go test with the flags and packages that follow, and shows what failed, what was skipped and what was slow.
 TEST = $(CURDIR)/tools/gotest -shuffle=on -count=1 -parallel=8 $(if $(CI),-vet=off)
 # SQLite is C translated to Go. The detector finds nothing in its memory, and takes ten times as long there.

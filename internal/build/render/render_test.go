@@ -8,62 +8,8 @@ import (
 
 	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/migrations"
-	"github.com/applock/applock/procedures"
 	"github.com/applock/applock/procedures/guards"
 )
-
-// dialects are those that have procedures.
-func dialects() []string { return []string{"db2", "mysql", "postgres"} }
-
-// Goal: no source has by hand what a rule makes. Method: search each source for what its dialect's rules add.
-func TestSourcesHaveNothingThatIsMade(t *testing.T) {
-	t.Parallel()
-	made := map[string]*regexp.Regexp{
-		"db2":      regexp.MustCompile(`(?m)^CREATE .*_row |^COMMENT ON SPECIFIC \w+ \w+ IS '[^I]`),
-		"mysql":    regexp.MustCompile(`utf8mb4 COLLATE|(?m)HANDLER FOR 1305$|^CREATE PROCEDURE \w+_appl_locks?\(`),
-		"postgres": regexp.MustCompile(`(?m)^REVOKE|^CREATE OR REPLACE PROCEDURE|^COMMENT ON FUNCTION \w+\([^)]*\) IS\s+'[^I]`),
-	}
-	for _, dialect := range dialects() {
-		names, err := render.Names(dialect)
-		if err != nil || len(names) == 0 {
-			t.Fatalf("%s has no sources: %v", dialect, err)
-		}
-		seen := false
-		for _, name := range names {
-			source, err := procedures.FS.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := render.File(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if found := made[dialect].Find(source); found != nil {
-				t.Errorf("procedures/%s has %q, which is made", name, found)
-			}
-			seen = seen || made[dialect].MatchString(text)
-		}
-		if !seen {
-			t.Errorf("%s: what is looked for is not made at all", dialect)
-		}
-	}
-}
-
-// Goal: no dots are installed. Method: each source, filled in, has none.
-func TestEverythingIsFilledIn(t *testing.T) {
-	t.Parallel()
-	for _, dialect := range dialects() {
-		names, err := render.Names(dialect)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if text, err := render.File(name); err != nil || strings.Contains(text, "(...)") {
-				t.Errorf("%s: has (...), or %v", name, err)
-			}
-		}
-	}
-}
 
 // Goal: each form is the contract's. Method: the smallest source of one operation in each dialect.
 func TestSource(t *testing.T) {
@@ -172,30 +118,6 @@ func TestSourceRefuses(t *testing.T) {
 	} {
 		if text, err := render.Source(dialect, source); err == nil {
 			t.Errorf("%s: %s", dialect, text)
-		}
-	}
-}
-
-// Goal: a source is read in one go. Method: count its lines. Only the renewal of many is longer, in a dialect without arrays.
-func TestSourcesAreShort(t *testing.T) {
-	t.Parallel()
-	for _, dialect := range dialects() {
-		names, err := render.Names(dialect)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			source, err := procedures.FS.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			most := 250
-			if strings.HasSuffix(name, "/renew_appl_locks.sql") {
-				most = 350
-			}
-			if lines := strings.Count(string(source), "\n"); lines > most {
-				t.Errorf("procedures/%s has %d lines, at most %d are allowed: give a step a file of its own", name, lines, most)
-			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// documentsJob is that of a process that TestAcceptanceDocuments starts.
+	// documentsJob is that of a process that TestHeavyAcceptanceDocuments starts.
 	documentsJob = "documents"
 	// documentsLimit ends a process that does not come to an end by itself.
 	documentsLimit = 5 * time.Minute
@@ -40,9 +40,9 @@ const (
 // version, and each of the versions has been counted.
 // Method: three processes with several workers each take the versions from queues of their own, in an order that has
 // the same documents in all of them. A worker reads what is registered, computes in Go and writes in another statement,
-// so that two workers on one document would overwrite each other (TestAcceptanceDocumentsWithoutALock shows it). They keep
-// out of each other's way with a lock that they get and release. TestAcceptanceMillion does it with serialize.
-func TestAcceptanceDocuments(t *testing.T) {
+// so that two workers on one document would overwrite each other (TestHeavyAcceptanceDocumentsWithoutALock shows it). They keep
+// out of each other's way with a lock that they get and release. TestHeavyAcceptanceMillion does it with serialize.
+func TestHeavyAcceptanceDocuments(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()
@@ -109,7 +109,7 @@ func checkNothingIsLocked(t *testing.T, place realPlace, want int) {
 
 // Goal: the tests above would notice a lost update.
 // Method: version 3 of a document comes in while version 2 is between its read and its write. Version 3 and its count are lost, each time.
-func TestAcceptanceDocumentsWithoutALock(t *testing.T) {
+func TestHeavyAcceptanceDocumentsWithoutALock(t *testing.T) {
 	t.Parallel()
 	onEachProduct(t, func(t *testing.T, product string) {
 		t.Parallel()

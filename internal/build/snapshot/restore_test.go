@@ -43,7 +43,7 @@ func migrationsOf(t *testing.T, dialect string) fstest.MapFS {
 // Goal: the upgrade leaves locks and grants alone, installs the new operations, and goes back to exactly what
 // was there. Method: a user with grants holds a lock of the first version and renews it after the way up to a later one
 // and after the way down, and lets go after the second way up. The server's own words for each routine are compared.
-// On MySQL and MariaDB TestUpgradeUnderLoad has the grants, and TestUpgradeLeadsThereAndBack the texts.
+// On MySQL and MariaDB TestHeavyUpgradeUnderLoad has the grants, and TestUpgradeLeadsThereAndBack the texts.
 func TestUpgradeRestores(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)

@@ -59,7 +59,7 @@ func TestUpgradeReplacesOnlyWhatChanged(t *testing.T) {
 // procedures meet LK003 at worst, and grants survive. Method: eight of each get and release all the time, on
 // both products, while plain goose upgrades eight times from the first version to the newest and on to a later
 // one, and takes it all back.
-func TestUpgradeUnderLoad(t *testing.T) {
+func TestHeavyUpgradeUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, product := range testdb.MySQLProducts() {
 		t.Run(product, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/verification/worker"
 )
 
@@ -44,8 +45,7 @@ const (
 // out of each other's way with a lock that they get and release. TestHeavyAcceptanceMillion does it with serialize.
 func TestHeavyAcceptanceDocuments(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		place.exec(t, createDocuments)
 		job := documentsOn(product)
@@ -111,8 +111,7 @@ func checkNothingIsLocked(t *testing.T, place realPlace, want int) {
 // Method: version 3 of a document comes in while version 2 is between its read and its write. Version 3 and its count are lost, each time.
 func TestHeavyAcceptanceDocumentsWithoutALock(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		place.exec(t, createDocuments)
 		register := func(in incoming, between func()) {

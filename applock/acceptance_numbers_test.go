@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 const (
@@ -37,8 +38,7 @@ const (
 // TestHeavyAcceptanceNumbersWithoutSerialize shows what happens otherwise.
 func TestHeavyAcceptanceNumbers(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		for _, way := range numberingWays(product) {
 			t.Run(way.name+"/"+way.level.String(), func(t *testing.T) {

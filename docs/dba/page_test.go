@@ -287,20 +287,17 @@ func (s site) lock(t *testing.T, dsn, command string) (answer grant, code int) {
 func onSites(t *testing.T, test func(t *testing.T, s site)) {
 	t.Helper()
 	bin := build(t)
-	sites := map[string]func(t *testing.T) site{
-		"sqlite":   func(t *testing.T) site { t.Helper(); return sqliteSite(t, bin) },
-		"postgres": func(t *testing.T) site { t.Helper(); return postgresSite(t, bin) },
-	}
-	for _, product := range testdb.MySQLProducts() {
-		sites[product] = func(t *testing.T) site { t.Helper(); return mysqlSite(t, product, bin) }
-	}
 	t.Run("Sites", func(t *testing.T) {
-		for name, open := range sites {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, open(t))
-			})
-		}
+		testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+			switch product {
+			case "sqlite":
+				test(t, sqliteSite(t, bin))
+			case "postgres":
+				test(t, postgresSite(t, bin))
+			default:
+				test(t, mysqlSite(t, product, bin))
+			}
+		})
 	})
 }
 

@@ -45,7 +45,7 @@ func TestHeavySite(t *testing.T) {
 			t.Errorf("%s loads from another site: %v", location, loads)
 		}
 	}
-	for _, picture := range []string{"docs/console/locks-light.png", "docs/pictures/lock.svg", "docs/schema.svg"} {
+	for _, picture := range []string{"docs/console/locks-light.png", "docs/pictures/lock.svg"} {
 		if _, err := os.Stat(filepath.Join(folder, picture)); err != nil {
 			t.Errorf("the site lacks a picture: %v", err)
 		}

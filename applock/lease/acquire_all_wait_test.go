@@ -95,61 +95,40 @@ func holdOnce(t *testing.T, p program, operator string, objects ...applock.Objec
 	return set.Release(t.Context())
 }
 
-// Goal: a waiter tries only when the object in its way could be free, even with two sets of one operator whose objects overlap: neither
-// wakes the other, or itself, again and again. Method: both wait for half an hour; count the calls.
+// Goal: a waiter tries only when the object in its way could be free, even with two sets whose objects overlap: neither wakes the other, or
+// itself, again and again. Method: sets of one operator, and sets of two, each of which waits for an object that the other one wants as well,
+// since that comes to be held when the first set has moved on to the other; count the calls, and see both served when the objects are free.
 func TestSetsWaitQuietly(t *testing.T) {
 	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		holders := []applock.Lease{there.acquire(t, anHour(account(1))), there.acquire(t, anHour(account(3)))}
-		results := make(chan error)
-		for _, objects := range [][]applock.Object{{account(1), account(2)}, {account(2), account(3)}} {
-			go func() { results <- holdOnce(t, here, "etl-7", objects...) }()
-		}
-		time.Sleep(30 * time.Minute)
-		if calls := here.backend.Calls(fakebackend.GetAll); calls > 30 { // one in five minutes each, and the first ones
-			t.Errorf("%d calls of two who wait", calls)
-		}
-		for _, holder := range holders {
-			release(t, holder)
-		}
-		for range holders {
-			if err := <-results; err != nil {
-				t.Error(err)
+	for _, second := range []string{"etl-7", "etl-8"} {
+		playFake(t, func(t *testing.T, here, there program) {
+			sets := [][]applock.Object{{account(1), account(2)}, {account(1), account(2)}}
+			inTheWay := []applock.Object{account(2), account(1)}
+			if second == "etl-7" {
+				sets[1], inTheWay = []applock.Object{account(2), account(3)}, []applock.Object{account(1), account(3)}
 			}
-		}
-		synctest.Wait()
-	})
-}
-
-// Goal: two sets of given operators, each of which waits for an object that the other one wants as well, do not wake each other either. Method:
-// the first is in the way of the second set, and comes to be held when the first set has moved on to the other; count the calls, and see both
-// served when the objects are free.
-func TestSetsInEachOthersWayWaitQuietly(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		holders := []applock.Lease{there.acquire(t, anHour(account(2)))}
-		results := make(chan error)
-		begin := func(operator string) {
-			go func() { results <- holdOnce(t, here, operator, account(1), account(2)) }()
-			time.Sleep(time.Minute)
-		}
-		begin("etl-7")
-		holders = append(holders, there.acquire(t, anHour(account(1))))
-		begin("etl-8")
-		time.Sleep(10 * time.Minute)
-		if calls := here.backend.Calls(fakebackend.GetAll); calls > 20 { // one in five minutes each, and the first ones
-			t.Errorf("%d calls of two who wait", calls)
-		}
-		for _, holder := range holders {
-			release(t, holder)
-		}
-		for range holders {
-			if err := <-results; err != nil {
-				t.Error(err)
+			results := make(chan error)
+			var holders []applock.Lease
+			for i, operator := range []string{"etl-7", second} {
+				holders = append(holders, there.acquire(t, anHour(inTheWay[i])))
+				go func() { results <- holdOnce(t, here, operator, sets[i]...) }()
+				time.Sleep(time.Minute)
 			}
-		}
-		synctest.Wait()
-	})
+			time.Sleep(10 * time.Minute)
+			if calls := here.backend.Calls(fakebackend.GetAll); calls > 20 { // one in five minutes each, and the first ones
+				t.Errorf("%d calls of two who wait", calls)
+			}
+			for _, holder := range holders {
+				release(t, holder)
+			}
+			for range holders {
+				if err := <-results; err != nil {
+					t.Error(err)
+				}
+			}
+			synctest.Wait()
+		})
+	}
 }
 
 // Goal: a waiter that was blocked while a set tried the same object in passing makes its attempt after that. Method: a backend without

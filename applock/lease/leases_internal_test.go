@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
 )
@@ -160,6 +162,14 @@ func TestNextListenerCounts(t *testing.T) {
 		if n := backend.polls.Load(); n > 200 || len(closings) != 1 {
 			t.Errorf("%d polls in 10 min beside %d listeners, want one in 5 s beside one", n, len(closings))
 		}
+		second := nightly()
+		second.Object.ID = "second"
+		backend.polls.Store(0)
+		go func() { _, _ = leases.Acquire(t.Context(), second) }()
+		time.Sleep(500 * time.Millisecond)
+		if backend.polls.Load() == 0 {
+			t.Error("no poll after a newcomer, whom a release may not have seen")
+		}
 	})
 }
 
@@ -191,6 +201,14 @@ func TestListenersAreTriedAgain(t *testing.T) {
 			t.Errorf("%d calls in a minute, want one in 10 s", n)
 		}
 	})
+}
+
+// Goal: a name that is nobody else's is a valid operator, whatever the host's name is.
+func TestUniqueNamesFit(t *testing.T) {
+	t.Parallel()
+	if name := nameOn(strings.Repeat("Wächter 1 ", 30)); utf8.RuneCountInString(name) > 64 || strings.Contains(name, " ") {
+		t.Errorf("%q is too long for an operator, or has blanks", name)
+	}
 }
 
 // Goal: pauses differ, so that programs do not poll at the same time. Method: the least and the greatest chance.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -461,49 +460,6 @@ func TestBadArguments(t *testing.T) {
 		}
 		if n := here.backend.Calls(fakebackend.Get) + here.backend.Calls(fakebackend.GetAll); n > 0 {
 			t.Errorf("%d calls", n)
-		}
-	})
-}
-
-// Goal: waiters in one program are served in the order of their calls, even if some between them give up. Method: twenty waiters, every
-// third of which gives up.
-func TestFirstComeFirstServed(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, _ program) {
-		holder := here.acquire(t, anHour(nightly))
-		var order []int
-		var waiters sync.WaitGroup
-		for i := range 20 {
-			request := anHour(nightly)
-			if i%3 == 2 {
-				request.MaxWait = time.Minute
-			}
-			waiters.Go(func() {
-				lease, err := here.Acquire(t.Context(), request)
-				if err != nil {
-					return
-				}
-				order = append(order, i)
-				time.Sleep(time.Second)
-				release(t, lease)
-			})
-			time.Sleep(time.Nanosecond)
-		}
-		time.Sleep(2 * time.Minute)
-		release(t, holder)
-		waiters.Wait()
-		want := 0
-		for _, got := range order {
-			if want%3 == 2 {
-				want++
-			}
-			if got != want {
-				t.Fatalf("served in the order %v", order)
-			}
-			want++
-		}
-		if len(order) != 14 {
-			t.Errorf("served %v, want 14", order)
 		}
 	})
 }

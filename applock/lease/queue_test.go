@@ -414,24 +414,6 @@ func TestNoLeaseFromALateAnswer(t *testing.T) {
 	})
 }
 
-// Goal: a release that had an effect, but whose answer was lost, is no loss. Method: its repetition finds the object free.
-func TestReleaseWithALostAnswer(t *testing.T) {
-	t.Parallel()
-	var calls atomic.Int64
-	backend := &playedBackend{release: func(applock.Grant) error {
-		if calls.Add(1) == 1 {
-			return fmt.Errorf("%w: %w", applock.ErrOutcomeUnknown, errServer)
-		}
-		return applock.ErrNotHeld
-	}}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-		if err := lease.Release(t.Context()); err != nil || calls.Load() != 2 {
-			t.Errorf("release after %d calls: %v, want success after 2", calls.Load(), err)
-		}
-	})
-}
-
 // Goal: a call that is given up while an attempt is under way says that this may leave a lock. Method: a given operator, whose take
 // is granted late, and the answer lost: later than the call waits, or than any call does. Without one nothing is left, and nothing told.
 func TestAbandonedAttemptIsTold(t *testing.T) {

@@ -318,6 +318,9 @@ func TestRenewalsAreSpread(t *testing.T) {
 			mutex.Lock()
 			defer mutex.Unlock()
 			moments[time.Since(began)] += call.Grants
+			if since := time.Since(began); since < 400*time.Millisecond && call.Grants > 500 {
+				t.Errorf("a call of %d grants after %s, before it is known what the backend can do", call.Grants, since)
+			}
 		}
 		return fakebackend.Fault{}
 	})

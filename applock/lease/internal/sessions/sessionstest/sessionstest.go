@@ -137,11 +137,8 @@ func Exercise(t *testing.T, product Product) {
 	t.Helper()
 	tests := map[string]func(t *testing.T, product Product, namespace string){
 		"OneSessionForAll": oneSessionForAll,
-		"Nested":           nested,
-		"KilledSession":    killedSession,
 		"IdleSession":      idleSession,
 		"LostNetwork":      lostNetwork,
-		"Refusal":          refusal,
 		"Close":            closing,
 		"OtherLanguages":   otherLanguages,
 	}
@@ -269,56 +266,6 @@ func oneSessionForAll(t *testing.T, product Product, namespace string) {
 	}
 }
 
-// Goal: a holder acquires a second object inside the first, in one session, while others wait for both. Method: ten goroutines that all do
-// so.
-func nested(t *testing.T, product Product, namespace string) {
-	leases := product.open(t, namespace, 0)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var group sync.WaitGroup
-	for range 10 {
-		group.Go(func() {
-			err := leases.Do(ctx, request("outer"), func(ctx context.Context, _ applock.Lease) error {
-				return leases.Do(ctx, request("inner"), func(context.Context, applock.Lease) error { return nil })
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-}
-
-// Goal: when a session ends, all its leases are lost, each holder learns of it, and the next acquisition has a new session at once. Method:
-// kill the session.
-func killedSession(t *testing.T, product Product, namespace string) {
-	leases := product.open(t, namespace, 0)
-	held := []applock.Lease{mustAcquire(t, leases, 1), mustAcquire(t, leases, 2), mustAcquire(t, leases, 3)}
-	first := product.Holder(t, namespace, wallet(1))
-	product.end(t, first)
-	killed := time.Now()
-	for _, lease := range held {
-		requireLost(t, lease)
-	}
-	t.Logf("the holders heard of it after %s", time.Since(killed))
-	for i, lease := range held {
-		if err := lease.Release(t.Context()); !errors.Is(err, applock.ErrLost) {
-			t.Errorf("release after the loss: %v, want ErrLost", err)
-		}
-		mustAcquire(t, leases, i+1)
-	}
-	if session := product.Holder(t, namespace, wallet(1)); session == 0 || session == first {
-		t.Errorf("session %d has the lock, after session %d was killed", session, first)
-	}
-	// An acquisition finds the session dead while nothing is held.
-	idle := product.open(t, namespace, 0)
-	lease := mustAcquire(t, idle, 4)
-	session := product.Holder(t, namespace, wallet(4))
-	mustRelease(t, lease)
-	product.end(t, session)
-	mustAcquire(t, idle, 4)
-}
-
 // Goal: the server does not end an idle session with locks. Method: hold for longer than the grace.
 func idleSession(t *testing.T, product Product, namespace string) {
 	leases := product.open(t, namespace, grace)
@@ -366,22 +313,6 @@ func lostNetwork(t *testing.T, product Product, namespace string) {
 	t.Logf("given up after %s, taken over after %s, of %s", given, got, grace)
 	if given >= got {
 		t.Errorf("the holder gave up %s after somebody else had the object", given-got)
-	}
-}
-
-// Goal: a refusal names the owner within the same program, and the session to others. Method: ask from both.
-func refusal(t *testing.T, product Product, namespace string) {
-	leases := product.open(t, namespace, 0)
-	lease := mustAcquire(t, leases, 1)
-	session := product.Holder(t, namespace, wallet(1))
-	_, err := leases.TryAcquire(t.Context(), request(1))
-	var held *applock.HeldError
-	if !errors.As(err, &held) || held.Holder.Owner != lease.Owner() {
-		t.Errorf("refused: %v, want %s as the holder", err, lease.Owner())
-	}
-	_, err = product.open(t, namespace, 0).TryAcquire(t.Context(), request(1))
-	if !errors.As(err, &held) || !strings.HasPrefix(held.Holder.Owner.Operator, fmt.Sprintf("session %d", session)) {
-		t.Errorf("refused: %v, want session %d as the holder", err, session)
 	}
 }
 

@@ -195,12 +195,12 @@ type releases struct {
 	backend *backend
 	events  clientv3.WatchChan
 	cancel  context.CancelFunc
-	// told are further messages that came in one response.
-	told []lease.Message
+	// pending are further messages that came in one response.
+	pending []lease.Message
 }
 
 func (r *releases) Next(ctx context.Context) (lease.Message, error) {
-	for len(r.told) == 0 {
+	for len(r.pending) == 0 {
 		select {
 		case <-ctx.Done():
 			return lease.Message{}, context.Cause(ctx)
@@ -211,8 +211,8 @@ func (r *releases) Next(ctx context.Context) (lease.Message, error) {
 			r.add(some.Events)
 		}
 	}
-	first := r.told[0]
-	r.told = r.told[1:]
+	first := r.pending[0]
+	r.pending = r.pending[1:]
 	first.Rank = r.backend.rank(ctx, first.Object)
 	return first, nil
 }
@@ -239,7 +239,7 @@ func (b *backend) rank(ctx context.Context, object applock.Object) lease.Rank {
 func (r *releases) add(events []*clientv3.Event) {
 	for _, event := range events {
 		if object, err := r.backend.objectOf(event.Kv.Key); err == nil {
-			r.told = append(r.told, lease.Message{Object: object})
+			r.pending = append(r.pending, lease.Message{Object: object})
 		}
 	}
 }

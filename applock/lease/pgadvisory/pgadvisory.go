@@ -237,17 +237,17 @@ func (s *session) holder(ctx context.Context, key LockKey) (string, error) {
 // Unlock is [sessions.Session.Unlock]. It notifies waiters, if there may be any.
 func (s *session) Unlock(ctx context.Context, key LockKey, object applock.Object) (had bool, err error) {
 	const (
-		andTell = "SELECT u.had, CASE WHEN u.had AND NOT pg_try_advisory_xact_lock($2, $3) THEN pg_notify($4, $5)::text END FROM " // after u
-		one     = andTell + "(SELECT pg_advisory_unlock($1) AS had) AS u"
-		two     = andTell + "(SELECT pg_advisory_unlock(($1::bigint >> 32)::int, ($1::bigint << 32 >> 32)::int) AS had) AS u"
+		andNotify = "SELECT u.had, CASE WHEN u.had AND NOT pg_try_advisory_xact_lock($2, $3) THEN pg_notify($4, $5)::text END FROM " // after u
+		one       = andNotify + "(SELECT pg_advisory_unlock($1) AS had) AS u"
+		two       = andNotify + "(SELECT pg_advisory_unlock(($1::bigint >> 32)::int, ($1::bigint << 32 >> 32)::int) AS had) AS u"
 	)
 	unlock := one
 	if key.pair {
 		unlock = two
 	}
-	var told *string
+	var notified *string
 	text := sessions.Text(s.server.namespace, object)
-	err = s.conn.QueryRow(ctx, unlock, key.bits, s.server.hintClass(), hintOf(key), channel, text).Scan(&had, &told)
+	err = s.conn.QueryRow(ctx, unlock, key.bits, s.server.hintClass(), hintOf(key), channel, text).Scan(&had, &notified)
 	return had, err
 }
 

@@ -87,7 +87,7 @@ const (
 	pingLimit = 5 * time.Second
 )
 
-// Listen is [sessions.Teller.Listen], on a connection of its own. A pooler is refused as for any session.
+// Listen is [sessions.Notifier.Listen], on a connection of its own. A pooler is refused as for any session.
 func (s *server) Listen(ctx context.Context) (lease.Listener, error) {
 	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
 	if err != nil {
@@ -151,4 +151,4 @@ func (r *releases) disconnect() error {
 	return r.conn.Close(ctx)
 }
 
-var _ sessions.Teller = (*server)(nil)
+var _ sessions.Notifier = (*server)(nil)

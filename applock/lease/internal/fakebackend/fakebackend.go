@@ -86,8 +86,8 @@ type Backend struct {
 	fence   applock.Fence
 	numbers map[string]int
 	// listings are the waiters that were announced and not retracted.
-	listings map[waiter]*listing
-	ears     map[*ear]struct{}
+	listings  map[waiter]*listing
+	listeners map[*listener]struct{}
 	// ahead is how much the backend's clock is ahead of the programs'. restarts counts the backend's restarts.
 	ahead    time.Duration
 	restarts int
@@ -106,10 +106,10 @@ func (b *Backend) ChangeFault(change func(former Faults) Faults) {
 // New returns a backend without grants.
 func New() *Backend {
 	return &Backend{
-		grants:   map[applock.Object]applock.Grant{},
-		numbers:  map[string]int{},
-		listings: map[waiter]*listing{},
-		ears:     map[*ear]struct{}{},
+		grants:    map[applock.Object]applock.Grant{},
+		numbers:   map[string]int{},
+		listings:  map[waiter]*listing{},
+		listeners: map[*listener]struct{}{},
 	}
 }
 
@@ -364,17 +364,17 @@ func (b *Backend) end(object applock.Object) {
 		copies = b.Messages()
 	}
 	oldest := b.oldest(object)
-	for ear := range b.ears {
+	for listening := range b.listeners {
 		message := lease.Message{Object: object}
 		switch oldest {
 		case "":
-		case ear.program:
+		case listening.program:
 			message.Rank = lease.First
 		default:
 			message.Rank = lease.Later
 		}
 		for range copies {
-			ear.tell(message)
+			listening.send(message)
 		}
 	}
 }

@@ -149,9 +149,9 @@ func (b *Backend) oldest(object applock.Object) string {
 
 // Listen is [lease.Notifier.Listen].
 func (p Program) Listen(ctx context.Context) (lease.Listener, error) {
-	listening := &ear{backend: p.Backend, program: p.Name, messages: make(chan lease.Message, maxMessages), cut: make(chan struct{})}
+	listening := &listener{backend: p.Backend, program: p.Name, messages: make(chan lease.Message, maxMessages), cut: make(chan struct{})}
 	err := p.travel(ctx, Call{Operation: Listen}, func(Fault) error {
-		p.ears[listening] = struct{}{}
+		p.listeners[listening] = struct{}{}
 		return nil
 	})
 	if err != nil {
@@ -207,15 +207,15 @@ func (p Program) Pass(
 // maxMessages is how many messages may be on their way to a listener. Further ones are lost.
 const maxMessages = 1000
 
-// ear receives messages of releases.
-type ear struct {
+// listener receives messages of releases.
+type listener struct {
 	backend  *Backend
 	program  string
 	messages chan lease.Message
 	cut      chan struct{} // closed when the backend is restarted
 }
 
-func (e *ear) tell(message lease.Message) {
+func (e *listener) send(message lease.Message) {
 	select {
 	case e.messages <- message:
 	default:
@@ -223,7 +223,7 @@ func (e *ear) tell(message lease.Message) {
 }
 
 // Next is [lease.Listener.Next].
-func (e *ear) Next(ctx context.Context) (lease.Message, error) {
+func (e *listener) Next(ctx context.Context) (lease.Message, error) {
 	select {
 	case message := <-e.messages:
 		return message, nil
@@ -235,9 +235,9 @@ func (e *ear) Next(ctx context.Context) (lease.Message, error) {
 }
 
 // Close is [lease.Listener.Close].
-func (e *ear) Close() error {
+func (e *listener) Close() error {
 	e.backend.mutex.Lock()
 	defer e.backend.mutex.Unlock()
-	delete(e.backend.ears, e)
+	delete(e.backend.listeners, e)
 	return nil
 }

@@ -105,8 +105,8 @@ func (b *Backend) Restart() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.restarts++
-	for ear := range b.ears {
-		delete(b.ears, ear)
-		close(ear.cut)
+	for listening := range b.listeners {
+		delete(b.listeners, listening)
+		close(listening.cut)
 	}
 }

@@ -27,9 +27,9 @@ type line[Name comparable] struct {
 	session Session[Name] // nil: none is open
 
 	// mutex guards the rest. Only the goroutine with the turn changes these fields, except where a comment says otherwise.
-	mutex sync.Mutex
-	heard time.Time         // when the last answered statement was sent
-	held  map[Name]*holding // a lock's holder changes without the turn
+	mutex    sync.Mutex
+	answered time.Time         // when the last answered statement was sent
+	held     map[Name]*holding // a lock's holder changes without the turn
 	// overdue are the locks whose release has not finished.
 	overdue map[Name]*holding
 	lost    error // why the last session ended
@@ -117,7 +117,7 @@ func (l *line[Name]) endTurn(ctx context.Context) {
 	if closed || len(l.held) == 0 {
 		l.beat.Stop()
 	} else {
-		l.beat.Reset(time.Until(l.heard.Add(l.grace / beatsPerGrace)))
+		l.beat.Reset(time.Until(l.answered.Add(l.grace / beatsPerGrace)))
 	}
 	l.mutex.Unlock()
 	if closed && l.session != nil {
@@ -169,11 +169,11 @@ func (l *line[Name]) ask(ctx context.Context, statement func() error) error {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.heard = began
+	l.answered = began
 	return err
 }
 
-// drop gives up the session, and with it all of its locks. It tells the holders before the server frees them.
+// drop gives up the session, and with it all of its locks. The holders learn of it before the server frees them.
 func (l *line[Name]) drop(ctx context.Context, cause error) {
 	l.mutex.Lock()
 	lost := len(l.held)
@@ -279,7 +279,7 @@ func (l *line[Name]) pass(ctx context.Context, name Name, grant, next *holding) 
 func (l *line[Name]) isFresh() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return time.Since(l.heard) < freshFor
+	return time.Since(l.answered) < freshFor
 }
 
 // release releases a lock. If its turn does not come in time, it is released later.

@@ -45,7 +45,7 @@ type Session[Name comparable] interface {
 	Unlock(ctx context.Context, name Name, object applock.Object) (had bool, err error)
 	// Locked returns which of the locks this session has. It may add others of its locks.
 	Locked(ctx context.Context, names []Name) ([]Name, error)
-	// Free returns which of the locks no session has. If the server is a Teller, releases of these locks send messages from now on, until the
+	// Free returns which of the locks no session has. If the server is a Notifier, releases of these locks send messages from now on, until the
 	// next call.
 	Free(ctx context.Context, names []Name) ([]Name, error)
 	// Broken reports whether an error of one of its methods means that the session is unusable.
@@ -54,8 +54,8 @@ type Session[Name comparable] interface {
 	Close(ctx context.Context)
 }
 
-// Teller is a Server whose sessions send messages of releases.
-type Teller interface {
+// Notifier is a Server whose sessions send messages of releases.
+type Notifier interface {
 	// Listen is [lease.Notifier.Listen].
 	Listen(ctx context.Context) (lease.Listener, error)
 }
@@ -284,26 +284,26 @@ func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object
 
 // Listen is [lease.Notifier.Listen].
 func (b *backend[Name]) Listen(ctx context.Context) (lease.Listener, error) {
-	teller, ok := b.server.(Teller)
+	notifier, ok := b.server.(Notifier)
 	if !ok {
 		return nil, fmt.Errorf("%w: sessions of this server send no messages of releases", errors.ErrUnsupported)
 	}
-	releases, err := teller.Listen(ctx)
+	releases, err := notifier.Listen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return heard{Listener: releases, end: b.lines[0].awaitNothing}, nil
+	return listening{Listener: releases, end: b.lines[0].awaitNothing}, nil
 }
 
-// heard is a listener, and what its end needs.
-type heard struct {
+// listening is a listener, and what its end needs.
+type listening struct {
 	lease.Listener
 
 	end func()
 }
 
 // Close ends the messages.
-func (h heard) Close() error {
+func (h listening) Close() error {
 	err := h.Listener.Close()
 	h.end()
 	return err

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -276,74 +274,57 @@ func requireLost(t *testing.T, b *backend[string], grant applock.Grant) {
 // that has begun.
 func TestAReleaseThatWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
-	t.Run("TakenAgain", func(t *testing.T) {
-		t.Parallel()
-		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
-			grant := mustTake(t, b, wallet("1"), jdoe)
+	release := func(t *testing.T, b *backend[string], grant applock.Grant, want error) func() {
+		t.Helper()
+		return func() {
+			if err := b.Release(t.Context(), grant); !errors.Is(err, want) {
+				t.Errorf("release: %v, want %v", err, want)
+			}
+		}
+	}
+	refuse := func(t *testing.T, server *fake, b *backend[string], grant applock.Grant) {
+		t.Helper()
+		server.do(func() { server.refusing = func(string) error { return errAnswer } })
+		release(t, b, grant, errAnswer)()
+		server.do(func() { server.refusing = nil })
+	}
+	for name, test := range map[string]func(t *testing.T, server *fake, b *backend[string], grant applock.Grant){
+		"TakenAgain": func(t *testing.T, server *fake, b *backend[string], grant applock.Grant) {
 			b.occupied(time.Second, func() {
 				if _, err := b.Get(t.Context(), wallet("1"), jdoe, time.Minute); !errors.Is(err, applock.ErrHeld) {
 					t.Errorf("take: %v, want ErrHeld", err)
 				}
-			}, func() {
-				if err := b.Release(t.Context(), grant); err != nil {
-					t.Error(err)
-				}
-			})
+			}, release(t, b, grant, nil))
 			server.requireLocks(t, 0)
-		})
-	})
-	t.Run("SweptBefore", func(t *testing.T) {
-		t.Parallel()
-		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
-			grant := mustTake(t, b, wallet("1"), jdoe)
-			server.do(func() { server.refusing = func(string) error { return errAnswer } })
-			if err := b.Release(t.Context(), grant); !errors.Is(err, errAnswer) {
-				t.Errorf("release: %v, want the server's answer", err)
-			}
-			server.do(func() { server.refusing = nil })
+		},
+		"SweptBefore": func(t *testing.T, server *fake, b *backend[string], grant applock.Grant) {
+			refuse(t, server, b, grant)
 			var next applock.Grant
-			b.occupied(time.Second, func() {
-				next = mustTake(t, b, wallet("1"), asmith)
-			}, func() {
-				if err := b.Release(t.Context(), grant); err != nil {
-					t.Errorf("release again: %v", err)
-				}
-			})
+			b.occupied(time.Second, func() { next = mustTake(t, b, wallet("1"), asmith) }, release(t, b, grant, nil))
 			requireAlive(t, b, []applock.Grant{next}, next)
-		})
-	})
-	t.Run("LostBefore", func(t *testing.T) {
-		t.Parallel()
-		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
-			grant := mustTake(t, b, wallet("1"), jdoe)
+		},
+		"LostBefore": func(t *testing.T, server *fake, b *backend[string], grant applock.Grant) {
 			server.kill()
 			var next applock.Grant
-			b.occupied(time.Second, func() {
-				mustTake(t, b, wallet("2"), asmith)
-			}, func() {
-				next = mustTake(t, b, wallet("1"), asmith)
-			}, func() {
-				if err := b.Release(t.Context(), grant); !errors.Is(err, applock.ErrNotHeld) {
-					t.Errorf("release: %v, want ErrNotHeld", err)
-				}
-			})
+			take := func() { mustTake(t, b, wallet("2"), asmith) }
+			takeSame := func() { next = mustTake(t, b, wallet("1"), asmith) }
+			b.occupied(time.Second, take, takeSame, release(t, b, grant, applock.ErrNotHeld))
 			requireAlive(t, b, []applock.Grant{next}, next)
-		})
-	})
-	t.Run("LostWhileOverdue", func(t *testing.T) {
-		t.Parallel()
-		play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
-			grant := mustTake(t, b, wallet("1"), jdoe)
-			server.do(func() { server.refusing = func(string) error { return errAnswer } })
-			if err := b.Release(t.Context(), grant); !errors.Is(err, errAnswer) {
-				t.Errorf("release: %v, want the server's answer", err)
-			}
-			server.do(func() { server.refusing = nil })
+		},
+		"LostWhileOverdue": func(t *testing.T, server *fake, b *backend[string], grant applock.Grant) {
+			refuse(t, server, b, grant)
 			server.kill()
 			mustTake(t, b, wallet("1"), asmith)
 			server.requireLocks(t, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
+				test(t, server, b, mustTake(t, b, wallet("1"), jdoe))
+			})
 		})
-	})
+	}
 }
 
 // Goal: a release that the server refuses is made up for. Method: refuse; the lock is nobody's meanwhile; then
@@ -516,110 +497,6 @@ func TestAServerThatIsNotThere(t *testing.T) {
 	})
 }
 
-// Goal: a session that does not answer is given up within two thirds of the grace, counted from when the last
-// answered statement was sent, and the holders hear of it also while the next one is being opened. Method: a last
-// answer that is slow; then a network that swallows everything.
-func TestASilentSessionIsGivenUp(t *testing.T) {
-	t.Parallel()
-	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
-		const slow = 9 * time.Second
-		began := time.Now()
-		server.do(func() {
-			server.answering = func(ctx context.Context, statement string) error {
-				if time.Since(began) < slow {
-					return after(slow)(ctx, statement)
-				}
-				return after(never)(ctx, statement) // also the sign of life that is sent with the slow answer
-			}
-		})
-		grant := mustTake(t, b, wallet("1"), jdoe)
-		server.do(func() {
-			server.opening = func(ctx context.Context) error {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-		})
-		for b.lines[0].holds() {
-			if time.Since(began) > time.Hour {
-				t.Fatal("never given up")
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		if after := time.Since(began); after > 2*defaultGrace/3 {
-			t.Errorf("given up after %s of %s", after, defaultGrace)
-		}
-		if why := b.lines[0].whyLost(); !strings.Contains(why.Error(), "has not answered") {
-			t.Errorf("lost because %v", why)
-		}
-		go func() { _, _ = b.Get(context.Background(), wallet("2"), jdoe, time.Minute) }()
-		synctest.Wait()
-		requireLost(t, b, grant)
-		time.Sleep(time.Hour)
-	})
-}
-
-// holds reports whether the line has locks, as far as it knows.
-func (l *line[Name]) holds() bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return len(l.held) > 0
-}
-
-// Goal: a slow answer costs nothing, even if its caller has given up. Method: answers after 9 s, calls that wait
-// for less.
-func TestASlowAnswerLosesNothing(t *testing.T) {
-	t.Parallel()
-	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
-		grant := mustTake(t, b, wallet("1"), jdoe)
-		server.do(func() { server.answering = after(9 * time.Second) })
-		for range 100 {
-			ctx, cancel := context.WithTimeout(t.Context(), checkInterval)
-			answers, err := b.Renew(ctx, []lease.Renewal{{Grant: grant, TTL: time.Minute}})
-			cancel()
-			if err == nil && answers[0].Lost != nil {
-				t.Fatal(answers[0].Lost)
-			}
-		}
-		server.do(func() { server.answering = nil })
-		time.Sleep(time.Minute)
-		requireAlive(t, b, []applock.Grant{grant}, grant)
-	})
-}
-
-// Goal: the server hears from a session that has locks, six times per grace, and not from one that has none.
-// Method: look at the times of the statements.
-func TestSignsOfLife(t *testing.T) {
-	t.Parallel()
-	play(t, 1, func(t *testing.T, server *fake, b *backend[string]) {
-		var last time.Time
-		server.answering = func(context.Context, string) error {
-			if silence := time.Since(last); !last.IsZero() && silence > defaultGrace/beatsPerGrace {
-				t.Errorf("silent for %s", silence)
-			}
-			last = time.Now()
-			return nil
-		}
-		grant := mustTake(t, b, wallet("1"), jdoe)
-		before := server.said()
-		time.Sleep(10 * defaultGrace)
-		if beats := server.said() - before; beats > 10*beatsPerGrace {
-			t.Errorf("%d signs of life in %s", beats, 10*defaultGrace)
-		}
-		for range 1000 { // other statements are signs, too
-			time.Sleep(time.Duration(rand.Int64N(int64(defaultGrace / beatsPerGrace))))
-			_, _ = b.Poll(t.Context(), slices.Values([]applock.Object{wallet("2")}))
-		}
-		if err := b.Release(t.Context(), grant); err != nil {
-			t.Error(err)
-		}
-		before = server.said()
-		time.Sleep(time.Hour)
-		if server.said() > before {
-			t.Errorf("%d statements without a lock", server.said()-before)
-		}
-	})
-}
-
 // Goal: a session that has locks is lost alone. Method: three sessions, thirty objects, one session killed.
 func TestSeveralSessions(t *testing.T) {
 	t.Parallel()
@@ -716,116 +593,4 @@ func TestClose(t *testing.T) {
 		time.Sleep(time.Minute)
 		server.requireLocks(t, 0)
 	})
-}
-
-// Goal: a configuration is complete or refused. Method: the bounds.
-func TestConfig(t *testing.T) {
-	t.Parallel()
-	checked, err := Config{}.Checked()
-	if err != nil || checked.Namespace != "applock" || checked.Sessions != 1 || checked.Grace != 30*time.Second || checked.Logger == nil {
-		t.Errorf("the default is %+v, %v", checked, err)
-	}
-	long := strings.Repeat("x", maxNamespace)
-	for _, good := range []Config{{Namespace: long}, {Sessions: maxSessions}, {Grace: minGrace}, {Grace: maxGrace}} {
-		if _, err := good.Checked(); err != nil {
-			t.Errorf("%+v: %v", good, err)
-		}
-	}
-	bad := map[string][]Config{
-		"namespace": {{Namespace: long + "x"}, {Namespace: "a:b"}},
-		"sessions":  {{Sessions: -1}, {Sessions: maxSessions + 1}},
-		"grace":     {{Grace: -1}, {Grace: minGrace - 1}, {Grace: maxGrace + 1}},
-	}
-	for argument, configs := range bad {
-		for _, config := range configs {
-			var invalid *applock.InvalidError
-			if _, err := config.Checked(); !errors.As(err, &invalid) || invalid.Argument != argument {
-				t.Errorf("%+v: %v, want %s to be refused", config, err, argument)
-			}
-		}
-	}
-}
-
-// telling is a server whose sessions tell.
-type telling struct {
-	*fake
-
-	told  chan applock.Object
-	asked chan []string // the names that sessions are to tell of
-}
-
-func (s *telling) Listen(context.Context) (lease.Listener, error) { return s, nil }
-
-func (s *telling) Next(ctx context.Context) (lease.Message, error) {
-	select {
-	case <-ctx.Done():
-		return lease.Message{}, context.Cause(ctx)
-	case object := <-s.told:
-		return lease.Message{Object: object}, nil
-	}
-}
-
-func (s *telling) Close() error { return nil }
-
-func (s *telling) Open(ctx context.Context, grace time.Duration) (Session[string], error) {
-	opened, err := s.fake.Open(ctx, grace)
-	return &tellingSession{Session: opened, server: s}, err
-}
-
-type tellingSession struct {
-	Session[string]
-
-	server *telling
-}
-
-func (s *tellingSession) Free(ctx context.Context, names []string) ([]string, error) {
-	select {
-	case s.server.asked <- names:
-	default:
-	}
-	return s.Session.Free(ctx, names)
-}
-
-// Goal: a waiter gets the lock as soon as a session reports it free, and a lock that ends without a message within 250 ms, after any wait.
-// Without waiters sessions must send no messages. Method: another program's lock ends after an hour, once with a message and once without.
-func TestSessionsTell(t *testing.T) {
-	t.Parallel()
-	for name, late := range map[string]time.Duration{"told": 0, "silent": pollAtLeast + pollAtLeast/5} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server := &telling{
-					fake: &fake{locks: map[string]*fakeLock{}}, told: make(chan applock.Object), asked: make(chan []string, 1),
-				}
-				leases := New(server, checked(t, Config{}))
-				lock := wallet("1").String()
-				server.do(func() { server.locks[lock] = &fakeLock{count: 1} })
-				const holds = time.Hour + 33*time.Millisecond
-				freed := time.Now().Add(holds)
-				time.AfterFunc(holds, func() {
-					server.do(func() { delete(server.locks, lock) })
-					if name == "told" {
-						server.told <- wallet("1")
-					}
-				})
-				lease, err := leases.Acquire(t.Context(), applock.AcquireRequest{Object: wallet("1"), MaxHold: time.Hour})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(freed); took > late {
-					t.Errorf("it took %s, want %s at the most", took, late)
-				}
-				<-server.asked
-				if err := lease.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if names := <-server.asked; len(names) != 0 {
-					t.Errorf("sessions are to tell of %q, and nobody waits", names)
-				}
-				if err := leases.Close(); err != nil {
-					t.Fatal(err)
-				}
-			})
-		})
-	}
 }

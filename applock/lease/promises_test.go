@@ -258,25 +258,6 @@ func TestMaxHold(t *testing.T) {
 	}
 }
 
-// Goal: a holder that crashes frees its object after TTL, not after MaxHold. Method: a program whose calls do not arrive any
-// more, and a waiter in another.
-func TestCrashFreesAfterTTL(t *testing.T) {
-	t.Parallel()
-	playFake(t, func(t *testing.T, here, there program) {
-		request := anHour(nightly)
-		request.TTL = 9 * time.Second
-		here.acquire(t, request)
-		here.with(fakebackend.Renew, fakebackend.Fault{Refuse: errServer})
-		here.with(fakebackend.Release, fakebackend.Fault{Refuse: errServer})
-		began := time.Now()
-		there.acquire(t, anHour(nightly))
-		if waited := time.Since(began); waited < 8900*time.Millisecond || waited > 9500*time.Millisecond {
-			t.Errorf("taken over after %s, want 9 s", waited)
-		}
-		here.with(fakebackend.Release, fakebackend.Fault{}) // Close is not what is tested
-	})
-}
-
 // Goal: the context of Acquire bounds acquiring only; its values stay. Method: cancel it, hold on, and release by it.
 func TestAcquiringContextBoundsNoMore(t *testing.T) {
 	t.Parallel()

@@ -100,27 +100,6 @@ func TestHangingRenew(t *testing.T) {
 	}
 }
 
-// Goal: a lease that a renewal has passed over, because a transaction asserts it, is asked about again soon. Method: such a
-// transaction from before the first renewal until shortly before the end of the lease.
-func TestPassedOverIsAskedAgainSoon(t *testing.T) {
-	t.Parallel()
-	var began time.Time
-	backend := &playedBackend{renew: func(renewals []lease.Renewal) ([]lease.Renewed, error) {
-		if time.Since(began) < 7*time.Second {
-			return nil, nil
-		}
-		return renewed(renewals), nil
-	}}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		began = time.Now()
-		lease := mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
-		time.Sleep(30 * time.Second)
-		if cause := context.Cause(lease.Context()); cause != nil {
-			t.Errorf("lost, though it could be renewed from 7 s on: %v", cause)
-		}
-	})
-}
-
 // Goal: an answer without a question does no harm. Method: for each renewal, an answer about another object, too.
 func TestUnaskedAnswer(t *testing.T) {
 	t.Parallel()

@@ -295,7 +295,7 @@ func TestPatroniFleetNoticesLateHolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := fleetProgramOf(t, fleetChange{file: engine, is: "h.deadline = end.Add(trusted(term) - term)", becomes: "h.deadline = h.ends"})
+	program := fleetProgramOf(t, fleetChange{file: engine, is: "t.deadline = end.Add(trusted(term) - term)", becomes: "t.deadline = t.ends"})
 	c := newPatroni(t, true)
 	for range 3 { // who is quicker to hear of the loss than the next one to take the object does not overlap
 		f, failover := c.failOver(t, program, fleetRounds()[0])

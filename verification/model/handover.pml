@@ -98,7 +98,7 @@ proctype undo(byte p, nm, former) {
 	:: atomic { !PASSES && LOST_ANSWER(nm) }
 	:: atomic {
 		!PASSES -> drop(nm); unsettled[p]--;
-#ifndef BROKEN_SETTLED_WAKES_NOBODY /* ALONE, acquire.go: countUnsettled */
+#ifndef BROKEN_SETTLED_WAKES_NOBODY /* ALONE, queue.go: countUnsettled */
 		advance(p);
 #endif
 		break
@@ -220,7 +220,7 @@ given: /* the answer to the pass */
 		hold(mine);
 		if
 		:: stage[next] == waits -> passed[next] = mine;
-#ifndef BROKEN_PASS_WAKES_NOBODY /* ALONE, pass.go: tellPassed */
+#ifndef BROKEN_PASS_WAKES_NOBODY /* ALONE, pass.go: endPass */
 			woken[next] = true;
 #endif
 #ifndef BROKEN_PASSED_TO_ONE_THAT_IS_GONE /* ALONE, pass.go: give */

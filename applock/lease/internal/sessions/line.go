@@ -78,9 +78,9 @@ type noTurnError struct{ cause error }
 func (e *noTurnError) Error() string { return "the session was busy: " + e.cause.Error() }
 func (e *noTurnError) Unwrap() error { return e.cause }
 
-// run runs work when it is its turn. Work goes on when ctx ends, up to its own limit: cutting off a statement would cost the session and
+// inTurn runs work when it is its turn. Work goes on when ctx ends, up to its own limit: cutting off a statement would cost the session and
 // all of its locks. If keep returns true to the work, the caller waits for the result; if false, the caller has gone.
-func (l *line[Name]) run(ctx context.Context, work func(ctx context.Context, keep func() bool) error) error {
+func (l *line[Name]) inTurn(ctx context.Context, work func(ctx context.Context, keep func() bool) error) error {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -129,7 +129,7 @@ func (l *line[Name]) endTurn(ctx context.Context) {
 
 // pulse sends a statement on an idle session that has locks, so that the server keeps it.
 func (l *line[Name]) pulse() {
-	_ = l.run(context.Background(), func(ctx context.Context, _ func() bool) error { // ask has recorded a failure
+	_ = l.inTurn(context.Background(), func(ctx context.Context, _ func() bool) error { // ask has recorded a failure
 		l.sweep(ctx)
 		l.mutex.Lock()
 		names := slices.Collect(maps.Keys(l.held))
@@ -205,7 +205,7 @@ func (l *line[Name]) again(ctx context.Context, work func() error) error {
 // take takes a lock, and reports whether its owner had it already.
 func (l *line[Name]) take(ctx context.Context, name Name, wanted *holding) (renewed bool, err error) {
 	had := false
-	err = l.run(ctx, func(ctx context.Context, keep func() bool) error {
+	err = l.inTurn(ctx, func(ctx context.Context, keep func() bool) error {
 		l.sweep(ctx)
 		before := false
 		err := l.again(ctx, func() (err error) {
@@ -261,7 +261,7 @@ func (l *line[Name]) takeNow(ctx context.Context, name Name, wanted *holding) (r
 func (l *line[Name]) pass(ctx context.Context, name Name, grant, next *holding) error {
 	var err error
 	if !l.isFresh() {
-		err = l.run(ctx, func(ctx context.Context, _ func() bool) error { return l.verify(ctx, []Name{name}) })
+		err = l.inTurn(ctx, func(ctx context.Context, _ func() bool) error { return l.verify(ctx, []Name{name}) })
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -292,7 +292,7 @@ func (l *line[Name]) release(ctx context.Context, name Name, grant *holding) err
 	}
 	present.ending = true
 	l.mutex.Unlock()
-	err := l.run(ctx, func(ctx context.Context, _ func() bool) error { return l.unlock(ctx, name, present) })
+	err := l.inTurn(ctx, func(ctx context.Context, _ func() bool) error { return l.unlock(ctx, name, present) })
 	if err != nil {
 		l.postpone(name, present)
 	}
@@ -353,7 +353,7 @@ func (l *line[Name]) check(ctx context.Context, grants map[Name]*holding) ([]lea
 	if len(grants) == 0 {
 		return answers, nil
 	}
-	err := l.run(ctx, func(ctx context.Context, _ func() bool) error {
+	err := l.inTurn(ctx, func(ctx context.Context, _ func() bool) error {
 		return l.verify(ctx, slices.Collect(maps.Keys(grants)))
 	})
 	answers = append(answers, l.lostOf(grants)...)
@@ -413,7 +413,7 @@ func (l *line[Name]) verify(ctx context.Context, names []Name) error {
 // free returns which of the locks no session has.
 func (l *line[Name]) free(ctx context.Context, names []Name) ([]Name, error) {
 	var free []Name
-	err := l.run(ctx, func(ctx context.Context, keep func() bool) error {
+	err := l.inTurn(ctx, func(ctx context.Context, keep func() bool) error {
 		var some []Name
 		err := l.again(ctx, func() error {
 			return l.ask(ctx, func() (err error) {
@@ -436,7 +436,7 @@ func (l *line[Name]) free(ctx context.Context, names []Name) ([]Name, error) {
 func (l *line[Name]) awaitNothing() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = l.run(ctx, func(ctx context.Context, _ func() bool) error { // otherwise other sessions send needless messages
+	_ = l.inTurn(ctx, func(ctx context.Context, _ func() bool) error { // otherwise other sessions send needless messages
 		if l.session == nil {
 			return nil
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/verification/worker"
 )
 
@@ -28,7 +27,8 @@ const (
 // process does all of it again, and both deposits are there.
 func TestFencing(t *testing.T) {
 	t.Parallel()
-	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
 		place := newRealPlace(t, product)
 		place.exec(t, createAccounts)
 		var all []fencing

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // The tests of this file have several holders of one operator or of one client, which the database cannot tell apart.
@@ -17,7 +15,7 @@ import (
 // operator; the conflict names it, and the first lease goes on.
 func TestAcquireAllOverAHolderOfThisClient(t *testing.T) {
 	t.Parallel()
-	dsn := testclient.Lent(t, onSQLite)
+	dsn := lentDSN(t, onSQLite)
 	client := onPlace(t, dsn)
 	me := applock.Owner{Operator: "reconciliation"}
 	first, err := client.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, Owner: me, MaxHold: time.Hour})
@@ -52,8 +50,9 @@ func TestConflictIsAHeldError(t *testing.T) {
 // client, and the next renewal of the lease.
 func TestTakenLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
-		dsn := testclient.Lent(t, product)
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := lentDSN(t, product)
 		lease, err := onPlace(t, dsn).Acquire(t.Context(), applock.AcquireRequest{
 			Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, TTL: 15 * time.Second, MaxHold: time.Hour,
 		})
@@ -87,8 +86,9 @@ func TestTakenLeaseIsLost(t *testing.T) {
 // another client of the operator takes it, and the former one transfers.
 func TestTransferSparesASuccessor(t *testing.T) {
 	t.Parallel()
-	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
-		dsn := testclient.Lent(t, product)
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := lentDSN(t, product)
 		client := onPlace(t, dsn)
 		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
 		former, err := client.Acquire(t.Context(), request)
@@ -115,8 +115,9 @@ func TestTransferSparesASuccessor(t *testing.T) {
 // its release touches the successor's lock. Method: two clients and a given operator; by Acquire and by AcquireAll.
 func TestASuccessorIsFenced(t *testing.T) {
 	t.Parallel()
-	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
-		dsn := testclient.Lent(t, product)
+	onEachProduct(t, func(t *testing.T, product string) {
+		t.Parallel()
+		dsn := lentDSN(t, product)
 		predecessor, successor := onPlace(t, dsn), onPlace(t, dsn)
 		owner := applock.Owner{Operator: "etl-7", Department: "IT"}
 		ways := map[string]func(client *applock.Client, object applock.Object) (applock.Lease, error){

@@ -132,7 +132,7 @@ func TestDemoFences(t *testing.T) {
 
 // Goal: on a server the same story, which leaves nothing behind. Method: on each product compare what is in
 // the database before and after, and look for the schema that the demo names.
-func TestHeavyDemoOnServers(t *testing.T) {
+func TestDemoOnServers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -151,7 +151,7 @@ func TestHeavyDemoOnServers(t *testing.T) {
 
 // Goal: Ctrl-C at any time leaves nothing behind. Method: press it in the middle of several steps, and
 // before the first.
-func TestHeavyDemoOnServersInterrupted(t *testing.T) {
+func TestDemoOnServersInterrupted(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)

@@ -338,7 +338,7 @@ func unplayed() map[string]string {
 		"release --all HELD 1":  "the same",
 		"release --all FREE 0":  "the same",
 
-		"migrate repair REPAIRED 0": "SQLite has no procedures; TestHeavyStatusFindsAndRepairMends repairs",
+		"migrate repair REPAIRED 0": "SQLite has no procedures; TestStatusFindsAndRepairMends repairs",
 	}
 }
 

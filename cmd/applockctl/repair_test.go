@@ -11,7 +11,7 @@ import (
 // Goal: who restores a dump without procedures is led out of it by what the program says. Method: the product's own
 // tools dump a database with a live lock, without --routines, and restore it elsewhere; then the commands are followed
 // that the program names, up to a renewal.
-func TestHeavyRestoreWithoutRoutines(t *testing.T) {
+func TestRestoreWithoutRoutines(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn, copied := s.lentDatabase(t), s.newDatabase(t)
@@ -123,7 +123,7 @@ func migratedBy(t *testing.T, s server, dsn, password string) (operator user, mi
 // Goal: an application is told that the owner of the installation is gone, and not that its password is wrong, as servers word it for a view; who
 // repairs leaves the callers their rights. Method: the account that has migrated is dropped; an administrator repairs; an application's get and
 // list before, in between and afterwards.
-func TestHeavyRepairKeepsGrants(t *testing.T) {
+func TestRepairKeepsGrants(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -144,7 +144,7 @@ func TestHeavyRepairKeepsGrants(t *testing.T) {
 // Goal: where the owner is gone, an administrator is told which account that was, and one command that mends everything. A view of a gone owner
 // is not called another one than the one that was installed. Method: the account that has migrated is dropped, in its own database and before a
 // restore into another one without procedures; an administrator looks with each command, and follows the advice once.
-func TestHeavyGoneOwnerIsNamedWithTheWholeCommand(t *testing.T) {
+func TestGoneOwnerIsNamedWithTheWholeCommand(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn, copied := s.newDatabase(t), s.newDatabase(t)
@@ -185,7 +185,7 @@ func checkGoneOwner(t *testing.T, command, gone string, code int, said string) {
 
 // Goal: an account without administrative rights is not told to name another one, for it may be the owner itself. Method: the account that has
 // migrated is dropped; another one that may migrate, and read which accounts exist, looks and follows the advice.
-func TestHeavyPlainAccountBecomesTheOwner(t *testing.T) {
+func TestPlainAccountBecomesTheOwner(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -216,7 +216,7 @@ func withoutOwner(t *testing.T, s server, dsn string) (operator user, gone, plai
 
 // Goal: who sees the rights of an application and may not grant them loses none of them by a repair. Method: as above, with an application;
 // afterwards an administrator repairs for that account.
-func TestHeavyRepairWithoutTheRightToGrantChangesNothing(t *testing.T) {
+func TestRepairWithoutTheRightToGrantChangesNothing(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -235,7 +235,7 @@ func TestHeavyRepairWithoutTheRightToGrantChangesNothing(t *testing.T) {
 
 // Goal: an account that may not read which accounts there are sees that the owner of the procedures is gone, and mends it. Method: as above,
 // without that right; the application, whose rights it could not see, is granted them again.
-func TestHeavyPlainAccountSeesThatTheOwnerIsGone(t *testing.T) {
+func TestPlainAccountSeesThatTheOwnerIsGone(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -253,7 +253,7 @@ func TestHeavyPlainAccountSeesThatTheOwnerIsGone(t *testing.T) {
 // Goal: an account that may migrate and no more repairs an installation without procedures whose owner is gone, as after a restore on another
 // server. Servers deny such an account the access to the views, in the words that they have for a wrong password. Method: the procedures and the
 // account that has migrated are dropped; another one repairs; an application's get and list.
-func TestHeavyRepairWithoutOwnerByAPlainAccount(t *testing.T) {
+func TestRepairWithoutOwnerByAPlainAccount(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)

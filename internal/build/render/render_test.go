@@ -8,8 +8,158 @@ import (
 
 	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/migrations"
+	"github.com/applock/applock/procedures"
 	"github.com/applock/applock/procedures/guards"
 )
+
+// dialects are those that have procedures.
+func dialects() []string { return []string{"db2", "mysql", "postgres"} }
+
+// Goal: no source has by hand what a rule makes. Method: search each source for what its dialect's rules add.
+func TestSourcesHaveNothingThatIsMade(t *testing.T) {
+	t.Parallel()
+	made := map[string]*regexp.Regexp{
+		"db2":      regexp.MustCompile(`(?m)^CREATE .*_row |^COMMENT ON SPECIFIC \w+ \w+ IS '[^I]`),
+		"mysql":    regexp.MustCompile(`utf8mb4 COLLATE|(?m)HANDLER FOR 1305$|^CREATE PROCEDURE \w+_appl_locks?\(`),
+		"postgres": regexp.MustCompile(`(?m)^REVOKE|^CREATE OR REPLACE PROCEDURE|^COMMENT ON FUNCTION \w+\([^)]*\) IS\s+'[^I]`),
+	}
+	for _, dialect := range dialects() {
+		names, err := render.Names(dialect)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s has no sources: %v", dialect, err)
+		}
+		seen := false
+		for _, name := range names {
+			source, err := procedures.FS.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := render.File(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := made[dialect].Find(source); found != nil {
+				t.Errorf("procedures/%s has %q, which is made", name, found)
+			}
+			seen = seen || made[dialect].MatchString(text)
+		}
+		if !seen {
+			t.Errorf("%s: what is looked for is not made at all", dialect)
+		}
+	}
+}
+
+// Goal: no dots are installed. Method: each source, filled in, has none.
+func TestEverythingIsFilledIn(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range dialects() {
+		names, err := render.Names(dialect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if text, err := render.File(name); err != nil || strings.Contains(text, "(...)") {
+				t.Errorf("%s: has (...), or %v", name, err)
+			}
+		}
+	}
+}
+
+// Goal: each form is the contract's. Method: the smallest source of one operation in each dialect.
+func TestSource(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ source, want string }{
+		"postgres": {
+			"CREATE OR REPLACE FUNCTION purge_appl_locks_row(...)\nLANGUAGE plpgsql\nAS $$\n$$;\n",
+			`CREATE OR REPLACE FUNCTION purge_appl_locks_row(
+    p_older_than_seconds bigint DEFAULT NULL,
+    p_max_rows bigint DEFAULT NULL,
+    OUT p_purged bigint
+)
+LANGUAGE plpgsql
+AS $$
+$$;
+
+CREATE OR REPLACE PROCEDURE purge_appl_locks(
+    IN p_older_than_seconds bigint DEFAULT NULL,
+    IN p_max_rows bigint DEFAULT NULL,
+    INOUT p_purged bigint DEFAULT NULL
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT
+        r.p_purged
+    INTO
+        p_purged
+    FROM purge_appl_locks_row(
+        p_older_than_seconds, p_max_rows
+    ) AS r;
+END
+$$;
+
+COMMENT ON FUNCTION purge_appl_locks_row(bigint, bigint) IS
+    'Remove the rows of objects that have been free for long; the answer is one row.';
+COMMENT ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) IS
+    'Remove the rows of objects that have been free for long.';
+
+REVOKE ALL ON FUNCTION purge_appl_locks_row(bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
+`,
+		},
+		"mysql": {
+			"CREATE PROCEDURE poll_appl_locks_core(...)\nREADS SQL DATA\nSQL SECURITY DEFINER\nBEGIN\n    DECLARE v_type VARCHAR(64);\nEND$$\n",
+			`CREATE PROCEDURE poll_appl_locks_core(
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Internal to applock: the operation poll_appl_locks.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+END$$
+
+CREATE PROCEDURE poll_appl_locks(
+    IN p_client_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_max_rows BIGINT
+)
+COMMENT 'Show which objects that a program waits for are free or will be next, and keep its waiters listed.'
+READS SQL DATA
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305
+        SIGNAL SQLSTATE 'LK003' SET
+            MESSAGE_TEXT = 'poll_appl_locks: is being replaced; call again, or install it again if that lasts';
+    CALL poll_appl_locks_core(
+        p_client_id, p_max_rows
+    );
+END$$
+`,
+		},
+		"db2": {
+			"CREATE OR REPLACE PROCEDURE poll_appl_locks (...)\nREADS SQL DATA\nBEGIN\nEND\n@\n",
+			`CREATE OR REPLACE PROCEDURE poll_appl_locks (
+    IN p_client_id VARCHAR(4000),
+    IN p_max_rows BIGINT
+)
+READS SQL DATA
+BEGIN
+END
+@
+
+COMMENT ON SPECIFIC PROCEDURE poll_appl_locks IS 'Show which objects that a program waits for are free or will be next, and keep its waiters listed.'
+@
+`,
+		},
+	}
+	for dialect, test := range tests {
+		if got, err := render.Source(dialect, test.source); err != nil || got != test.want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", dialect, err, got, test.want)
+		}
+	}
+}
 
 // Goal: nothing is guessed. Method: the parameters of a helper, and a dialect without rules.
 func TestSourceRefuses(t *testing.T) {
@@ -22,6 +172,30 @@ func TestSourceRefuses(t *testing.T) {
 	} {
 		if text, err := render.Source(dialect, source); err == nil {
 			t.Errorf("%s: %s", dialect, text)
+		}
+	}
+}
+
+// Goal: a source is read in one go. Method: count its lines. Only the renewal of many is longer, in a dialect without arrays.
+func TestSourcesAreShort(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range dialects() {
+		names, err := render.Names(dialect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			source, err := procedures.FS.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			most := 250
+			if strings.HasSuffix(name, "/renew_appl_locks.sql") {
+				most = 350
+			}
+			if lines := strings.Count(string(source), "\n"); lines > most {
+				t.Errorf("procedures/%s has %d lines, at most %d are allowed: give a step a file of its own", name, lines, most)
+			}
 		}
 	}
 }

@@ -636,24 +636,6 @@ func TestTimeZonesAgree(t *testing.T) {
 	})
 }
 
-// Goal: the time of an operation is that of its statement, not of the transaction. Method: in one
-// transaction a lock of a second ends, and is free for others there.
-func TestTimeIsStatementTime(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		inTx(t, place.SQL, func(tx *sql.Tx) {
-			mustQuery(t, tx, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 1, NULL)")
-			mustQuery(t, tx, "DO SLEEP(1.05)")
-			rows := mustQuery(t, tx, getCall, "1", "ASMITH")
-			if rows[0]["p_outcome"] != "ACQUIRED" {
-				t.Errorf("after its second has passed the lock is %s for others, want ACQUIRED", rows[0]["p_outcome"])
-			}
-		})
-	})
-}
-
 // Goal: a grant that had to wait for a release does not begin before that release. Method: a get waits
 // behind a transaction that takes and releases.
 func TestGrantBeginsAfterRelease(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	postgresclient "github.com/applock/applock/applock/postgres"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
@@ -121,29 +119,6 @@ func TestUpdatesAreHOT(t *testing.T) {
 		hot := value[int](t, tx, "SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'appl_lock'")
 		if updates != 35 || hot != updates {
 			t.Errorf("%d of %d updates are HOT, want 35 of 35", hot, updates)
-		}
-	})
-}
-
-// Goal: transaction-start time is not now. Method: in one transaction with a pause, each operation's
-// time is later than the one before, and a lock that ends within the transaction is free there.
-func TestTimeIsStatementTime(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	inTx(t, pool, func(tx pgx.Tx) {
-		begun := value[time.Time](t, tx, "SELECT now()")
-		execute(t, tx, "SELECT pg_sleep(0.05)")
-		execute(t, tx, "CALL applock.get_appl_lock('customer', '1', 'JDOE', '', 1)")
-		if acquired := value[time.Time](t, tx, "SELECT acquired_ts FROM applock.appl_lock"); acquired.Sub(begun) < 50*time.Millisecond {
-			t.Errorf("acquired %s after the transaction began, want at least 50ms", acquired.Sub(begun))
-		}
-		execute(t, tx, "SELECT pg_sleep(1.05)")
-		if answer := value[string](t, tx, "SELECT p_outcome FROM applock.get_appl_lock_row('customer', '1', 'ASMITH', '', 60)"); answer != "ACQUIRED" {
-			t.Errorf("after its second has passed the lock is %s for others, want ACQUIRED", answer)
-		}
-		execute(t, tx, releaseCall, "1", "ASMITH")
-		if ended := value[bool](t, tx, "SELECT released_ts > acquired_ts FROM applock.appl_lock"); !ended {
-			t.Error("the release lies before the grant that it ends")
 		}
 	})
 }
@@ -420,68 +395,4 @@ func TestTimesAreComputedInPlace(t *testing.T) {
 		!strings.Contains(plan, "clock_timestamp()") {
 		t.Errorf("the plan calls the functions:\n%s", plan)
 	}
-}
-
-// Goal: a lock lasts for its ttl from the end of a wait, also when that ends with a rollback, after which the engine goes on
-// with the times from before. Method: a get, of a free object and as a renewal, waits for a transaction that is given up when
-// a moment has passed by the server's clock. A get that has waited too long, because the machine is busy, begins again.
-func TestRollbackEndsAWait(t *testing.T) {
-	t.Parallel()
-	pool := migratedPool(t)
-	for operator, wanted := range map[string]string{"JDOE": "RENEWED", "ASMITH": "ACQUIRED"} {
-		t.Run(wanted, func(t *testing.T) {
-			t.Parallel()
-			call(t, pool, "SELECT applock.get_appl_lock_row('customer', $1, 'JDOE', NULL, 60)", wanted)
-			if wanted == "ACQUIRED" {
-				call(t, pool, "SELECT applock.release_appl_lock_row('customer', $1, 'JDOE', NULL, NULL, NULL)", wanted)
-			}
-			ended, outcome := getBehindARollback(t, pool, wanted, operator)
-			for outcome == "55P03" {
-				ended, outcome = getBehindARollback(t, pool, wanted, operator)
-			}
-			if outcome != wanted {
-				t.Fatalf("got %s, want %s", outcome, wanted)
-			}
-			var expires time.Time
-			const ask = "SELECT expires_ts FROM applock.appl_lock WHERE object_id = $1"
-			if err := pool.QueryRow(t.Context(), ask, wanted).Scan(&expires); err != nil {
-				t.Fatal(err)
-			}
-			if lasts := expires.Sub(ended); lasts < time.Minute {
-				t.Errorf("the lock lasts for %s from the end of the wait, want a minute", lasts)
-			}
-		})
-	}
-}
-
-// getBehindARollback gets a lock for a minute while a transaction has its row, and returns when that was rolled back, and the
-// outcome or the error's code.
-func getBehindARollback(t *testing.T, pool *pgxpool.Pool, id, operator string) (ended time.Time, outcome string) {
-	t.Helper()
-	tx, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	execute(t, tx, "SELECT 1 FROM applock.appl_lock WHERE object_id = $1 FOR UPDATE", id)
-	answer := make(chan string, 1)
-	go func() {
-		const get = "SELECT p_outcome FROM applock.get_appl_lock_row('customer', $1, $2, NULL, 60)"
-		var outcome string
-		err := pool.QueryRow(t.Context(), get, id, operator).Scan(&outcome)
-		var refusal *pgconn.PgError
-		if errors.As(err, &refusal) {
-			outcome = refusal.Code
-		}
-		answer <- outcome
-	}()
-	const blocked = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
-	for len(answer) == 0 && !value[bool](t, tx, blocked) {
-		runtime.Gosched()
-	}
-	execute(t, tx, "SELECT pg_sleep(0.3)")
-	ended = value[time.Time](t, tx, "SELECT clock_timestamp()")
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return ended, <-answer
 }

@@ -48,20 +48,43 @@ func fences(t *testing.T, backend Backend) {
 	}
 }
 
-// Goal: a lock expires by the database's clock alone; no call is needed. Method: really wait for the end of a lock of one second. This is
-// the only test that sleeps.
+// Goal: a lock expires by the database's clock alone; no call is needed. Method: really wait for the end of a lock of one second.
 func clock(t *testing.T, backend Backend) {
 	t.Parallel()
-	client := backend.New(t).Client
+	expiry(t, backend.New(t).Client)
+}
+
+// Goal: the time of an operation is that of its statement, not of the transaction. Method: a lock of one second ends in the transaction that got
+// it, and is free for others there.
+func clockInTransaction(t *testing.T, backend Backend) {
+	t.Parallel()
+	place := backend.New(t)
+	tx, err := place.SQL.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expiry(t, place.Client.WithSQLTx(tx))
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+}
+
+// expiry waits for the end of a lock of one second.
+func expiry(t *testing.T, client *applock.Client) {
+	t.Helper()
 	ctx := t.Context()
-	request := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Second}
+	request := applock.GetRequest{Object: customer(0), Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Second}
+	if _, err := client.Get(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	request.Object = customer(1)
 	first, err := client.Get(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := applock.GetRequest{Object: customer(1), Owner: applock.Owner{Operator: "ASMITH"}}
 	second, err := client.Get(ctx, other)
-	for errors.Is(err, applock.ErrHeld) {
+	for began := time.Now(); errors.Is(err, applock.ErrHeld) && time.Since(began) < time.Minute; {
 		time.Sleep(20 * time.Millisecond)
 		second, err = client.Get(ctx, other)
 	}
@@ -75,6 +98,75 @@ func clock(t *testing.T, backend Backend) {
 	if now := lock.AcquiredAt.UnixMicro(); int64(second.Fence) < now {
 		t.Errorf("fence %d after the take-over, want at least the time, %d: a purge would let it go back", second.Fence, now)
 	}
+	if lock, err := client.Inquire(ctx, customer(0)); !errors.Is(err, applock.ErrNotHeld) {
+		t.Errorf("an expired lock: %+v, %v, want ErrNotHeld", lock, err)
+	}
+	if released, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: customer(0), Operator: "JDOE"}}); err != nil || released != applock.OutcomeFree {
+		t.Errorf("the release of an expired lock: %s, %v, want FREE", released, err)
+	}
+}
+
+// Goal: a lock lasts for its ttl from the end of a wait, also when that ends with a rollback, after which an engine may go on with the times from
+// before. Method: a get, of a free object and as a renewal, waits for a transaction that is rolled back after it has got another object: the
+// waiter's lock ends no sooner than that object's would have. A get that has waited too long, because the machine is busy, begins again.
+func rollbackEndsAWait(t *testing.T, backend Backend) {
+	t.Parallel()
+	if len(backend.Levels) == 0 {
+		return // nobody waits for a row
+	}
+	place := backend.New(t)
+	for operator, wanted := range map[string]applock.Outcome{"JDOE": applock.OutcomeRenewed, "ASMITH": applock.OutcomeAcquired} {
+		mustGet(t, place.Client, customer(operator), "JDOE")
+		if wanted == applock.OutcomeAcquired {
+			mustRelease(t, place.Client, customer(operator), "JDOE")
+		}
+		request := applock.GetRequest{Object: customer(operator), Owner: applock.Owner{Operator: operator}, TTL: time.Minute}
+		end, grant, err := getBehindARollback(t, place, request)
+		for errors.Is(err, applock.ErrBusy) {
+			end, grant, err = getBehindARollback(t, place, request)
+		}
+		if err != nil || grant.Outcome != wanted || grant.ExpiresAt.Before(end.Add(-backend.Slack)) {
+			t.Errorf("got %+v, %v, want %s until at least %s", grant, err, wanted, end)
+		}
+	}
+}
+
+// getBehindARollback gets a lock while a transaction has its row. It returns when a lock would have ended that the transaction got last.
+func getBehindARollback(t *testing.T, place Place, request applock.GetRequest) (end time.Time, grant applock.Grant, err error) {
+	t.Helper()
+	tx, err := place.SQL.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := place.Client.WithSQLTx(tx)
+	mustGet(t, former, request.Object, "JDOE")
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		grant, err = place.Client.Get(t.Context(), request)
+	}()
+	for waiting := 0; waiting == 0; {
+		select {
+		case <-answered:
+			waiting = 1
+		case <-time.After(5 * time.Millisecond):
+			var failure error
+			if waiting, failure = place.Waiting(t.Context()); failure != nil {
+				t.Fatal(failure)
+			}
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // more than an engine takes for a statement that has not waited
+	request.Object = customer("last of " + request.Owner.Operator)
+	last, failure := former.Get(t.Context(), request)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	if failure := tx.Rollback(); failure != nil {
+		t.Fatal(failure)
+	}
+	<-answered
+	return last.ExpiresAt, grant, err
 }
 
 // Goal: a released lock stays released when the clock is set back, for its former holder and for everybody else. The fence grows, and the

@@ -34,6 +34,8 @@ type Backend struct {
 	Takes func(value string) bool
 	// JSONGrants is true where p_grants is JSON text. ConvertsJSON is true where the engine converts values of other JSON types to text.
 	JSONGrants, ConvertsJSON bool
+	// Slack is how much sooner than its ttl a lock may end that was got behind another transaction.
+	Slack time.Duration
 	// OneWriter is true where all writers of a database wait for each other.
 	OneWriter bool
 }
@@ -124,6 +126,8 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("InTxAtOnce", func(t *testing.T) { inTxAtOnce(t, backend) })
 	t.Run("TimeLeft", func(t *testing.T) { timeLeft(t, backend) })
 	t.Run("Clock", func(t *testing.T) { clock(t, backend) })
+	t.Run("ClockInTransaction", func(t *testing.T) { clockInTransaction(t, backend) })
+	t.Run("RollbackEndsAWait", func(t *testing.T) { rollbackEndsAWait(t, backend) })
 	t.Run("ClockSetBack", func(t *testing.T) { clockSetBack(t, backend) })
 	t.Run("StandingTime", func(t *testing.T) { standingTime(t, backend) })
 	t.Run("Cancellation", func(t *testing.T) { cancellation(t, backend) })

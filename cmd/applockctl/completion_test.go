@@ -9,50 +9,49 @@ import (
 	"time"
 )
 
-// Goal: the shell offers objects and operators of the database, on every dialect. Method: ask as its script does.
+// Goal: the shell offers objects and operators of the database. Method: ask as its script does.
 func TestCompletionFromTheDatabase(t *testing.T) {
 	t.Parallel()
-	onEveryDialect(t, func(t *testing.T, u user) {
-		u.must(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
-		u.must(t, "get", "customer:43", "--operator", "asmith")
-		u.must(t, "get", "customer:5\u200b", "--operator", "J\u200bDoe")
-		u.must(t, "get", "order:42", "--operator", "jdoe")
-		const customers = "customer:42\tjdoe (sales)\ncustomer:43\tasmith\n"
-		for _, test := range []struct{ args, want string }{
-			{"inquire|", customers + "order:42\tjdoe\n"},
-			{"inquire|cust", customers},
-			{"inquire|customer:4", customers},
-			{"inquire|customer:43", "customer:43\tasmith\n"},
-			{"inquire|x", ""},
-			{"inquire|:", ""},
-			{"inquire|customer:42|", ""},
-			{"get|--operator|o|customer:4", customers},
-			{"release|--operator|jdoe|o", "order:42\tjdoe\n"},
-			{"transfer|--from|jdoe|--to|asmith|customer:42", "customer:42\tjdoe (sales)\n"},
-			{"list|--object|o", "order:42\tjdoe\n"},
-			{"list|--operator|", "jdoe\nasmith\n"},
-			{"list|--operator|a", "asmith\n"},
-			{"list|--operator=a", "asmith\n"},
-			{"list|--operator|A", ""},
-			{"release|--operator|", "jdoe\nasmith\n"},
-			{"release|customer:43|--operator|", "asmith\n"},
-			{"release|customer:44|--operator|", ""},
-			{"release|customer|--operator|", ""},
-			{"renew|customer:43|--operator|", "asmith\n"},
-			{"renew|--operator|o|--fence|1|customer:43", "customer:43\tasmith\n"},
-			{"assert|--operator|o|--fence|1|customer:43", "customer:43\tasmith\n"},
-			{"assert|customer:43|--operator|", "asmith\n"},
-			{"transfer|customer:42|--from|", "jdoe\n"},
-			{"transfer|customer:42|--to|", "jdoe\nasmith\n"},
-			{"list|", ""},
-			{"list|--sort|", "object\nleft\nage\nwaiters\n"},
-		} {
-			got := u.must(t, append([]string{"__complete"}, strings.Split(test.args, "|")...)...)
-			if got.stdout != test.want+":4\n" {
-				t.Errorf("%s completes to\n%swant\n%s", test.args, got.stdout, test.want)
-			}
+	u := sqliteUser(t)
+	u.must(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
+	u.must(t, "get", "customer:43", "--operator", "asmith")
+	u.must(t, "get", "customer:5\u200b", "--operator", "J\u200bDoe")
+	u.must(t, "get", "order:42", "--operator", "jdoe")
+	const customers = "customer:42\tjdoe (sales)\ncustomer:43\tasmith\n"
+	for _, test := range []struct{ args, want string }{
+		{"inquire|", customers + "order:42\tjdoe\n"},
+		{"inquire|cust", customers},
+		{"inquire|customer:4", customers},
+		{"inquire|customer:43", "customer:43\tasmith\n"},
+		{"inquire|x", ""},
+		{"inquire|:", ""},
+		{"inquire|customer:42|", ""},
+		{"get|--operator|o|customer:4", customers},
+		{"release|--operator|jdoe|o", "order:42\tjdoe\n"},
+		{"transfer|--from|jdoe|--to|asmith|customer:42", "customer:42\tjdoe (sales)\n"},
+		{"list|--object|o", "order:42\tjdoe\n"},
+		{"list|--operator|", "jdoe\nasmith\n"},
+		{"list|--operator|a", "asmith\n"},
+		{"list|--operator=a", "asmith\n"},
+		{"list|--operator|A", ""},
+		{"release|--operator|", "jdoe\nasmith\n"},
+		{"release|customer:43|--operator|", "asmith\n"},
+		{"release|customer:44|--operator|", ""},
+		{"release|customer|--operator|", ""},
+		{"renew|customer:43|--operator|", "asmith\n"},
+		{"renew|--operator|o|--fence|1|customer:43", "customer:43\tasmith\n"},
+		{"assert|--operator|o|--fence|1|customer:43", "customer:43\tasmith\n"},
+		{"assert|customer:43|--operator|", "asmith\n"},
+		{"transfer|customer:42|--from|", "jdoe\n"},
+		{"transfer|customer:42|--to|", "jdoe\nasmith\n"},
+		{"list|", ""},
+		{"list|--sort|", "object\nleft\nage\nwaiters\n"},
+	} {
+		got := u.must(t, append([]string{"__complete"}, strings.Split(test.args, "|")...)...)
+		if got.stdout != test.want+":4\n" {
+			t.Errorf("%s completes to\n%swant\n%s", test.args, got.stdout, test.want)
 		}
-	})
+	}
 }
 
 // Goal: what is offered fits on a screen, and a large table is not read for it. Method: more locks than that.

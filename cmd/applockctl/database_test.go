@@ -267,40 +267,6 @@ func TestGrantsPerVerb(t *testing.T) {
 	})
 }
 
-// An object whose row another transaction is changing: no answer after 1 s, and nothing has happened. To a
-// stranger the holder is told at once.
-func TestBusy(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, s server) {
-		dsn := s.lentDatabase(t)
-		u := userOf(dsn)
-		before := u.must(t, "get", "customer:42", "--operator", "jdoe", "--output", "json")
-		handle := s.open(t, dsn)
-		defer func() { _ = handle.Close() }()
-		tx, err := handle.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }()
-		if _, err := tx.ExecContext(t.Context(), "UPDATE "+s.table()+" SET department_id = 'sales'"); err != nil {
-			t.Fatal(err)
-		}
-		const busy = "another transaction is changing the lock, try again: "
-		u.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "90s").check(t, exitError, "applockctl: get customer:42: "+busy)
-		u.run(t, "release", "customer:42", "--operator", "jdoe").check(t, exitError, "applockctl: release customer:42: "+busy)
-		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
-		u.must(t, "inquire", "customer:42")
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-		after := u.run(t, "get", "customer:42", "--operator", "asmith", "--output", "json")
-		after.check(t, exitNo)
-		if expires := timeOfJSON.FindString(before.stdout); !strings.Contains(after.stdout, expires) {
-			t.Errorf("the lock that lasts until %s became %s", expires, after.stdout)
-		}
-	})
-}
-
 // Goal: get --wait waits for another transaction as it does for a holder, and gets the object when that has ended.
 // Method: on each product a transaction has the row for longer than a call waits for it, until the program has said that
 // it waits; once for the holder, who only renews, and once for a stranger.

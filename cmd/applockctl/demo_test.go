@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
@@ -104,30 +103,6 @@ func (w *triggerWriter) Write(text []byte) (int, error) {
 		w.do()
 	}
 	return w.written.Write(text)
-}
-
-// The story is true: the fences grow from grant to grant.
-func TestDemoFences(t *testing.T) {
-	t.Parallel()
-	fences := map[int]int64{}
-	for line := range strings.Lines(userOf("").must(t, "demo", "--output", "json").stdout) {
-		var step struct {
-			Step     int    `json:"step"`
-			Text     string `json:"text"`
-			Command  string `json:"command"`
-			ExitCode int    `json:"exit_code"`
-			Answers  []struct {
-				Fence int64 `json:"fence"`
-			} `json:"answers"`
-		}
-		if err := json.Unmarshal([]byte(line), &step); err != nil || step.Text == "" || len(step.Answers) == 0 {
-			t.Fatalf("%v: %s", err, line)
-		}
-		fences[step.Step] = step.Answers[0].Fence
-	}
-	if fences[2] != fences[4] || fences[6] <= fences[4] || fences[10] <= fences[9] || fences[9] == 0 {
-		t.Errorf("fences by step: %v", fences)
-	}
 }
 
 // Goal: on a server the same story, which leaves nothing behind. Method: on each product compare what is in

@@ -37,88 +37,69 @@ func (u user) asked(t *testing.T, code int, command string) toldLock {
 }
 
 // Goal: of two runs of a job under one name the second is refused, and told that it is the first that holds. Method: get
-// --new twice on each dialect, and a look at the lock between.
+// --new twice, and a look at the lock between.
 func TestGetNewRefusesARenewal(t *testing.T) {
 	t.Parallel()
-	onEveryDialect(t, func(t *testing.T, u user) {
-		first := u.asked(t, exitYes, "get job:nightly --operator host --department night --ttl 1h --new")
-		if first.Outcome != "ACQUIRED" {
-			t.Errorf("the first run: %+v", first)
-		}
-		second := u.asked(t, exitNo, "get job:nightly --operator host --ttl 2d --new")
-		if second.Outcome != "HELD" || second.Holder != "host" || second.HolderDepartment != "night" || second.SecondsLeft > 3600 {
-			t.Errorf("the second run: %+v", second)
-		}
-		u.run(t, "get", "job:nightly", "--operator", "host", "--new").check(t, exitNo,
-			"job:nightly is held by host (you) under another grant\n")
-		if lock := u.asked(t, exitYes, "inquire job:nightly"); lock.SecondsLeft > 3600 || lock.Fence != first.Fence {
-			t.Errorf("the refusal has changed the lock: %+v", lock)
-		}
-		if renewed := u.asked(t, exitYes, "get job:nightly --operator host"); renewed.Outcome != "RENEWED" {
-			t.Errorf("without --new: %+v", renewed)
-		}
-	})
+	u := sqliteUser(t)
+	first := u.asked(t, exitYes, "get job:nightly --operator host --department night --ttl 1h --new")
+	if first.Outcome != "ACQUIRED" {
+		t.Errorf("the first run: %+v", first)
+	}
+	second := u.asked(t, exitNo, "get job:nightly --operator host --ttl 2d --new")
+	if second.Outcome != "HELD" || second.Holder != "host" || second.HolderDepartment != "night" || second.SecondsLeft > 3600 {
+		t.Errorf("the second run: %+v", second)
+	}
+	u.run(t, "get", "job:nightly", "--operator", "host", "--new").check(t, exitNo,
+		"job:nightly is held by host (you) under another grant\n")
+	if lock := u.asked(t, exitYes, "inquire job:nightly"); lock.SecondsLeft > 3600 || lock.Fence != first.Fence {
+		t.Errorf("the refusal has changed the lock: %+v", lock)
+	}
+	if renewed := u.asked(t, exitYes, "get job:nightly --operator host"); renewed.Outcome != "RENEWED" {
+		t.Errorf("without --new: %+v", renewed)
+	}
 }
 
-// Goal: the heartbeat of a job renews its grant and nothing else. Method: renew and assert on each dialect, with a live grant,
+// Goal: the heartbeat of a job renews its grant and nothing else. Method: renew and assert, with a live grant,
 // another one of the same operator, another operator, and one that has ended.
 func TestRenewAndAssert(t *testing.T) {
 	t.Parallel()
-	onEveryDialect(t, func(t *testing.T, u user) {
-		old := u.asked(t, exitYes, "get job:nightly --operator host --ttl 1h")
-		mine := fmt.Sprintf(" job:nightly --operator host --fence %d", old.Fence)
-		if got := u.asked(t, exitYes, "renew --ttl 2h"+mine); got.Outcome != "RENEWED" || got.Holder != "host" || got.Fence != old.Fence || got.SecondsLeft != 7200 {
-			t.Errorf("renew for 2 h: %+v", got)
-		}
-		if got := u.asked(t, exitYes, "renew"+mine); got.SecondsLeft != 7200 {
-			t.Errorf("renew without a ttl: %+v", got)
-		}
-		if got := u.asked(t, exitYes, "assert"+mine); got.Outcome != "HELD" || got.Holder != "host" || got.Fence != old.Fence {
-			t.Errorf("assert: %+v", got)
-		}
-		stranger := strings.Replace(mine, "host", "other", 1)
-		for _, command := range []string{"renew", "renew --ttl 1h", "assert"} {
-			if got := u.asked(t, exitNo, command+stranger); got.Outcome != "HELD" || got.Holder != "host" || got.SecondsLeft == 0 {
-				t.Errorf("%s by somebody else: %+v", command, got)
-			}
-		}
-
-		u.must(t, "release", "job:nightly", "--operator", "host")
-		for _, command := range []string{"renew", "renew --ttl 1h", "assert"} {
-			if got := u.asked(t, exitNo, command+mine); got != (toldLock{Outcome: "FREE"}) {
-				t.Errorf("%s after the release: %+v", command, got)
-			}
-		}
-		u.asked(t, exitNo, "inquire job:nightly")
-
-		now := u.asked(t, exitYes, "get job:nightly --operator host")
-		for _, command := range []string{"renew", "renew --ttl 1h", "assert", "release"} {
-			got := u.run(t, strings.Fields(command+mine)...)
-			got.check(t, exitNo)
-			want := "job:nightly is held by host (you) under another grant"
-			if command != "renew --ttl 1h" { // the procedure does not tell the holder's fence
-				want += fmt.Sprintf(", fence %d", now.Fence)
-			}
-			if got.stderr != want+"\n" {
-				t.Errorf("%s by the old fence says %q", command, got.stderr)
-			}
-		}
-	})
-}
-
-// Goal: a heartbeat that has come too late does not take what has expired. Method: a lock of a second, which the database's own
-// clock ends.
-func TestRenewNeverTakesWhatHasExpired(t *testing.T) {
-	t.Parallel()
 	u := sqliteUser(t)
-	grant := u.asked(t, exitYes, "get job:nightly --operator host --ttl 1s")
-	for u.run(t, "inquire", "job:nightly").code == exitYes {
-		continue
+	old := u.asked(t, exitYes, "get job:nightly --operator host --ttl 1h")
+	mine := fmt.Sprintf(" job:nightly --operator host --fence %d", old.Fence)
+	if got := u.asked(t, exitYes, "renew --ttl 2h"+mine); got.Outcome != "RENEWED" || got.Holder != "host" || got.Fence != old.Fence || got.SecondsLeft != 7200 {
+		t.Errorf("renew for 2 h: %+v", got)
 	}
+	if got := u.asked(t, exitYes, "renew"+mine); got.SecondsLeft != 7200 {
+		t.Errorf("renew without a ttl: %+v", got)
+	}
+	if got := u.asked(t, exitYes, "assert"+mine); got.Outcome != "HELD" || got.Holder != "host" || got.Fence != old.Fence {
+		t.Errorf("assert: %+v", got)
+	}
+	stranger := strings.Replace(mine, "host", "other", 1)
 	for _, command := range []string{"renew", "renew --ttl 1h", "assert"} {
-		got := u.asked(t, exitNo, fmt.Sprintf("%s job:nightly --operator host --fence %d", command, grant.Fence))
-		if got.Outcome != "FREE" {
-			t.Errorf("%s: %+v", command, got)
+		if got := u.asked(t, exitNo, command+stranger); got.Outcome != "HELD" || got.Holder != "host" || got.SecondsLeft == 0 {
+			t.Errorf("%s by somebody else: %+v", command, got)
+		}
+	}
+
+	u.must(t, "release", "job:nightly", "--operator", "host")
+	for _, command := range []string{"renew", "renew --ttl 1h", "assert"} {
+		if got := u.asked(t, exitNo, command+mine); got != (toldLock{Outcome: "FREE"}) {
+			t.Errorf("%s after the release: %+v", command, got)
+		}
+	}
+	u.asked(t, exitNo, "inquire job:nightly")
+
+	now := u.asked(t, exitYes, "get job:nightly --operator host")
+	for _, command := range []string{"renew", "renew --ttl 1h", "assert", "release"} {
+		got := u.run(t, strings.Fields(command+mine)...)
+		got.check(t, exitNo)
+		want := "job:nightly is held by host (you) under another grant"
+		if command != "renew --ttl 1h" { // the procedure does not tell the holder's fence
+			want += fmt.Sprintf(", fence %d", now.Fence)
+		}
+		if got.stderr != want+"\n" {
+			t.Errorf("%s by the old fence says %q", command, got.stderr)
 		}
 	}
 }

@@ -63,6 +63,7 @@ func TestExitCode(t *testing.T) {
 		{&bodyError{err: fmt.Errorf("get: %w", &applock.InvalidError{})}, exitUsage},
 		{&bodyError{err: fmt.Errorf("get: %w: %w", applock.ErrOutcomeUnknown, context.Canceled)}, exitUnknown},
 		{&bodyError{err: applock.ErrSchema}, exitError},
+		{&bodyError{err: applock.ErrBusy}, exitError},
 		{&bodyError{err: &writeError{err: syscall.EPIPE}}, exitError},
 		{&bodyError{err: errors.New("anything")}, exitError},
 	} {

@@ -89,7 +89,6 @@ func TestProcess(t *testing.T) {
 		"PurgeInterrupted":      testProcessPurgeInterrupted,
 		"DemoInterrupted":       testProcessDemoInterrupted,
 		"DemoReaderLeaves":      testProcessDemoReaderLeaves,
-		"DemoServers":           testProcessDemoServers,
 		"ListReaderLeaves":      testProcessListReaderLeaves,
 		"IgnoredSignalsRemain":  testProcessIgnoredSignals,
 		"OutputIsFlushedAtExit": testProcessOutput,
@@ -406,38 +405,6 @@ func testProcessDemoReaderLeaves(t *testing.T, b binary) {
 	if names := b.left(t); len(names) > 0 {
 		t.Errorf("left behind: %v", names)
 	}
-}
-
-// On a server the schema goes, whichever way the demo ends.
-func testProcessDemoServers(t *testing.T, b binary) {
-	onServers(t, func(t *testing.T, s server) {
-		b := b
-		b.dsn = s.newDatabase(t)
-		before := s.contents(t, b.dsn)
-		got := b.run(t.Context(), "demo", "--timeout", "1m")
-		if got.code != exitYes {
-			t.Errorf("exit code %d: %s", got.code, got.stderr)
-		}
-		s.checkNoDemo(t, b.dsn, before, got.stderr)
-		for _, ending := range []struct {
-			name string
-			end  func(*exec.Cmd, io.ReadCloser) error
-			code int
-		}{
-			{"Ctrl-C", func(command *exec.Cmd, _ io.ReadCloser) error { return command.Process.Signal(os.Interrupt) }, exitInterrupted},
-			{"the reader leaves", func(_ *exec.Cmd, stdout io.ReadCloser) error { return stdout.Close() }, exitError},
-		} {
-			command, stdout, stderr := startDemo(t, b, "3.")
-			if err := ending.end(command, stdout); err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, stdout)
-			if code := codeOf(command.Wait()); code != ending.code {
-				t.Errorf("%s: exit code %d: %s", ending.name, code, stderr.String())
-			}
-			s.checkNoDemo(t, b.dsn, before, stderr.String())
-		}
-	})
 }
 
 // A list that nobody reads to its end, as with head, ends without a word.

@@ -15,51 +15,26 @@ import (
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
-// Goal: the command line gives the same verdicts as the façade and the procedures. Method: the contract's
-// scenarios on each dialect, each step a command whose JSON and exit code are the answer.
+// Goal: the command line gives the same verdicts as the façade and the procedures. Method: the contract's scenarios on a file, each step a
+// command whose JSON and exit code are the answer.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
-			path := testclient.InstalledSQLite(t)
-			handle, err := sql.Open("sqlite", "file:"+path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return placeOf(t, "sqlite:"+path, handle,
-				"UPDATE appl_lock SET acquired_ts = acquired_ts - $1, lock_ts = lock_ts - $1, expires_ts = expires_ts - $1, released_ts = released_ts - $1")
-		}})
-	})
-	onServers(t, func(t *testing.T, s server) {
-		backdate := `UPDATE applock.appl_lock SET acquired_ts = acquired_ts - $1 * interval '1 microsecond',
-			lock_ts = lock_ts - $1 * interval '1 microsecond', expires_ts = expires_ts - $1 * interval '1 microsecond',
-			released_ts = released_ts - $1 * interval '1 microsecond'`
-		if s.isMySQL() {
-			backdate = `UPDATE appl_lock, (SELECT ? AS microseconds) AS passed SET
-				acquired_ts = acquired_ts - INTERVAL microseconds MICROSECOND,
-				lock_ts = lock_ts - INTERVAL microseconds MICROSECOND,
-				expires_ts = expires_ts - INTERVAL microseconds MICROSECOND,
-				released_ts = released_ts - INTERVAL microseconds MICROSECOND`
+	contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
+		path := testclient.InstalledSQLite(t)
+		handle, err := sql.Open("sqlite", "file:"+path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		contract.Scenarios(t, contract.Backend{Ways: []string{"cli"}, New: func(t testing.TB) contract.Place {
-			dsn := s.lentDatabase(t)
-			return placeOf(t, dsn, s.open(t, dsn), backdate)
-		}})
-	})
-}
-
-// placeOf is a place in an installed database. Backdate moves all rows by a number of microseconds, its only argument.
-func placeOf(t testing.TB, dsn string, handle *sql.DB, backdate string) contract.Place {
-	t.Helper()
-	t.Cleanup(func() { _ = handle.Close() })
-	return contract.Place{
-		Executors: map[string]scenario.Executor{"cli": userOf(dsn).execute},
-		Advance: func(ctx context.Context, duration time.Duration) error {
-			_, err := handle.ExecContext(ctx, backdate, duration.Microseconds())
-			return err
-		},
-	}
+		t.Cleanup(func() { _ = handle.Close() })
+		return contract.Place{
+			Executors: map[string]scenario.Executor{"cli": userOf("sqlite:" + path).execute},
+			Advance: func(ctx context.Context, duration time.Duration) error {
+				_, err := handle.ExecContext(ctx, "UPDATE appl_lock SET acquired_ts = acquired_ts - $1, lock_ts = lock_ts - $1, "+
+					"expires_ts = expires_ts - $1, released_ts = released_ts - $1", duration.Microseconds())
+				return err
+			},
+		}
+	}})
 }
 
 // flags maps the arguments of a step to flags.

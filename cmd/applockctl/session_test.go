@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/applock/applock/cmd/internal/secret"
 )
@@ -76,46 +75,6 @@ func checkSession(t *testing.T, u user, output string) {
 		fmt.Fprintf(&text, "exit code %d\n\n", got.code)
 	}
 	golden(t, "session_"+output+".golden", normalise(text.String()))
-}
-
-// The lock lasts as long as was asked for, and the fence tells the grants apart.
-func TestTimesAndFences(t *testing.T) {
-	t.Parallel()
-	onEveryDialect(t, checkTimesAndFences)
-}
-
-func checkTimesAndFences(t *testing.T, u user) {
-	t.Helper()
-	var first, second, third struct {
-		Fence     int64     `json:"fence"`
-		LockTS    time.Time `json:"lock_ts"`
-		ExpiresTS time.Time `json:"expires_ts"`
-	}
-	decode := func(target any, args ...string) {
-		t.Helper()
-		got := u.must(t, append(args, "--output", "json")...)
-		if err := json.Unmarshal([]byte(got.stdout), target); err != nil {
-			t.Fatalf("%v: %s", err, got.stdout)
-		}
-	}
-	decode(&first, "get", "customer:42", "--operator", "jdoe", "--ttl", "1d12h")
-	decode(&second, "inquire", "customer:42")
-	if lasts := second.ExpiresTS.Sub(second.LockTS); lasts != 36*time.Hour {
-		t.Errorf("the lock lasts %s", lasts)
-	}
-	if first.Fence != second.Fence || !first.ExpiresTS.Equal(second.ExpiresTS) {
-		t.Errorf("get answers %+v, inquire %+v", first, second)
-	}
-	u.run(t, "release", "customer:42", "--operator", "jdoe", "--fence", "1").check(t, exitNo)
-	u.must(t, "release", "customer:42", "--operator", "jdoe", "--fence", fmt.Sprint(first.Fence))
-	decode(&third, "get", "customer:42", "--operator", "jdoe")
-	if third.Fence <= first.Fence {
-		t.Errorf("fence %d after %d", third.Fence, first.Fence)
-	}
-	decode(&second, "inquire", "customer:42")
-	if lasts := second.ExpiresTS.Sub(second.LockTS); lasts != 7*24*time.Hour {
-		t.Errorf("by default the lock lasts %s", lasts)
-	}
 }
 
 // A list longer than a page, and than what a table keeps back, is complete and in order.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
@@ -148,23 +147,6 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%q, want %q", got.stdout, test.json)
 		}
 	}
-}
-
-// Many users of a file that does not exist yet: all create it, one gets the lock, and all are answered.
-func TestManyAtOnceOnANewFile(t *testing.T) {
-	t.Parallel()
-	u := fileUser(t)
-	results := make([]result, 20)
-	var group sync.WaitGroup
-	for i := range results {
-		group.Go(func() {
-			if results[i] = u.run(t, "migrate", "up"); results[i].code == exitYes {
-				results[i] = u.run(t, "get", "customer:42", "--operator", "operator"+string(rune('a'+i)))
-			}
-		})
-	}
-	group.Wait()
-	checkOneGranted(t, results)
 }
 
 // checkOneGranted checks that one was granted, and the others were told who has it.

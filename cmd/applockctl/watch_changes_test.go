@@ -78,36 +78,35 @@ func (l watchedLine) String() string {
 	return strings.Join(strings.Fields(fmt.Sprint(l.Change, " ", l.ObjectID, " ", l.Outcome, " ", l.Holder, "<", l.FormerHolder, " ", l.OperatorID)), " ")
 }
 
-// Goal: a program is told what is there and each change, and ends when it is told to, on every dialect. Method: one change
+// Goal: a program is told what is there and each change, and ends when it is told to. Method: one change
 // after the other, each awaited.
 func TestWatchTellsChanges(t *testing.T) {
 	t.Parallel()
-	onEveryDialect(t, func(t *testing.T, u user) {
-		u.must(t, "get", "customer:42", "--operator", "jdoe")
-		u.must(t, "get", "order:7", "--operator", "jdoe")
-		w := watchLines(t, u, "--type", "customer")
-		w.expect(t, "present 42 HELD jdoe<")
-		u.must(t, "get", "customer:42", "--operator", "jdoe")
-		w.expect(t, "renewed 42 HELD jdoe<")
-		u.must(t, "note", "customer:42", "--operator", "jdoe", "until Friday")
-		w.expect(t, "noted 42 HELD jdoe<")
-		u.must(t, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "boss")
-		w.expect(t, "transferred 42 HELD asmith<jdoe")
-		announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "mlee"})
-		w.expect(t, "waiter_came 42 WAITING asmith< mlee")
-		u.must(t, "ask", "customer:42", "--operator", "brown", "--message", "the customer is here")
-		w.expect(t, "asker_came 42 ASKING asmith< brown")
-		u.must(t, "ask", "customer:42", "--operator", "brown", "--withdraw")
-		w.expect(t, "asker_left 42 ASKING asmith< brown")
-		u.must(t, "release", "customer:42", "--operator", "asmith")
-		w.expect(t, "released 42 FREE <asmith")
-		u.must(t, "get", "customer:43", "--operator", "jdoe", "--ttl", "2s")
-		w.expect(t, "acquired 43 HELD jdoe<")
-		w.expect(t, "expired 43 FREE <jdoe")
-		if code := w.stop(); code != exitInterrupted {
-			t.Errorf("exit code %d", code)
-		}
-	})
+	u := sqliteUser(t)
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	u.must(t, "get", "order:7", "--operator", "jdoe")
+	w := watchLines(t, u, "--type", "customer")
+	w.expect(t, "present 42 HELD jdoe<")
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	w.expect(t, "renewed 42 HELD jdoe<")
+	u.must(t, "note", "customer:42", "--operator", "jdoe", "until Friday")
+	w.expect(t, "noted 42 HELD jdoe<")
+	u.must(t, "transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "boss")
+	w.expect(t, "transferred 42 HELD asmith<jdoe")
+	announce(t, u, db.AnnounceApplLockWaiterParams{ObjectType: "customer", ObjectID: "42", OperatorID: "mlee"})
+	w.expect(t, "waiter_came 42 WAITING asmith< mlee")
+	u.must(t, "ask", "customer:42", "--operator", "brown", "--message", "the customer is here")
+	w.expect(t, "asker_came 42 ASKING asmith< brown")
+	u.must(t, "ask", "customer:42", "--operator", "brown", "--withdraw")
+	w.expect(t, "asker_left 42 ASKING asmith< brown")
+	u.must(t, "release", "customer:42", "--operator", "asmith")
+	w.expect(t, "released 42 FREE <asmith")
+	u.must(t, "get", "customer:43", "--operator", "jdoe", "--ttl", "2s")
+	w.expect(t, "acquired 43 HELD jdoe<")
+	w.expect(t, "expired 43 FREE <jdoe")
+	if code := w.stop(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 // at makes the view of a moment, of locks and waiters.

@@ -80,9 +80,7 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
   applockctl list --operator jdoe --older-than 2d --output json
   applockctl list --expires-within 1h --sort left
   applockctl list --waiting --object customer:42`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.list(ctx, flags)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.list(ctx, flags) }),
 	}
 	request := &flags.request
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")

@@ -45,9 +45,7 @@ With --output json each policy is an object on a line of its own. The command ne
 auditor or administrator.`,
 		Example: `  applockctl policy list
   applockctl policy list --type customer --output json`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.listPolicies(ctx, objectType)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.listPolicies(ctx, objectType) }),
 	}
 	command.Flags().StringVar(&objectType, "type", "", "only that of this type")
 	return command

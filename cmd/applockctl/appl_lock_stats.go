@@ -68,9 +68,7 @@ docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.stats(ctx, request)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.stats(ctx, request) }),
 	}
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Department, "department", "", "only locks and waiters of this department")

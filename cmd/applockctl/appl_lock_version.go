@@ -58,9 +58,7 @@ that it needs. If --dsn or APPLOCK_DSN names a database, also the version that i
 Exit code 4 if the database cannot be reached, or its applock is missing or too old.`,
 		Example: `  applockctl version
   applockctl version --dsn sqlite:applock.db --output json`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.version(ctx)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.version(ctx) }),
 	}
 }
 

@@ -86,9 +86,7 @@ kinds of sign-in:
   applockctl console --listen 10.1.0.5:8420 --oidc-issuer https://id.example.com/ --oidc-client locks \
     --oidc-secret-file secret --address https://locks.example.com/ --may-change mlee
   applockctl console --listen :8420 --passwords people.txt --role seniors=dsn.txt --member mlee=seniors`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.console(ctx, flags)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.console(ctx, flags) }),
 	}
 	command.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8420", "the address to listen on; the port 0 is any free one")
 	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are without a sign-in; default $"+operatorVariable)

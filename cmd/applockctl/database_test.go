@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -238,35 +237,6 @@ func TestMissingGrantAndDatabase(t *testing.T) {
 	})
 }
 
-// Goal: who may call some verbs only can work with them, and is told of the others that the right is
-// missing; the schema is never said to be missing. Method: a user with the rights to get, release and list.
-func TestGrantsPerVerb(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, s server) {
-		dsn := s.installedDatabase(t)
-		name := s.newUser(t, dsn, "Zq7xSecret")
-		for _, routine := range []string{"get_appl_lock_row", "release_appl_lock_row"} {
-			s.grant(t, dsn, name, routine)
-		}
-		s.grantView(t, dsn, name, "appl_lock_live")
-		operator := userOf(withUser(t, dsn, name, "Zq7xSecret"))
-		operator.must(t, "get", "customer:42", "--operator", "jdoe")
-		operator.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
-		operator.must(t, "list", "--type", "customer")
-		operator.must(t, "release", "customer:42", "--operator", "jdoe")
-		for _, args := range []string{
-			"inquire customer:42", "transfer customer:42 --from jdoe --to asmith --by boss", "purge", "list --waiting", "history",
-		} {
-			got := operator.run(t, strings.Fields(args)...)
-			got.check(t, exitError, "a privilege is missing, ask the database administrator to grant it")
-			checkHidden(t, got)
-		}
-		for _, args := range []string{"migrate status", "migrate up", "migrate down"} {
-			operator.run(t, strings.Fields(args)...).check(t, exitError, "applockctl: "+args+": ", " denied ")
-		}
-	})
-}
-
 // Goal: get --wait waits for another transaction as it does for a holder, and gets the object when that has ended.
 // Method: on each product a transaction has the row for longer than a call waits for it, until the program has said that
 // it waits; once for the holder, who only renews, and once for a stranger.
@@ -314,32 +284,6 @@ func TestGetWaitsForATransaction(t *testing.T) {
 	})
 }
 
-// A purge of several batches, and an answer for each dialect's count.
-func TestPurgeOnServers(t *testing.T) {
-	t.Parallel()
-	onServers(t, func(t *testing.T, s server) {
-		dsn := s.lentDatabase(t)
-		u := userOf(dsn)
-		u.must(t, "get", "customer:live", "--operator", "jdoe")
-		s.addRows(t, dsn, 2500, "2002-03-04")
-		got := u.watch(t.Context(), nil, "purge", "--batch", "900")
-		shown := "\rpurged 900 rows...\rpurged 1800 rows...\rpurged 2500 rows...\r"
-		if got.code != exitYes || got.stdout != "PURGED\n2500\n" || !strings.HasPrefix(got.stderr, shown) {
-			t.Errorf("exit code %d: %s and %q", got.code, got.stdout, got.stderr)
-		}
-		if got := u.must(t, "purge", "--output", "json"); got.stdout != `{"outcome":"PURGED","purged":0}`+"\n" {
-			t.Errorf("the next purge prints %s", got.stdout)
-		}
-		s.addRows(t, dsn, 25, "2002-03-04")
-		ctx, interrupt := context.WithCancel(t.Context())
-		u.watch(ctx, interrupt, "purge", "--batch", "10")
-		if got := u.must(t, "purge"); got.stdout != "PURGED\n15\n" {
-			t.Errorf("after one that was interrupted behind 10 rows: %s", got.stdout)
-		}
-		u.must(t, "inquire", "customer:live")
-	})
-}
-
 // A list longer than a page, and than what a table keeps back, is complete and in order.
 func TestLongListOnServers(t *testing.T) {
 	t.Parallel()
@@ -349,43 +293,4 @@ func TestLongListOnServers(t *testing.T) {
 		s.addRows(t, dsn, 2500, "2101-02-03")
 		checkLongList(t, u, 2500)
 	})
-}
-
-// All steps up and down again, each told once.
-func TestMigrate(t *testing.T) {
-	t.Parallel()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		checkMigrate(t, fileUser(t))
-	})
-	onServers(t, func(t *testing.T, s server) { checkMigrate(t, userOf(s.newOwner(t, s.newDatabase(t)))) })
-}
-
-func checkMigrate(t *testing.T, u user) {
-	t.Helper()
-	up := u.must(t, "migrate", "up", "--output", "json")
-	all := strings.Count(u.must(t, "migrate", "status", "--output", "json").stdout, `"applied_at":"`)
-	if all == 0 || strings.Count(up.stdout, "\n") != all || strings.Contains(up.stdout, "null") || !timeOfJSON.MatchString(up.stdout) {
-		t.Errorf("up prints %s", up.stdout)
-	}
-	if !strings.HasPrefix(up.stdout, `{"outcome":"APPLIED","version":1,"name":"00001_appl_lock.sql","applied_at":"`) {
-		t.Errorf("up prints %s", up.stdout)
-	}
-	for _, output := range []string{"json", "table"} {
-		again := u.must(t, "migrate", "up", "--output", output)
-		if again.stdout != "" || !strings.HasSuffix(again.stderr, "nothing to do, all steps were applied before\n") {
-			t.Errorf("a second up prints %q and %q", again.stdout, again.stderr)
-		}
-	}
-	if got := u.must(t, "migrate", "status"); strings.Contains(got.stdout, "pending") || !timeOfTable.MatchString(got.stdout) {
-		t.Errorf("status prints %s", got.stdout)
-	}
-	for step := range all {
-		if got := u.must(t, "migrate", "down", "--output", "json"); strings.Count(got.stdout, `{"outcome":"UNDONE"`) != 1 {
-			t.Errorf("step %d down prints %s", step, got.stdout)
-		}
-	}
-	if got := u.must(t, "migrate", "down"); got.stdout != "" || !strings.HasSuffix(got.stderr, "nothing to do, no step is applied\n") {
-		t.Errorf("down at the bottom prints %q and %q", got.stdout, got.stderr)
-	}
 }

@@ -37,9 +37,7 @@ to create. It touches nothing else, and removes what it has made, also after an 
 		Example: `  applockctl demo
   APPLOCK_DSN=postgres://dba@db.example.com/crm applockctl demo
   applockctl demo --output json`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.demo(ctx)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.demo(ctx) }),
 	}
 }
 

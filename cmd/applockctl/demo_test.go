@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -81,6 +82,12 @@ func TestDemoInterrupted(t *testing.T) {
 			t.Errorf("interrupted at %s: exit code %d: %s", step, got.code, got.stderr)
 		}
 	}
+}
+
+// A reader who leaves ends the demo, which cleans up.
+func TestDemoReaderLeaves(t *testing.T) {
+	noFilesLeft(t)
+	userOf("").checkUnprinted(t, syscall.EPIPE, false, "demo", "--timeout", "10m")
 }
 
 // demoUntil runs the demo and calls do when its output has reached the text.

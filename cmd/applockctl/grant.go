@@ -103,9 +103,7 @@ Run it as the owner of the procedures; on MySQL and MariaDB as an account that m
 With --print it prints the SQL, and changes nothing. On Db2 the administrator revokes.`,
 		Example: `  applockctl revoke --from shop_app
   applockctl revoke --from cron@10.0.0.% --print`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.revoke(ctx, request)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.revoke(ctx, request) }),
 	}
 	command.Flags().StringVar(&request.From, "from", "", "the database user or role")
 	command.Flags().BoolVar(&request.DryRun, "print", false, "print the SQL instead of running it")

@@ -40,9 +40,7 @@ order, and the exit code is the worst of theirs.`,
   applockctl inquire customer:42 --output json`,
 		Args:              someObjects,
 		ValidArgsFunction: a.completeObjects,
-		RunE: body(func(ctx context.Context, args []string) error {
-			return a.inquire(ctx, args)
-		}),
+		RunE:              body(func(ctx context.Context, args []string) error { return a.inquire(ctx, args) }),
 	}
 }
 

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -241,49 +238,4 @@ func encoded(t *testing.T, value any) (text string, values map[string]json.RawMe
 		t.Fatal(err)
 	}
 	return line.String(), values
-}
-
-// Goal: each exit code of the page is one that the program gives, and the database is then as the page tells. Method: provoke each, and look
-// who has the object.
-func TestExitCodesAreProvoked(t *testing.T) {
-	t.Parallel()
-	u := sqliteUser(t)
-	u.must(t, "get", "customer:42", "--operator", "jdoe")
-	var provoked []string
-	for _, test := range []struct {
-		code                 int
-		args, object, holder string
-	}{
-		{exitYes, "get customer:0 --operator jdoe", "customer:0", "jdoe"},
-		{exitNo, "get customer:42 --operator asmith", "customer:42", "jdoe"},
-		{exitUsage, "get customer:2", "customer:2", ""},
-		{exitUnknown, "get customer:3 --operator jdoe", "customer:3", "jdoe"},
-		{exitError, "get customer:4 --operator jdoe --dsn sqlite:nosuch/applock.db", "customer:4", ""},
-		{exitLost, "run customer:5 --max-hold 1s -- sleep 600", "customer:5", ""},
-		{exitConflict, "run customer:42 -- true", "customer:42", "jdoe"},
-		{exitInterrupted, "get customer:42 --operator asmith --wait 10m", "customer:42", "jdoe"},
-	} {
-		ctx, interrupt := context.WithCancel(t.Context())
-		stdout := io.Discard
-		if test.code == exitUnknown {
-			stdout = failingWriter{err: errors.New("disk full")}
-		}
-		stderr := &watcher{}
-		if test.code == exitInterrupted {
-			stderr.onWrite = interrupt // once it says that it waits
-		}
-		if code := run(ctx, patient(strings.Fields(test.args)), stdout, stderr, u.getenv); code != test.code {
-			t.Errorf("%s: exit code %d, want %d: %s", test.args, code, test.code, stderr)
-		}
-		interrupt()
-		if got := u.run(t, "inquire", test.object, "--output", "json"); !strings.Contains(got.stdout, `"holder_id":"`+test.holder+`"`) {
-			t.Errorf("after %s: %s", test.args, got.stdout)
-		}
-		provoked = append(provoked, fmt.Sprint(test.code))
-	}
-	for _, cells := range tableUnder(t, jsonPage(t), "Exit codes") {
-		if len(cells) != 3 || !slices.Contains(provoked, cells[0]) {
-			t.Errorf("no call provokes %v, or the page does not tell what is known of the database", cells)
-		}
-	}
 }

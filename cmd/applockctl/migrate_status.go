@@ -24,9 +24,7 @@ the command that mends it. It is also 1 if this program is older than the schema
 CI) if steps are pending.`,
 		Example: `  applockctl migrate status --output json
   applockctl migrate status --exit-code || echo "migrate first"`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.migrateStatus(ctx, exitCode)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.migrateStatus(ctx, exitCode) }),
 	}
 	command.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if steps are pending")
 	return command
@@ -88,9 +86,7 @@ procedure is created anew.
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate repair
   applockctl migrate repair --owner applock_dba`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.migrateRepair(ctx, request)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.migrateRepair(ctx, request) }),
 	}
 	command.Flags().StringVar(&request.Owner, "owner", "", "the account that shall own everything")
 	return command

@@ -194,6 +194,35 @@ func contentOf(t *testing.T, u user) string {
 	return testfile.Read(t, file)[100:]
 }
 
+// Goal: --utc changes the zone of tables, and of the words of run. Method: a lock, whose times JSON has.
+func TestUTC(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	var lock struct {
+		Since, Until time.Time
+	}
+	times := timeOfJSON.FindAllString(u.must(t, "inquire", "customer:42", "--output", "json").stdout, -1)
+	for i, at := range []*time.Time{&lock.Since, new(time.Time), &lock.Until} {
+		parsed, err := time.Parse(time.RFC3339Nano, times[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		*at = parsed
+	}
+	for command, want := range map[string]string{
+		"list":                          lock.Since.In(time.Local).Format("2006-01-02 15:04"),
+		"list --utc":                    lock.Since.UTC().Format("2006-01-02 15:04 UTC"),
+		"list --utc --wide":             lock.Since.UTC().Format("2006-01-02 15:04:05 UTC"),
+		"run customer:42 -- true":       " until " + lock.Until.Truncate(time.Second).In(time.Local).Format(time.RFC3339),
+		"run customer:42 --utc -- true": " until " + lock.Until.Truncate(time.Second).UTC().Format(time.RFC3339),
+	} {
+		if got := u.run(t, strings.Fields(command)...); !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("%s lacks %s: %s%s", command, want, got.stdout, got.stderr)
+		}
+	}
+}
+
 func TestIsTerminal(t *testing.T) {
 	t.Parallel()
 	file, err := os.CreateTemp(t.TempDir(), "")

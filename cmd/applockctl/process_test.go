@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,18 +86,14 @@ func TestProcess(t *testing.T) {
 		"ScriptOfAJob":          testProcessScriptOfAJob,
 		"ManyAtOnceOnANewFile":  testProcessManyAtOnce,
 		"PurgeInterrupted":      testProcessPurgeInterrupted,
-		"DemoInterrupted":       testProcessDemoInterrupted,
-		"DemoReaderLeaves":      testProcessDemoReaderLeaves,
 		"ListReaderLeaves":      testProcessListReaderLeaves,
 		"IgnoredSignalsRemain":  testProcessIgnoredSignals,
 		"OutputIsFlushedAtExit": testProcessOutput,
 		"SilentServer":          testProcessSilentServer,
 		"Completion":            testProcessCompletion,
 		"Quiet":                 testProcessQuiet,
-		"Terminal":              testProcessTerminal,
 		"WatchTmux":             testWatchTmux,
 		"WatchReaderLeaves":     testWatchReaderLeaves,
-		"TimeZone":              testProcessTimeZone,
 		"Version":               testProcessVersion,
 		"RunAlone":              testRunAlone,
 		"RunSignals":            testRunSignals,
@@ -352,59 +347,6 @@ func countRows(t *testing.T, file string) int {
 		t.Fatal(err)
 	}
 	return rows
-}
-
-// startDemo starts the demo and reads its output up to a step.
-func startDemo(t *testing.T, b binary, step string) (command *exec.Cmd, stdout io.ReadCloser, stderr *bytes.Buffer) {
-	t.Helper()
-	stderr = new(bytes.Buffer)
-	command = b.command(t.Context(), "demo", "--timeout", "1m") // a busy server takes its time
-	command.Stderr = stderr
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), step) {
-			return command, stdout, stderr
-		}
-	}
-	t.Fatalf("the demo ends before step %s", step)
-	return nil, nil, nil
-}
-
-func testProcessDemoInterrupted(t *testing.T, b binary) {
-	for _, step := range []string{"1.", "4.", "9."} {
-		command, stdout, stderr := startDemo(t, b, step)
-		if err := command.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, stdout)
-		if code := codeOf(command.Wait()); code != exitInterrupted || !strings.HasSuffix(stderr.String(), "applockctl: demo: interrupted\n") {
-			t.Errorf("exit code %d: %s", code, stderr.String())
-		}
-		if names := b.left(t); len(names) > 0 {
-			t.Errorf("left behind: %v", names)
-		}
-	}
-}
-
-// The reader of the story leaves, as head does: the demo ends, quietly, and cleans up.
-func testProcessDemoReaderLeaves(t *testing.T, b binary) {
-	command, stdout, stderr := startDemo(t, b, "2.")
-	if err := stdout.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if code := codeOf(command.Wait()); code != exitError || strings.Contains(stderr.String(), "applockctl: ") {
-		t.Errorf("exit code %d: %s", code, stderr.String())
-	}
-	if names := b.left(t); len(names) > 0 {
-		t.Errorf("left behind: %v", names)
-	}
 }
 
 // A list that nobody reads to its end, as with head, ends without a word.

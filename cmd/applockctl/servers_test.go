@@ -234,26 +234,6 @@ func (s server) letIn(t testing.TB, dsn, name string) {
 	}
 }
 
-// grant lets a user call a routine.
-func (s server) grant(t testing.TB, dsn, name, routine string) {
-	t.Helper()
-	if s.isMySQL() {
-		s.exec(t, dsn, "GRANT EXECUTE ON PROCEDURE "+databaseOf(t, dsn)+"."+routine+" TO "+name)
-		return
-	}
-	s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+name, "GRANT EXECUTE ON FUNCTION applock."+routine+" TO "+name)
-}
-
-// grantView lets a user read a view.
-func (s server) grantView(t testing.TB, dsn, name, view string) {
-	t.Helper()
-	if s.isMySQL() {
-		s.exec(t, dsn, "GRANT SELECT ON "+databaseOf(t, dsn)+"."+view+" TO "+name)
-		return
-	}
-	s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+name, "GRANT SELECT ON applock."+view+" TO "+name)
-}
-
 // run gives SQL to a database as its administrator would: on MySQL through the product's own client.
 func (s server) run(t testing.TB, dsn, script string) {
 	t.Helper()

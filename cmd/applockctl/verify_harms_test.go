@@ -213,7 +213,7 @@ func harmsOnMySQL(t *testing.T, p place) []harm {
 		{
 			name:  "a routine has the rights of its caller",
 			do:    []string{"ALTER PROCEDURE inquire_appl_lock_core SQL SECURITY INVOKER"},
-			check: "owners", text: "procedure inquire_appl_lock_core has the rights of its caller", repair: "migrate repair",
+			check: "routines", text: "procedure inquire_appl_lock_core has the rights of its caller", repair: "migrate repair",
 		},
 		{
 			name:  "a release forgets the fence",

@@ -60,6 +60,8 @@ func testWatchTmux(t *testing.T, b binary) {
 			b.dsn = u.getenv(dsnVariable)
 			superviseLocks(t, u)
 			m := newTmux(t, b, size.width, size.height)
+			m.list()
+			m.call("send-keys", "-R")
 			m.command("stty -a > before; echo written before")
 			m.see("\nwritten before")
 			m.command("applockctl watch; echo left $?")
@@ -67,6 +69,31 @@ func testWatchTmux(t *testing.T, b binary) {
 			m.change(u)
 			m.leave(b)
 		})
+	}
+}
+
+// list checks that a table fits into the terminal unless its user says otherwise, and that a pipe gets it whole.
+func (m *tmux) list() {
+	m.t.Helper()
+	for _, test := range []struct {
+		command string
+		width   int
+		whole   bool
+	}{
+		{"applockctl list --type doc", m.width, false},
+		{"COLUMNS=78 applockctl list --type doc", 78, false},
+		{"applockctl list --type doc --wide", 1000, true},
+		{"applockctl list --type doc | cat", 1000, true},
+	} {
+		m.call("send-keys", "-R")
+		m.command(test.command + "; echo listed")
+		for line := range strings.Lines(m.see("\ndoc:0123", "\nlisted\n")) {
+			line = strings.TrimSpace(line)
+			isLong := strings.HasPrefix(line, "doc:0123")
+			if isLong && (displaywidth.String(line) > test.width || strings.Contains(line, longName) != test.whole || strings.Contains(line, "…") == test.whole) {
+				m.t.Errorf("%s at %d columns prints %s", test.command, m.width, line)
+			}
+		}
 	}
 }
 

@@ -34,17 +34,13 @@ type desk struct {
 	calls   *counted
 }
 
-// counted counts the calls of the driver that read.
+// counted counts the calls of the driver that read, and the requests for locks.
 type counted struct {
 	db.Driver
-	locks, waiters, events, stats, inquiries atomic.Int64
-	// askers and viewers count the reads of these, asks the requests. Blind refuses the reads.
-	askers, viewers, asks atomic.Int64
-	blind                 atomic.Bool
-	// eventRows are the events that were returned.
-	eventRows atomic.Int64
-	// before, if set, is called before locks are read, and may fail.
+	locks, waiters, events, stats, inquiries, askers, viewers, asks, eventRows atomic.Int64
+	// before, if set, is called before locks are read, and may fail. blind refuses to read askers and viewers.
 	before atomic.Pointer[func() error]
+	blind  atomic.Bool
 }
 
 // allRights has a console offer everything, and send it to the database.
@@ -66,25 +62,31 @@ func (c *counted) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams
 	return c.Driver.ApplLockLive(ctx, params)
 }
 
+// read counts a call, and makes it unless a refusal is given.
+func read[P, R any](ctx context.Context, number *atomic.Int64, refusal error, call func(context.Context, P) (R, error), params P) (result R, err error) {
+	if number.Add(1); refusal != nil {
+		return result, refusal
+	}
+	return call(ctx, params)
+}
+
+func (c *counted) refusal(kind db.Kind) error {
+	if !c.blind.Load() {
+		return nil
+	}
+	return &db.Error{Kind: kind, Err: errors.New("no")}
+}
+
 func (c *counted) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
-	c.waiters.Add(1)
-	return c.Driver.ApplLockWaiting(ctx, params)
+	return read(ctx, &c.waiters, nil, c.Driver.ApplLockWaiting, params)
 }
 
 func (c *counted) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
-	c.askers.Add(1)
-	if c.blind.Load() {
-		return nil, &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}
-	}
-	return c.Driver.ApplLockAsking(ctx, params)
+	return read(ctx, &c.askers, c.refusal(db.KindPrivilege), c.Driver.ApplLockAsking, params)
 }
 
 func (c *counted) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
-	c.viewers.Add(1)
-	if c.blind.Load() {
-		return nil, &db.Error{Kind: db.KindReadOnly, Err: errors.New("no")}
-	}
-	return c.Driver.ApplLockViewers(ctx, params)
+	return read(ctx, &c.viewers, c.refusal(db.KindReadOnly), c.Driver.ApplLockViewers, params)
 }
 
 func (c *counted) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
@@ -95,20 +97,17 @@ func (c *counted) AskApplLock(ctx context.Context, params db.AskApplLockParams) 
 }
 
 func (c *counted) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
-	c.events.Add(1)
-	events, err := c.Driver.ApplLockHistory(ctx, params)
+	events, err := read(ctx, &c.events, nil, c.Driver.ApplLockHistory, params)
 	c.eventRows.Add(int64(len(events)))
 	return events, err
 }
 
 func (c *counted) ApplLockStats(ctx context.Context, params db.ApplLockStatsParams) ([]db.Stats, error) {
-	c.stats.Add(1)
-	return c.Driver.ApplLockStats(ctx, params)
+	return read(ctx, &c.stats, nil, c.Driver.ApplLockStats, params)
 }
 
 func (c *counted) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
-	c.inquiries.Add(1)
-	return c.Driver.InquireApplLock(ctx, params)
+	return read(ctx, &c.inquiries, nil, c.Driver.InquireApplLock, params)
 }
 
 // taken returns the calls since it was last asked: locks, waiters, events, statistics, inquiries.

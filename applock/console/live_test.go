@@ -12,9 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/pages"
-	"github.com/applock/applock/applock/console/internal/reading"
 )
 
 // looker is somebody whose page asks whether it still shows what the database has.
@@ -190,37 +188,4 @@ func TestDatabaseIsAway(t *testing.T) {
 			t.Error("an address that is wrong asks again and again")
 		}
 	})
-}
-
-// Goal: an object's and an operator's page read a page of the history, from its end, however long it is. Method: a history of some
-// pages, and the calls of the driver with what they return.
-func TestHistoryIsReadFromItsEnd(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, Config{})
-	object := applock.Object{Type: "customer", ID: "42"}
-	people := []string{"JDOE", "ASMITH"}
-	d.get(t, "customer:42", people[0], time.Hour)
-	for i := range 6*reading.RowsOfPage + 1 {
-		_, err := d.client.Transfer(t.Context(), applock.TransferRequest{
-			Object: object, From: people[i%2], To: applock.Owner{Operator: people[(i+1)%2]}, Actor: "MLEE", Reason: fmt.Sprintf("reason %d.", i),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for address, most := range map[string]int64{
-		"/object?name=customer%3A42": reading.RowsOfPage + 1, "/operator?name=JDOE": 501, "/operator?name=MLEE": 501,
-	} {
-		d.calls.taken()
-		d.calls.eventRows.Store(0)
-		page := d.see(t, address, http.StatusOK)
-		if calls, rows := d.calls.events.Load(), d.calls.eventRows.Load(); calls != 1 || rows > most {
-			t.Errorf("%s takes %d calls, which return %d events", address, calls, rows)
-		}
-		newest, oldest := fmt.Sprintf("reason %d.", 6*reading.RowsOfPage), fmt.Sprintf("reason %d.", 5*reading.RowsOfPage+1)
-		_, behind, found := strings.Cut(page, newest)
-		if !found || !strings.Contains(behind, oldest) || strings.Contains(page, fmt.Sprintf("reason %d.", 5*reading.RowsOfPage)) {
-			t.Errorf("%s does not show the newest %d events, the newest first", address, reading.RowsOfPage)
-		}
-	}
 }

@@ -130,6 +130,14 @@ func TestHistoryPages(t *testing.T) {
 			t.Errorf("%s has %d events, %d different, the first is %s; want %d", first, len(seen), len(unique), seen[0], want)
 		}
 	}
+	for address, most := range map[string]int64{"/object?name=case%3A1": reading.RowsOfPage + 1, "/operator?name=MLEE": 501} { // from its end, however long it is
+		d.calls.taken()
+		d.calls.eventRows.Store(0)
+		check(t, d.see(t, address, http.StatusOK), fmt.Sprintf(">change %d.<", events-1))
+		if calls, rows := d.calls.events.Load(), d.calls.eventRows.Load(); calls != 1 || rows > most {
+			t.Errorf("%s reads %d events in %d calls", address, rows, calls)
+		}
+	}
 	check(t, d.see(t, "/history?department=Nobody", http.StatusOK), "The history has no events of this time and filter")
 	check(t, d.see(t, "/history?since=soon", http.StatusBadRequest), "“Back to” is written as")
 	d.see(t, "/history?after=x", http.StatusBadRequest)

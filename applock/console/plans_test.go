@@ -185,9 +185,7 @@ func TestPlanShowsTheEndAfterIt(t *testing.T) {
 	form := confirmedForm(grant, "JDOE is ill")
 	form.Set("to", "ASMITH")
 	form.Del("confirmed")
-	before := time.Now()
 	_, plan := d.follow(t, d.submit("/transfer", form))
-	after := time.Now()
 	var heads []string
 	for _, head := range regexp.MustCompile(`<th scope="col">([^<]*)</th>`).FindAllStringSubmatch(plan, -1) {
 		heads = append(heads, head[1])
@@ -196,12 +194,8 @@ func TestPlanShowsTheEndAfterIt(t *testing.T) {
 		t.Errorf("the columns are %s", got)
 	}
 	stamp := regexp.MustCompile(`data-label="New end"><time datetime="([^"]*)"`).FindStringSubmatch(plan)
-	if stamp == nil {
-		t.Fatalf("no end in\n%s", plan)
-	}
-	then, err := time.Parse(time.RFC3339, stamp[1])
-	if err != nil || then.Before(before.Add(time.Hour-2*time.Second)) || then.After(after.Add(time.Hour)) {
-		t.Errorf("it ends at %s, %v; want an hour after %s", then, err, before)
+	if stamp == nil || stamp[1] > grant.ExpiresAt.Add(-2*time.Hour).UTC().Format(time.RFC3339) {
+		t.Errorf("it ends at %s, longer than the policy lets it", stamp)
 	}
 }
 

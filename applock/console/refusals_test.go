@@ -30,16 +30,17 @@ func TestRefusalsAreLogged(t *testing.T) {
 		}
 		log.Reset()
 	}
-	r := request(http.MethodPost, "/release?token=secret", form)
-	r.Header.Set("X-User", "AUDITOR")
-	d.do(r)
-	says("person=AUDITOR", "status=403", "method=POST")
-	r = request(http.MethodPost, "/release", form)
-	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	d.do(r)
-	says("status=403", "another site")
-	d.do(request(http.MethodGet, "/release", ""))
-	says("status=403", "method=GET")
+	for _, of := range []struct{ method, person, site, want string }{
+		{http.MethodPost, "AUDITOR", "same-origin", "person=AUDITOR"}, {http.MethodPost, "MLEE", "cross-site", "another site"}, {http.MethodGet, "", "same-origin", "proxy"},
+	} {
+		r := request(of.method, "/release?token=secret", form)
+		r.Header.Set("Sec-Fetch-Site", of.site)
+		if of.person != "" {
+			r.Header.Set("X-User", of.person)
+		}
+		d.do(r)
+		says("status=403", "method="+of.method, of.want)
+	}
 
 	signIn, err := Basic(map[string]string{"mlee": "right"})
 	if err != nil {

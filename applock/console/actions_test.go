@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"html"
 	"net/http"
@@ -8,11 +9,17 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/db"
 )
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
@@ -165,5 +172,192 @@ func TestChangesAreRefused(t *testing.T) {
 	}
 	if lock := d.holder(t, "customer:42"); lock.Fence != grant.Fence {
 		t.Errorf("something was released: %+v", lock)
+	}
+}
+
+// Goal: a hand-over goes to somebody who is known, or to whom it was confirmed to go, and a name has no character that cannot be seen.
+// Method: names in the form of a hand-over, as a browser or a hand sends them.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	d.get(t, "customer:43", "ASMITH", time.Hour)
+	d.wait(t, "customer:42", "PKING")
+	if _, err := d.client.Take(t.Context(), applock.TakeRequest{
+		Object: d.get(t, "customer:44", "FORMER", time.Hour).Object, Owner: applock.Owner{Operator: "BJONES", Department: "legal"}, Reason: "x",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	d.release(t, "customer:44", "BJONES")
+	check(t, d.see(t, "/transfer?name=customer%3A42", http.StatusOK), `<option value="ASMITH" label="ASMITH (CS)">`, `<option value="PKING"`,
+		`<option value="BJONES" label="BJONES (legal)">`, `list="people"`)
+	for _, test := range []struct{ to, department, unknown, plan, problem string }{
+		{to: "ASMITH", plan: "to ASMITH (CS)"},
+		{to: "ASMITH", department: "sales", plan: "to ASMITH (sales)"},
+		{to: "BJONES", plan: "to BJONES (legal)"},
+		{to: "FORMER", plan: "to FORMER (CS)"},
+		{to: "PKING", plan: "to PKING (CS)"}, // who has none: the lock's
+		{to: "asmihtth", problem: "No operator asmihtth is known"},
+		{to: "asmihtth", unknown: "asmith", problem: "No operator asmihtth is known"},
+		{to: "asmihtth", unknown: "asmihtth", plan: "to asmihtth (CS)"},
+		{to: "ASMITH\u200b", problem: `“To which operator” has a character that cannot be seen, which is written as an escape here: ASMITH\u200b.`},
+		{to: "ASM\nITH", problem: `ASM\nITH`},
+		{to: "\u202eASMITH", problem: `\u202eASMITH`},
+		{to: "ASMITH\u3164", problem: "cannot be seen"},
+		{to: "ASMITH", department: "C\u00adS", problem: `“Department of that operator” has a character that cannot be seen`},
+		{to: "Müller-Lüdenscheidt 山田", unknown: "Müller-Lüdenscheidt 山田", plan: "to Müller-Lüdenscheidt 山田 (CS)"},
+	} {
+		form := confirmedForm(grant, "JDOE is ill")
+		form.Set("to", test.to)
+		form.Set("department", test.department)
+		form.Set("unknown", test.unknown)
+		if test.problem != "" { // also where a hand goes past the plan
+			w := d.submit("/transfer", form)
+			check(t, w.Body.String(), test.problem)
+			if ask := strings.Contains(w.Body.String(), `name="unknown" value="asmihtth"`); w.Code != http.StatusBadRequest || ask != (test.to == "asmihtth") {
+				t.Errorf("%q has status %d, and asks whether it is meant: %t", test.to, w.Code, ask)
+			}
+			continue
+		}
+		form.Del("confirmed")
+		_, plan := d.follow(t, d.submit("/transfer", form))
+		check(t, plan, "<button>Hand over customer:42 "+test.plan+"</button>")
+	}
+	d.hold(t, "case:1", "MLEE", "legal", time.Hour)
+	check(t, d.see(t, "/take?name=customer%3A42", http.StatusOK), `value="legal"`)
+	if lock := d.holder(t, "customer:42"); lock.Fence != grant.Fence {
+		t.Errorf("%+v", lock)
+	}
+}
+
+// Goal: the answer to a hand-over offers the way back to each who has lost locks, as a plan with all that a plan has. Method: locks of two
+// operators, taken over and handed back; and a release, which has no way back.
+func TestHandBack(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	first := d.get(t, "a:1", "JDOE", time.Hour)
+	d.note(t, first, "a note")
+	form := confirmedForm(first, "by mistake")
+	for _, object := range []string{"a:2", "a:3"} {
+		operator := "JDOE"
+		if object == "a:3" {
+			operator = "BJONES"
+		}
+		form.Add("lock", pages.FormatGrant(d.get(t, object, operator, time.Hour).Key()))
+	}
+	form.Set("carry", "yes")
+	_, answer := d.follow(t, d.submit("/take", form))
+	check(t, answer, "TAKEN</strong> Taken over. You have it now. 3 of 3.", "<button>Hand back 2 locks to JDOE (CS)</button>", "<button>Hand back a:3 to BJONES (CS)</button>")
+	_, back, _ := strings.Cut(answer, `action="transfer">`)
+	back, _, _ = strings.Cut(back, "</form>")
+	_, plan := d.follow(t, d.submit("/transfer", formOf(back)))
+	check(t, plan, "<button>Hand over 2 locks of MLEE to JDOE (CS)</button>", "Handed back", "a note")
+	confirmed := formOf(plan)
+	confirmed.Set("carry", "yes")
+	_, answer = d.follow(t, d.submit("/transfer", confirmed))
+	check(t, answer, "TRANSFERRED</strong> Handed over. 2 of 2.")
+	for object, want := range map[string]string{"a:1": "JDOE (CS) a note", "a:2": "JDOE (CS) ", "a:3": "MLEE (CS) "} {
+		if lock := d.holder(t, object); lock.Owner.String()+" "+lock.Note != want {
+			t.Errorf("%s is held by %s, with the note %q", object, lock.Owner, lock.Note)
+		}
+	}
+	_, answer = d.follow(t, d.submit("/release", confirmedForm(d.get(t, "a:4", "JDOE", time.Hour), "gone")))
+	if strings.Contains(answer, "Hand back") {
+		t.Error("a release can be handed back")
+	}
+}
+
+// Goal: the form of a note has the note that is there, also one of several lines; it can be changed and cleared, and what somebody else
+// has changed meanwhile, by the same grant, is not overwritten: both texts are shown, and to send it again is to decide again. Method: the
+// forms, with a change before the plan and before the confirmation.
+func TestNoteOfAnother(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	d.note(t, grant, "first line\nsecond <line>")
+	page := d.see(t, "/note?name=customer%3A42", http.StatusOK)
+	check(t, page, "first line\nsecond &lt;line&gt;</textarea>")
+	form := formOf(page)
+	form.Set("reason", "mine\r\nof two lines") // as browsers send it
+	_, plan := d.follow(t, d.submit("/note", form))
+	check(t, plan, "first line", "of two lines", "<button>Save the note on customer:42</button>")
+	confirmed := formOf(plan)
+
+	d.note(t, grant, "theirs")
+	again := d.submit("/note", confirmed)
+	check(t, again.Body.String(), "somebody has changed the note", "theirs", "mine")
+	if note := d.holder(t, "customer:42").Note; again.Code != http.StatusConflict || note != "theirs" {
+		t.Errorf("status %d, the note is %q", again.Code, note)
+	}
+	if w := d.submit("/note", form); w.Code != http.StatusConflict { // the plan says it, too
+		t.Errorf("the plan has status %d", w.Code)
+	}
+	form = formOf(again.Body.String())
+	form.Set("reason", "mine\r\nof two lines")
+	_, plan = d.follow(t, d.submit("/note", form))
+	status, answer := d.follow(t, d.submit("/note", formOf(plan)))
+	check(t, answer, "NOTED</strong> The note is saved.")
+	if note := d.holder(t, "customer:42").Note; status != http.StatusOK || note != "mine\nof two lines" {
+		t.Errorf("status %d, the note is %q", status, note)
+	}
+
+	form = formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
+	form.Set("reason", "")
+	_, plan = d.follow(t, d.submit("/note", form))
+	check(t, plan, "<button>Clear the note on customer:42</button>", "(no note)")
+	_, answer = d.follow(t, d.submit("/note", formOf(plan)))
+	check(t, answer, "NOTED")
+	if note := d.holder(t, "customer:42").Note; note != "" {
+		t.Errorf("the note is %q", note)
+	}
+	form = formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
+	form.Set("reason", "")
+	w := d.submit("/note", form)
+	check(t, w.Body.String(), "“Note” is missing.")
+}
+
+// meeting is a database at which two who look at a lock wait for each other, at most a moment: so both know it before either changes it.
+type meeting struct {
+	db.Driver
+	looked atomic.Int32
+	met    chan struct{}
+}
+
+func (m *meeting) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
+	locks, err := m.Driver.ApplLockLive(ctx, params)
+	if m.looked.Add(1) == 2 {
+		close(m.met)
+	}
+	select {
+	case <-m.met:
+	case <-time.After(200 * time.Millisecond):
+	}
+	return locks, err
+}
+
+// Goal: of two supervisors who save a note at once one is refused. Method: two confirmations whose looks at the note meet, if they can.
+func TestTwoNotesAtOnce(t *testing.T) {
+	t.Parallel()
+	behind := newDesk(t, Config{})
+	grant := behind.get(t, "customer:42", "JDOE", time.Hour)
+	config := supervisor()
+	config.Timeout = time.Hour
+	d := deskOn(clients.New[*applock.Client](&meeting{Driver: clients.Driver(behind.client), met: make(chan struct{})}, nil, lease.Hooks{}), config)
+	d.console.own.rights = allRights
+	var saved, refused atomic.Int32
+	var both sync.WaitGroup
+	for _, text := range []string{"one", "two"} {
+		both.Go(func() {
+			switch w := d.submit("/note", confirmedForm(grant, text)); w.Code {
+			case http.StatusSeeOther:
+				saved.Add(1)
+			case http.StatusConflict:
+				refused.Add(1)
+			}
+		})
+	}
+	both.Wait()
+	if saved.Load() != 1 || refused.Load() != 1 {
+		t.Errorf("%d saved, %d refused", saved.Load(), refused.Load())
 	}
 }

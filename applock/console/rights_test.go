@@ -1,22 +1,31 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
@@ -130,4 +139,226 @@ func TestRolesOfPeople(t *testing.T) {
 	}
 	_, page := d.follows(t, "MLEE", "/transfer", form, "supervisors")
 	check(t, page, "TRANSFERRED", "ASMITH")
+}
+
+// operatorRole is a database whose user gets this answer to a hand-over and a take: by default that of the role operator, nil for none.
+type operatorRole struct {
+	db.Driver
+	answer atomic.Pointer[db.Error]
+}
+
+func (o *operatorRole) says(kind db.Kind) {
+	o.answer.Store(&db.Error{Kind: kind, Err: errors.New("no")})
+}
+
+func (o *operatorRole) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
+	if answer := o.answer.Load(); answer != nil {
+		return db.TransferApplLockResult{}, answer
+	}
+	return o.Driver.TransferApplLock(ctx, params)
+}
+
+func (o *operatorRole) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
+	if answer := o.answer.Load(); answer != nil {
+		return db.TakeApplLockResult{}, answer
+	}
+	return o.Driver.TakeApplLock(ctx, params)
+}
+
+// operators is the database of people of role operator.
+func (d desk) operators(role string) (*site, *operatorRole) {
+	user := &operatorRole{Driver: d.calls}
+	user.says(db.KindPrivilege)
+	return d.console.newSite(clients.New[*applock.Client](user, nil, lease.Hooks{}), role), user
+}
+
+// withRoles is a logged console for operators and supervisors.
+func withRoles(t *testing.T) (d desk, role *operatorRole, log *bytes.Buffer) {
+	t.Helper()
+	d, log = logged(t)
+	d.console.config.Roles = []Role{{Name: "operators"}, {Name: "supervisors"}}
+	operators, role := d.operators("operators")
+	d.console.sites = []*site{operators, d.console.newSite(d.console.own.client, "supervisors")}
+	return d, role, log
+}
+
+// anyForm has what any action asks for, about these grants.
+func anyForm(keys ...applock.Key) url.Values {
+	form := url.Values{
+		"reason": {"typed"}, "to": {"ASMITH"}, "unknown": {"ASMITH"}, "confirmed": {"yes"}, "message": {"typed"}, "asker": {"ASMITH"},
+		"client": {"test"}, "answer": {"NO"}, "old": {"marker"},
+	}
+	for _, key := range keys {
+		form.Add("lock", pages.FormatGrant(key))
+	}
+	return form
+}
+
+// eachAction calls play with each action of the console, for a lock of MLEE and for one of JDOE, which have texts.
+func (d desk) eachAction(t *testing.T, play func(action, holder string, grant applock.Grant)) {
+	t.Helper()
+	for pattern := range d.console.own.handlers {
+		action, is := strings.CutPrefix(pattern, "POST /")
+		for _, holder := range []string{"MLEE", "JDOE"} {
+			if !is {
+				continue
+			}
+			grant := d.get(t, action+":"+holder, holder, time.Hour)
+			d.note(t, grant, "marker")
+			request := applock.AskRequest{Object: grant.Object, Owner: applock.Owner{Operator: "ASMITH"}, Client: "test", Message: "marker"}
+			if _, err := d.client.Ask(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			play(action, holder, grant)
+		}
+	}
+}
+
+// Goal: the log has no note, message or reason, neither another's nor the person's own, and names a receiver only where there is one.
+// Method: every action, done and refused.
+func TestLogHasNoTexts(t *testing.T) {
+	t.Parallel()
+	d, _, log := withRoles(t)
+	d.eachAction(t, func(action, holder string, grant applock.Grant) {
+		old := grant.Key()
+		old.Fence++
+		for _, key := range []applock.Key{old, grant.Key()} {
+			for _, groups := range []string{"operators", "supervisors"} {
+				log.Reset()
+				d.follows(t, "MLEE", "/"+action, anyForm(key), groups)
+				text := log.String()
+				gives := strings.Contains(text, "level=INFO") && (action == "transfer" || action == "take")
+				if strings.Contains(text, "marker") || strings.Contains(text, "typed") || strings.Contains(text, " to=") != gives {
+					t.Errorf("%s of the %s on a lock of %s: %s", action, groups, holder, text)
+				}
+			}
+		}
+	})
+}
+
+// Goal: a person of role operator changes only what this person holds, by each action and in each of its steps. Method: every action of
+// the console, forged too, on a lock and a desk of that person and of another one. A new action fails until its statuses are here.
+func TestOperatorsChangeTheirOwn(t *testing.T) {
+	t.Parallel()
+	d, _, _ := withRoles(t)
+	d.eachAction(t, func(action, holder string, grant applock.Grant) {
+		statuses, known := map[string]map[string]int{
+			"transfer": {"MLEE": 403, "JDOE": 403}, "take": {"MLEE": 403, "JDOE": 403}, "release": {"MLEE": 200, "JDOE": 403},
+			"note": {"MLEE": 200, "JDOE": 403}, "respond": {"MLEE": 200, "JDOE": 403},
+			"ask": {"MLEE": 409, "JDOE": 200}, "get": {"MLEE": 200, "JDOE": 409}, "withdraw": {"MLEE": 200, "JDOE": 200}, // in one's own name
+		}[action]
+		if !known {
+			t.Errorf("nobody has said what an operator may do by %s", action)
+		}
+		want, tries := statuses[holder], []url.Values{anyForm(grant.Key())}
+		if slices.Contains(access.Changes(), action) {
+			if w := d.by("MLEE", "/"+action+"?name="+grant.Object.String(), nil, "operators"); w.Code != want {
+				t.Errorf("the form of %s on a lock of %s has status %d", action, holder, w.Code)
+			}
+			planning := anyForm(grant.Key())
+			planning.Del("confirmed")
+			tries = append([]url.Values{{"lock": planning["lock"]}, planning}, tries...)
+			if slices.Contains(access.ChangesOfMany(), action) {
+				tries = append([]url.Values{{"desk": {holder}}, {"desk": {holder}, "reason": {"typed"}}}, tries...)
+			}
+		}
+		for _, form := range tries {
+			if status, _ := d.follows(t, "MLEE", "/"+action, form, "operators"); status != want {
+				t.Errorf("%s on a lock of %s by %v has status %d", action, holder, form, status)
+			}
+		}
+		forged := grant.Key()
+		forged.Operator = "MLEE"
+		d.follows(t, "MLEE", "/"+action, anyForm(forged), "operators")
+		after := d.holder(t, grant.Object.String())
+		changed, may := after.Fence != grant.Fence || after.Note != "marker", holder == "MLEE" && (action == "release" || action == "note")
+		if changed != may {
+			t.Errorf("%s on a lock of %s leaves %+v", action, holder, after)
+		}
+	})
+}
+
+// Goal: several locks of which one is another's are refused as a whole, with its name; and so is a plan from before the person's role, or
+// the rights of its database user, changed. Method: forms of a supervisor, and of an operator who has had the rights.
+func TestOthersAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	d, role, _ := withRoles(t)
+	own, other := d.get(t, "customer:1", "MLEE", time.Hour), d.get(t, "customer:2", "JDOE", time.Hour)
+	form := anyForm(own.Key(), other.Key())
+	refused := func(what string, form url.Values) {
+		t.Helper()
+		status, page := d.follows(t, "MLEE", "/release", form, "operators")
+		check(t, page, "Nothing has happened", "customer:2 (JDOE)", "only your own locks")
+		lacks(t, page, "customer:1")
+		if status != http.StatusForbidden || d.holder(t, "customer:1").Fence != own.Fence || d.holder(t, "customer:2").Fence != other.Fence {
+			t.Errorf("%s: status %d", what, status)
+		}
+	}
+	refused("both", form)
+	form.Del("confirmed")
+	refused("both, not yet confirmed", form)
+	_, plan := d.follows(t, "MLEE", "/release", form, "supervisors")
+	refused("the plan of a supervisor", formOf(plan))
+	role.answer.Store(nil)
+	_, plan = d.follows(t, "MLEE", "/release", form, "operators")
+	role.says(db.KindUnreachable)
+	if status, page := d.follows(t, "MLEE", "/release", formOf(plan), "operators"); status != http.StatusServiceUnavailable {
+		t.Errorf("nobody knows whether the user has the right: status %d: %s", status, page)
+	}
+	role.says(db.KindPrivilege)
+	refused("the plan of a user that has lost its rights since", formOf(plan))
+	if status, page := d.follows(t, "MLEE", "/release", formOf(plan), "supervisors"); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
+		t.Errorf("a supervisor: status %d: %s", status, page)
+	}
+}
+
+// Goal: pages offer an operator what would not be refused, and no operator sees the buttons of another. Method: the pages with locks of
+// two operators, for each of them, for a third, and for supervisors.
+func TestOperatorsAreOfferedTheirOwn(t *testing.T) {
+	t.Parallel()
+	d, _, _ := withRoles(t)
+	both := []string{"MLEE", "JDOE"}
+	for _, holder := range both {
+		d.get(t, "customer:"+holder, holder, time.Hour)
+		d.wait(t, "customer:"+holder, "PKING")
+	}
+	for page, holders := range map[string][]string{
+		"/": both, "/waiters": both, "/locks": both, "/locks?operator=JDOE": both[1:], "/object?name=customer:MLEE": both[:1],
+		"/object?name=customer:JDOE": both[1:], "/operator?name=MLEE": both[:1], "/operator?name=JDOE": both[1:],
+	} {
+		for _, person := range append(both, "ASMITH") {
+			for _, groups := range []string{"operators", "supervisors"} {
+				text := d.by(person, page, nil, groups).Body.String()
+				list, button := strings.HasPrefix(page, "/locks"), false
+				for _, holder := range both {
+					may := slices.Contains(holders, holder) && (groups == "supervisors" || person == holder)
+					button = button || may && list
+					if regexp.MustCompile(`href="release\?(name=customer%3a|desk=)`+holder).MatchString(text) != (may && !list) {
+						t.Errorf("%s of the %s at %s may release for %s: %t", person, groups, page, holder, may)
+					}
+				}
+				if strings.Contains(text, `formaction="release"`) != button || strings.Contains(text, `formaction="ask"`) != list {
+					t.Errorf("%s of the %s at %s may release the selected: %t", person, groups, page, button)
+				}
+			}
+		}
+	}
+}
+
+// Goal: pages that differ for each operator share the read of all locks. Method: forty operators at one page, in a time of the test's own.
+func TestOperatorsShareSnapshots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, Config{SignIn: byHeader{}, MayChange: func(string) bool { return true }})
+		d.console.own, _ = d.operators("")
+		const lookers, intervals = 40, 5
+		for n := range lookers * intervals {
+			l := &looker{desk: d, address: "/waiters", person: fmt.Sprintf("OP%d", n%lookers), version: "none"}
+			l.asks()
+			time.Sleep(DefaultInterval / lookers)
+		}
+		if reads := d.calls.locks.Load(); reads > 3*intervals || reads < intervals {
+			t.Errorf("all locks were read %d times in %d intervals", reads, intervals)
+		}
+	})
 }

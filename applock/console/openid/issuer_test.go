@@ -105,7 +105,8 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	nonce, good := "", true
+	var nonce string
+	var good bool
 	if r.FormValue("grant_type") == "refresh_token" {
 		i.refreshed++
 		if i.refreshes == refreshFails {

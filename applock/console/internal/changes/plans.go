@@ -2,9 +2,15 @@ package changes
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -193,4 +199,262 @@ func (c *Changer) withNote(reason, note string) (text string, whole bool) {
 		return reason, false
 	}
 	return string([]rune(text)[:applock.MaxReasonLength-1]) + "…", false
+}
+
+// outcome is the result for one lock.
+type outcome struct {
+	// Key is the grant that the page showed, From its owner.
+	applock.Key
+	From applock.Owner
+	// Outcome is the procedure's outcome. Text explains it, or says why there is none.
+	Outcome, Text string
+	Done          bool
+	// Holder holds the object now. It is empty if the object is free or the answer names no holder.
+	Holder applock.Holder
+	// Note is the note of the ended grant. NoteText says what happened to it.
+	Note, NoteText string
+	err            error
+}
+
+// outcomes are the results of a change.
+type outcomes struct {
+	Rows []outcome
+	// Sums counts the rows with the same outcome and text.
+	Sums []sum
+	// Done is true if every row succeeded. Holders, Ends and Notes are true if any row has one.
+	Done, Holders, Ends, Notes bool
+	// Backs undo the change, one for each former holder.
+	Backs []handBack
+	// Rest are the grants that were not attempted.
+	Rest []applock.Key
+}
+
+type sum struct {
+	Outcome, Text string
+	Number        int
+}
+
+// handBack gives locks back to a former holder.
+type handBack struct {
+	To    applock.Owner
+	Locks []applock.Key
+	Title template.HTML
+}
+
+// isRefusal reports whether the database refused the change.
+func isRefusal(err error) bool {
+	return errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrNotHeld)
+}
+
+// do makes the changes, lock by lock. A refused lock stays as it is. After a failure, or half of the timeout, it begins no further change.
+func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) (pages.View, error) {
+	// Go on even if the browser has left: a cancelled change would have an unknown outcome.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	defer cancel()
+	if v.Name == access.Note { // no other request changes a note between our comparison and our change
+		select {
+		case c.noting <- struct{}{}:
+			defer func() { <-c.noting }()
+		case <-ctx.Done():
+			return pages.View{}, ctx.Err()
+		}
+	}
+	var rows []outcome
+	begun := time.Now()
+	for i, key := range d.Locks {
+		if i > 0 && time.Since(begun) > c.timeout/2 {
+			return c.answer(who, v, d, rows, d.Locks[i:]), nil
+		}
+		row := c.doOne(ctx, v, d, key)
+		var changed *noteChangedError
+		if errors.As(row.err, &changed) {
+			return pages.View{}, changed
+		}
+		rows = append(rows, row)
+		c.logChange(ctx, v, d, row)
+		if row.err != nil && !isRefusal(row.err) && !errors.Is(row.err, applock.ErrBusy) && !errors.Is(row.err, applock.ErrContention) {
+			return c.answer(who, v, d, rows, d.Locks[i+1:]), nil
+		}
+	}
+	return c.answer(who, v, d, rows, nil), nil
+}
+
+func (c *Changer) logChange(ctx context.Context, v verb, d change, row outcome) {
+	line := []slog.Attr{
+		slog.String("person", d.By), slog.String("object", row.Object.String()), slog.String("holder", row.Operator),
+		slog.Int64("fence", int64(row.Fence)), slog.String("outcome", row.Outcome), failureOf(row.err),
+	}
+	if v.Gives {
+		line = append(line, slog.String("to", d.To.Operator))
+	}
+	c.logger.LogAttrs(ctx, slog.LevelInfo, "console: "+v.Name, line...)
+}
+
+// failureOf is an error for the log, without the note that a refusal quotes.
+func failureOf(err error) slog.Attr {
+	var held *applock.HeldError
+	if errors.As(err, &held) {
+		silent := *held
+		silent.Holder.Note = ""
+		err = &silent
+	}
+	return slog.Any("error", err)
+}
+
+// doOne changes one lock. The same transaction writes the ended note into the history. The note is then copied to the new grant, if asked
+// for.
+func (c *Changer) doOne(ctx context.Context, v verb, d change, key applock.Key) outcome {
+	row := outcome{Key: key}
+	lock, err := c.current(ctx, v, d, key)
+	if err != nil {
+		row.err = err
+		return row
+	}
+	if v.Many {
+		d.Text, _ = c.withNote(d.Text, lock.Note)
+		row.Note = lock.Note
+	}
+	grant, err := v.call(ctx, c.client, d, lock)
+	if err == nil && grant.Outcome == applock.OutcomeFree {
+		err = applock.ErrNotHeld
+	}
+	row.From, row.Outcome, row.err = lock.Owner, string(grant.Outcome), err
+	row.Holder = applock.Holder{Owner: grant.Owner, Fence: grant.Fence, ExpiresAt: grant.ExpiresAt}
+	switch {
+	case err != nil || row.Note == "":
+	case !d.Carry || !v.Gives:
+		row.NoteText = c.pages.Text("note.ended")
+	default:
+		row.NoteText = c.pages.Text("note.carried")
+		if err := c.client.Note(ctx, grant.Key(), lock.Note); err != nil {
+			_, why := c.pages.Explain(err)
+			row.NoteText = c.pages.Text("note.failed") + " " + why
+		}
+	}
+	return row
+}
+
+// outcomes explains each result. A refusal is a result, too.
+func (c *Changer) outcomes(v verb, d change, rows []outcome) outcomes {
+	all := outcomes{Done: true}
+	for _, row := range rows {
+		var held *applock.HeldError
+		switch {
+		case row.err == nil:
+			row.Done = true
+			if v.Name == access.Note {
+				row.Note = d.Text
+			}
+		case errors.As(row.err, &held):
+			row.Outcome, row.Holder = string(applock.OutcomeHeld), held.Holder
+		case errors.Is(row.err, applock.ErrNotHeld):
+			row.Outcome = string(applock.OutcomeFree)
+		default:
+			_, row.Text = c.pages.Explain(row.err)
+			row.Text = c.pages.Text("answer.failed") + " " + row.Text
+		}
+		if row.Text == "" {
+			row.Text = c.pages.Text("answer." + row.Outcome)
+		}
+		all.Rows, all.Done = append(all.Rows, row), all.Done && row.Done
+		all.Holders, all.Ends = all.Holders || row.Holder.Owner.Operator != "", all.Ends || !row.Holder.ExpiresAt.IsZero()
+		all.Notes = all.Notes || row.Note != ""
+		at := slices.IndexFunc(all.Sums, func(s sum) bool { return s.Outcome == row.Outcome && s.Text == row.Text })
+		if at < 0 {
+			at, all.Sums = len(all.Sums), append(all.Sums, sum{Outcome: row.Outcome, Text: row.Text})
+		}
+		all.Sums[at].Number++
+	}
+	return all
+}
+
+// answer returns the page with the results.
+func (c *Changer) answer(who access.Visitor, v verb, d change, rows []outcome, rest []applock.Key) pages.View {
+	s := c.shown(v, d, titleOf(v, d))
+	s.Done = c.outcomes(v, d, rows)
+	s.Done.Rest = rest
+	status := 0
+	for _, row := range rows {
+		switch {
+		case row.err == nil:
+		case isRefusal(row.err):
+			status = max(status, http.StatusConflict)
+		default:
+			failed, _ := c.pages.Explain(row.err)
+			status = max(status, failed)
+		}
+	}
+	if v.Gives && who.Rights[access.Transfer] {
+		s.Done.Backs = c.handBacks(s.Done.Rows)
+	}
+	return pages.View{Template: "answer", Status: status, Title: pages.Plain(s.Title), Data: s}
+}
+
+// handBacks returns, for each former holder, the locks to give back.
+func (c *Changer) handBacks(rows []outcome) []handBack {
+	var backs []handBack
+	for _, row := range rows {
+		if !row.Done || row.From.Operator == row.Holder.Owner.Operator {
+			continue
+		}
+		at := slices.IndexFunc(backs, func(b handBack) bool { return b.To == row.From })
+		if at < 0 {
+			at, backs = len(backs), append(backs, handBack{To: row.From})
+		}
+		b := &backs[at]
+		b.Locks = append(b.Locks, applock.Key{Object: row.Object, Operator: row.Holder.Owner.Operator, Fence: row.Holder.Fence})
+		what := pages.Value(row.Object)
+		if len(b.Locks) > 1 {
+			what = c.pages.HTML("change.locks", len(b.Locks))
+		}
+		b.Title = c.pages.HTML("change.back", what, b.To)
+	}
+	return backs
+}
+
+// keptPage shows a stored plan or answer.
+func (c *Changer) keptPage(_ context.Context, who access.Visitor, query url.Values) (pages.View, error) {
+	kept, found := c.answers.find(query.Get("id"), who.Person)
+	if !found {
+		return pages.View{}, pages.ErrNoAnswer
+	}
+	return kept, nil
+}
+
+// answersKept is the number of plans and answers that can be shown again.
+const answersKept = 1000
+
+// Answers stores the last plans and answers, each for its own person.
+type Answers struct {
+	mutex sync.Mutex
+	kept  map[string]keptAnswer
+	order []string
+}
+
+type keptAnswer struct {
+	person string
+	view   pages.View
+}
+
+// NewAnswers returns an empty one.
+func NewAnswers() *Answers { return &Answers{kept: map[string]keptAnswer{}} }
+
+func (a *Answers) keep(person string, v pages.View) (id string) {
+	id = rand.Text()
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if len(a.order) == answersKept {
+		delete(a.kept, a.order[0])
+		a.order = a.order[1:]
+	}
+	a.kept[id] = keptAnswer{person: person, view: v}
+	a.order = append(a.order, id)
+	return id
+}
+
+func (a *Answers) find(id, person string) (pages.View, bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	kept, found := a.kept[id]
+	return kept.view, found && kept.person == person
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,42 +36,13 @@ func redisKinds(t testing.TB) kindsProduct {
 			return nil, errors.New("the test DSN cannot be parsed")
 		}
 		if cause.isStandby {
-			options = &redis.Options{Network: "unix", Addr: ownRedis(t)}
+			socket, _ := testdb.OwnRedis(t, t.TempDir())
+			options = &redis.Options{Network: "unix", Addr: socket}
 		}
 		options.PoolSize, options.MaxActiveConns = cause.conns, cause.conns
 		options.PoolTimeout, options.ContextTimeoutEnabled, options.MaxRetries, options.DialerRetries = redisPoolTimeout, true, -1, 1
 		return openRedis(w, options)
 	}}
-}
-
-// ownRedis starts a server, and returns its socket.
-func ownRedis(t testing.TB) string {
-	t.Helper()
-	directory := t.TempDir()
-	socket := filepath.Join(directory, "redis.sock")
-	server := exec.CommandContext(context.WithoutCancel(t.Context()), testdb.RedisServer(t),
-		"--port", "0", "--unixsocket", socket, "--dir", directory, "--save", "")
-	if err := server.Start(); err != nil {
-		t.Error(err)
-		return socket
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for client.Ping(ctx).Err() != nil {
-		select {
-		case <-ctx.Done():
-			t.Error("the server does not answer")
-			return socket
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return socket
 }
 
 // redisConns are the connections of a client, which can be ended.

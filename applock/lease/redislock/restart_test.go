@@ -1,10 +1,7 @@
 package redislock_test
 
 import (
-	"context"
 	"errors"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,27 +17,9 @@ import (
 // once.
 func ownServer(t *testing.T, directory string, settings ...string) (client *redis.Client, end func()) {
 	t.Helper()
-	socket := filepath.Join(directory, "redis.sock")
-	server := exec.Command(testdb.RedisServer(t), append([]string{"--port", "0", "--unixsocket", socket, "--dir", directory, "--save", ""}, settings...)...)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	end = func() {
-		_ = server.Process.Kill() // it has ended already at the end of the test
-		_ = server.Wait()
-	}
-	t.Cleanup(end)
+	socket, end := testdb.OwnRedis(t, directory, settings...)
 	client = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for client.Ping(ctx).Err() != nil {
-		select {
-		case <-ctx.Done():
-			t.Fatal("the server does not answer")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 	return client, end
 }
 

@@ -251,7 +251,8 @@ func TestPostgresDatabases(t *testing.T) {
 	}
 	if os.Getenv(variable("pgbouncer", "DSN")) != "" || required("pgbouncer") {
 		const process = "SELECT pg_backend_pid() WHERE current_database() LIKE 'applock\\_test\\_%'"
-		if pooled := PgBouncer(t, other); ask(pooled, process) != ask(pooled, process) {
+		pooled := PgBouncer(t, other)
+		if one, other := ask(pooled, process), ask(pooled, process); one != other {
 			t.Error("two clients who come one after the other meet two processes")
 		}
 	}

@@ -38,9 +38,7 @@ func (b *bench) calls(ctx context.Context, p *place) (err error) {
 		byHand contender
 	}{
 		{append(p.leastCall(), refused(o.client)), lookUp},
-		{[]contender{inquired(o.client)}, lookUp},
 		{[]contender{renewed(o.client)}, update},
-		{[]contender{transferred(o.client)}, update},
 	} {
 		if err := b.pit(ctx, figure{Product: p.product}, poolSize, each.ours, []contender{each.byHand}); err != nil {
 			return err
@@ -80,26 +78,9 @@ func refused(client *applock.Client) contender {
 	}}
 }
 
-func inquired(client *applock.Client) contender {
-	return contender{name: "inquire", once: func(ctx context.Context, goroutine int) error {
-		_, err := client.Inquire(ctx, called(goroutine))
-		return err
-	}}
-}
-
 func renewed(client *applock.Client) contender {
 	return contender{name: "a get that renews", once: func(ctx context.Context, goroutine int) error {
 		_, err := client.Get(ctx, getOf(goroutine, jdoe))
-		return err
-	}}
-}
-
-// transferred transfers the object to its own holder, which makes a new grant.
-func transferred(client *applock.Client) contender {
-	return contender{name: "transfer", once: func(ctx context.Context, goroutine int) error {
-		_, err := client.Transfer(ctx, applock.TransferRequest{
-			Object: called(goroutine), From: jdoe, To: applock.Owner{Operator: jdoe},
-		})
 		return err
 	}}
 }

@@ -324,8 +324,6 @@ type executor interface {
 	exec(ctx context.Context, statement string, args ...any) error
 	// row reads one row. No row is an error.
 	row(ctx context.Context, query string, args []any, into ...any) error
-	// count reads all rows, and returns their number.
-	count(ctx context.Context, query string, args ...any) (int, error)
 }
 
 type pgExecutor struct{ pool *pgxpool.Pool }
@@ -341,49 +339,9 @@ func (e pgExecutor) row(ctx context.Context, query string, args []any, into ...a
 	return e.pool.QueryRow(ctx, query, args...).Scan(into...)
 }
 
-func (e pgExecutor) count(ctx context.Context, query string, args ...any) (int, error) {
-	rows, err := e.pool.Query(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	count := 0
-	for rows.Next() {
-		if _, err := rows.Values(); err != nil {
-			return 0, err
-		}
-		count++
-	}
-	return count, rows.Err()
-}
-
 type sqlExecutor struct{ pool *sql.DB }
 
 func (e sqlExecutor) handle() *sql.DB { return e.pool }
-
-func (e sqlExecutor) count(ctx context.Context, query string, args ...any) (int, error) {
-	rows, err := e.pool.QueryContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = rows.Close() }() // Err has returned the error
-	columns, err := rows.Columns()
-	if err != nil {
-		return 0, err
-	}
-	into := make([]any, len(columns))
-	for i := range into {
-		into[i] = new(any)
-	}
-	count := 0
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return 0, err
-		}
-		count++
-	}
-	return count, rows.Err()
-}
 
 func (e sqlExecutor) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := e.pool.ExecContext(ctx, statement, args...)

@@ -7,14 +7,14 @@ TOOL := CGO_ENABLED=0 go tool -modfile=tools/go.mod
 WITH_SERVERS := go run ./internal/testing/testserver --
 ON = APPLOCK_TEST_REQUIRE=$(1) go run ./internal/testing/testserver --only $(1) --
 # Finds IBM's Db2 driver, or fetches it, for what follows.
-WITH_IBM_DRIVER := go run ./internal/build/ibmdriver --
+WITH_IBM_DRIVER := tools/ibmdriver
 # Runs go test with the flags and packages that follow, and shows what failed, what was skipped and what was slow.
 TEST = $(CURDIR)/tools/gotest -shuffle=on -count=1 -parallel=8 $(if $(CI),-vet=off)
 # SQLite is C translated to Go. The detector finds nothing in its memory, and takes ten times as long there.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-# Those of the other languages and of the clusters have targets of their own, and in CI make test-race has the concurrent ones.
-PACKAGES = $(filter-out %/clients %/verification/clusters $(if $(CI),$(shell go list $(CONCURRENT))),$(shell go list ./...))
+# The other languages have a target of their own, as the clusters have, and in CI make test-race has the concurrent packages.
+PACKAGES = $(filter-out %/clients $(shell go list ./verification/... $(if $(CI),$(CONCURRENT))),$(shell go list ./...))
 # Each is a module of its own, so that what it adapts is no business of other users.
 ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock applock/lease/etcdlock cmd/applock-mcp
 # Where code runs in goroutines of its own. All other code runs in the goroutine of its caller.
@@ -53,6 +53,7 @@ test: ## Test each package, and the contract on every product, on private server
 
 test-all: ## Run what is left out of make test because it takes long.
 	$(WITH_SERVERS) sh -ec '$(TEST) -timeout=20m -run="^TestHeavy" ./...; \
+		$(TEST) -timeout=10m ./verification/soak ./verification/scale; \
 		for module in $(ADAPTERS); do cd $(CURDIR)/$$module; $(TEST) -timeout=10m ./...; done'
 	$(MAKE) test-mutants
 	APPLOCK_TEST_POSTGRES_VERSION=17.6.0 $(call ON,postgres) $(TEST) -timeout=5m -run='^TestContract$$/^Interleavings$$/^get_expired' ./internal/db/postgres
@@ -98,7 +99,7 @@ test-clients: ## Play the scenarios in other languages: LANGUAGES, PRODUCTS.
 test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
-	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(TEST) $(RACE) -tags=db2 -timeout=30m ./internal/db/db2
+	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(TEST) $(RACE) -tags=db2 -timeout=30m -skip='^TestHeavy' ./internal/db/db2
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(TEST) -tags=db2 -timeout=30m -run=Db2 ./cmd/applockctl
 
 test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE_DSN.
@@ -137,7 +138,6 @@ release: ## Build archives, packages, SBOMs, scripts, an image and checksums int
 
 test-release: ## Test a release, as root: install it, run it, build it twice.
 	@$(call INSTALL,lintian,lintian diffoscope-minimal minisign debootstrap rpm qemu-user)
-	go -C tools/release test -count=1 ./...
 	$(MAKE) release
 	tools/release/test
 	RELEASE_ARGUMENTS="$(RELEASE_ARGUMENTS)" tools/release/test twice
@@ -201,7 +201,7 @@ test-distributed: ## Run contract and faults on the cluster of APPLOCK_TEST_DIST
 
 test-million: ## Have a million documents come into three processes: half an hour.
 	APPLOCK_MILLION_DOCUMENTS=1000000 APPLOCK_TEST_DURABLE=1 $(call ON,postgres) \
-		go test -count=1 -v -timeout=24h -run='^TestAcceptanceMillion$$/^(postgres)?$$' ./applock
+		go test -count=1 -v -timeout=24h -run='^TestHeavyAcceptanceMillion$$/^(postgres)?$$' ./applock
 
 # Locks and events, of each product.
 ROWS := 1000000
@@ -270,11 +270,13 @@ lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is n
 
 ##@ Make from sources
 
-generate: ## Make generated code, the procedures migration, clients' tables and the version.
-	go run ./internal/build/snapshot
+generate: snapshot ## Make generated code, the procedures migration, clients' tables and the version.
 	$(TOOL) sqlc generate
 	go run ./internal/build/outcomes
 	go run ./internal/build/version
+
+snapshot: ## Freeze procedures/ into the newest procedures migration.
+	go run ./internal/build/snapshot
 
 pictures: ## Draw docs/pictures from their sources; needs graphviz.
 	go run ./internal/build/pictures

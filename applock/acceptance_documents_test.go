@@ -16,11 +16,12 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/verification/worker"
 )
 
 const (
-	// documentsJob is that of a process that TestAcceptanceDocuments starts.
+	// documentsJob is that of a process that TestHeavyAcceptanceDocuments starts.
 	documentsJob = "documents"
 	// documentsLimit ends a process that does not come to an end by itself.
 	documentsLimit = 5 * time.Minute
@@ -40,12 +41,11 @@ const (
 // version, and each of the versions has been counted.
 // Method: three processes with several workers each take the versions from queues of their own, in an order that has
 // the same documents in all of them. A worker reads what is registered, computes in Go and writes in another statement,
-// so that two workers on one document would overwrite each other (TestAcceptanceDocumentsWithoutALock shows it). They keep
-// out of each other's way with a lock that they get and release. TestAcceptanceMillion does it with serialize.
-func TestAcceptanceDocuments(t *testing.T) {
+// so that two workers on one document would overwrite each other (TestHeavyAcceptanceDocumentsWithoutALock shows it). They keep
+// out of each other's way with a lock that they get and release. TestHeavyAcceptanceMillion does it with serialize.
+func TestHeavyAcceptanceDocuments(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		place.exec(t, createDocuments)
 		job := documentsOn(product)
@@ -109,10 +109,9 @@ func checkNothingIsLocked(t *testing.T, place realPlace, want int) {
 
 // Goal: the tests above would notice a lost update.
 // Method: version 3 of a document comes in while version 2 is between its read and its write. Version 3 and its count are lost, each time.
-func TestAcceptanceDocumentsWithoutALock(t *testing.T) {
+func TestHeavyAcceptanceDocumentsWithoutALock(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		place.exec(t, createDocuments)
 		register := func(in incoming, between func()) {

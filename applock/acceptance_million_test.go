@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// millionJob is that of a process that TestAcceptanceMillion starts.
+	// millionJob is that of a process that TestHeavyAcceptanceMillion starts.
 	millionJob = "million"
 	// millionVersionsVariable is how many versions of documents come in.
 	millionVersionsVariable = "APPLOCK_MILLION_DOCUMENTS"
@@ -35,10 +35,10 @@ const (
 
 // Goal: the second article's load: a million documents come into three servers, in versions without any order, and are
 // registered at its rate or better; nothing is lost or counted twice, also when all servers crash.
-// Method: three processes of 8 workers; each transaction serializes on its document, registers it as in TestAcceptanceDocuments, and
+// Method: three processes of 8 workers; each transaction serializes on its document, registers it as in TestHeavyAcceptanceDocuments, and
 // notes the worker's progress. Each process kills itself once, in the middle of a transaction, when a third is done; new ones go on.
 // make test-million has a million come in, other runs a few hundred. Without Serialize, counts are missing or a document is inserted twice.
-func TestAcceptanceMillion(t *testing.T) {
+func TestHeavyAcceptanceMillion(t *testing.T) {
 	t.Parallel()
 	versions := millionShort
 	if text := os.Getenv(millionVersionsVariable); text != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 const (
@@ -34,11 +35,10 @@ const (
 // rolled back after that and done again: their numbers must not be missing. Where the database answers some of them with
 // a serialization failure (40001), the worker rolls back and begins again; elsewhere there must be none. Late ones have
 // read before they call serialize, and must not be let in with what they saw then.
-// TestAcceptanceNumbersWithoutSerialize shows what happens otherwise.
-func TestAcceptanceNumbers(t *testing.T) {
+// TestHeavyAcceptanceNumbersWithoutSerialize shows what happens otherwise.
+func TestHeavyAcceptanceNumbers(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		for _, way := range numberingWays(product) {
 			t.Run(way.name+"/"+way.level.String(), func(t *testing.T) {
@@ -102,7 +102,7 @@ func numberingWays(product string) []numberingWay {
 // Goal: the test above would notice a number that is given twice, and serialize is what prevents it.
 // Method: one transaction reads max(number) + 1 before and writes after another one does both. Without serialize both
 // get the same number, each time. With serialize the other one has to wait, and the numbers differ.
-func TestAcceptanceNumbersWithoutSerialize(t *testing.T) {
+func TestHeavyAcceptanceNumbersWithoutSerialize(t *testing.T) {
 	t.Parallel()
 	for product, way := range map[string]struct {
 		begin  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginApp

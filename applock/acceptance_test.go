@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,48 +48,6 @@ const (
 	onMySQL    = "mysql"
 )
 
-// onEachProduct runs a test on each product. One whose server is missing is skipped.
-func onEachProduct(t *testing.T, test func(t *testing.T, product string)) {
-	t.Helper()
-	for _, product := range []string{onPostgres, onSQLite, onMariaDB, onMySQL} {
-		t.Run(product, func(t *testing.T) { test(t, product) })
-	}
-}
-
-// newDSN returns the DSN of a new, empty database, which is removed when the test ends.
-func newDSN(t testing.TB, product string) string {
-	t.Helper()
-	switch product {
-	case onPostgres:
-		return testdb.Postgres(t)
-	case onSQLite:
-		return "sqlite:" + filepath.Join(t.TempDir(), "real.db")
-	}
-	return testdb.MySQL(t, product)
-}
-
-// installedDSN returns the DSN of a new database in which applock is installed.
-func installedDSN(t testing.TB, product string) string {
-	t.Helper()
-	switch product {
-	case onPostgres:
-		return testclient.InstalledPostgres(t)
-	case onSQLite:
-		return "sqlite:" + testclient.InstalledSQLite(t)
-	}
-	return testclient.InstalledMySQL(t, product)
-}
-
-// lentDSN is installedDSN for tests that change no more than rows. On MySQL, where installing takes long, earlier tests may have had the
-// database.
-func lentDSN(t testing.TB, product string) string {
-	t.Helper()
-	if product == onPostgres || product == onSQLite {
-		return installedDSN(t, product)
-	}
-	return testclient.LentMySQL(t, product)
-}
-
 // realPlace is a database with locks, and with a handle for the application's own tables beside them.
 type realPlace struct {
 	dsn    string
@@ -130,7 +87,7 @@ const patientWriter = time.Minute
 // newRealPlace returns a new database in which applock is installed, which is removed when the test ends.
 func newRealPlace(t testing.TB, product string) realPlace {
 	t.Helper()
-	place, err := openRealPlace(t.Context(), installedDSN(t, product), patientWriter)
+	place, err := openRealPlace(t.Context(), testclient.Installed(t, product), patientWriter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/mysql"
 	"github.com/applock/applock/applock/postgres"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: many objects are taken by a few round trips, refused by a few, and released by a few. Method: a thousand objects, and what the client sent
@@ -24,48 +26,45 @@ import (
 func TestAcquireAllSendsFewStatements(t *testing.T) {
 	t.Parallel()
 	const objects, allowed = 1000, 8
-	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			dsn := lentDSN(t, product)
-			client, sent := counted(t, dsn)
-			var wanted []applock.Object
-			for i := range objects {
-				wanted = append(wanted, account(fmt.Sprintf("%04d", i)))
-			}
-			busy, err := onPlace(t, dsn).AcquireAll(t.Context(), all(account("0000"), account("0999")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := sent()
-			_, err = client.TryAcquireAll(t.Context(), all(wanted...))
-			var conflict *applock.ConflictError
-			if count := sent() - before; !errors.As(err, &conflict) || len(conflict.Conflicts) != 2 || count > allowed {
-				t.Errorf("refused by %d statements with %v, want two conflicts by %d at the most", count, err, allowed)
-			}
-			if err := busy.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			before = sent()
-			set, err := client.AcquireAll(t.Context(), all(wanted...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if count := sent() - before; len(set.Leases()) != objects || count > allowed {
-				t.Errorf("%d leases by %d statements, want %d by %d at the most", len(set.Leases()), count, objects, allowed)
-			}
-			before = sent()
-			if err := set.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if count := sent() - before; count > allowed {
-				t.Errorf("released by %d statements, want %d at the most", count, allowed)
-			}
-			if _, err := onPlace(t, dsn).TryAcquireAll(t.Context(), all(wanted...)); err != nil {
-				t.Errorf("after the release: %v", err)
-			}
-		})
-	}
+	testdb.EachProduct(t, testdb.Servers(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
+		client, sent := counted(t, dsn)
+		var wanted []applock.Object
+		for i := range objects {
+			wanted = append(wanted, account(fmt.Sprintf("%04d", i)))
+		}
+		busy, err := onPlace(t, dsn).AcquireAll(t.Context(), all(account("0000"), account("0999")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := sent()
+		_, err = client.TryAcquireAll(t.Context(), all(wanted...))
+		var conflict *applock.ConflictError
+		if count := sent() - before; !errors.As(err, &conflict) || len(conflict.Conflicts) != 2 || count > allowed {
+			t.Errorf("refused by %d statements with %v, want two conflicts by %d at the most", count, err, allowed)
+		}
+		if err := busy.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before = sent()
+		set, err := client.AcquireAll(t.Context(), all(wanted...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count := sent() - before; len(set.Leases()) != objects || count > allowed {
+			t.Errorf("%d leases by %d statements, want %d by %d at the most", len(set.Leases()), count, objects, allowed)
+		}
+		before = sent()
+		if err := set.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if count := sent() - before; count > allowed {
+			t.Errorf("released by %d statements, want %d at the most", count, allowed)
+		}
+		if _, err := onPlace(t, dsn).TryAcquireAll(t.Context(), all(wanted...)); err != nil {
+			t.Errorf("after the release: %v", err)
+		}
+	})
 }
 
 // Goal: many who stop waiting at once are taken off the list by a few calls. Method: 400 wait for what somebody else holds, and
@@ -74,7 +73,7 @@ func TestAcquireAllSendsFewStatements(t *testing.T) {
 func TestManyRetractionsAreFewStatements(t *testing.T) {
 	t.Parallel()
 	const waiters = 400
-	dsn := lentDSN(t, onPostgres)
+	dsn := testclient.Lent(t, onPostgres)
 	client, sent := counted(t, dsn)
 	other := onPlace(t, dsn)
 	if _, err := other.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}); err != nil {

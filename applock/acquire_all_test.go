@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 func account(id any) applock.Object {
@@ -32,9 +34,8 @@ func all(objects ...applock.Object) applock.AcquireAllRequest {
 // one of them; then none.
 func TestAcquireAllOrNone(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		client := onPlace(t, lentDSN(t, product))
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		client := onPlace(t, testclient.Lent(t, product))
 		objects := []applock.Object{account(4), account(3), account(2), account(1)}
 		for id, operator := range map[int]string{2: "JDOE", 4: "ASMITH"} {
 			request := applock.GetRequest{Object: account(id), Owner: applock.Owner{Operator: operator}}
@@ -97,10 +98,9 @@ func TestAcquireAllOrNone(t *testing.T) {
 // of six accounts in any order and move money, in two steps; the sum stays.
 func TestAcquireAllTransfersMoney(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		const workers, accounts, moves = 8, 6, 4
-		dsn := lentDSN(t, product)
+		dsn := testclient.Lent(t, product)
 		clients := []*applock.Client{onPlace(t, dsn), onPlace(t, dsn)}
 		var balances [accounts]atomic.Int64
 		var group sync.WaitGroup
@@ -139,7 +139,7 @@ func TestAcquireAllTransfersMoney(t *testing.T) {
 // Goal: what is wrong with the request is said before anything happens.
 func TestAcquireAllBadArguments(t *testing.T) {
 	t.Parallel()
-	client := onPlace(t, lentDSN(t, onSQLite))
+	client := onPlace(t, testclient.Lent(t, onSQLite))
 	tests := map[string]applock.AcquireAllRequest{
 		"Objects must name at least one":    all(),
 		"Objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
@@ -186,9 +186,8 @@ func TestNoLeaseInTransaction(t *testing.T) {
 // of which half want one object only that the others want, too; each that gets them holds them for a while.
 func TestAcquireAllOfOneOperator(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		client := onPlace(t, lentDSN(t, product))
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		client := onPlace(t, testclient.Lent(t, product))
 		request := all(account(1), account(2))
 		request.Owner.Operator = "etl-7"
 		var inside, served atomic.Int64
@@ -228,9 +227,8 @@ func TestAcquireAllOfOneOperator(t *testing.T) {
 // one is lost: never has each a part. Method: both at once, several times, and assert each lease.
 func TestAcquireAllOfOneOperatorElsewhere(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		dsn := lentDSN(t, product)
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
 		clients := []*applock.Client{onPlace(t, dsn), onPlace(t, dsn)}
 		request := all(account(1), account(2), account(3), account(4))
 		request.Owner.Operator = "etl-7"
@@ -275,9 +273,8 @@ func TestAcquireAllOfOneOperatorElsewhere(t *testing.T) {
 // other, the first and the last are to be had.
 func TestAcquireAllWaitsHoldingNothing(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		dsn := lentDSN(t, product)
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
 		here, there := onPlace(t, dsn), onPlace(t, dsn)
 		var holders []applock.Lease
 		for id := 2; id <= 3; id++ {

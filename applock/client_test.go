@@ -93,20 +93,17 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 // Method: each mishap on a real server; on MySQL with the DSN in both forms.
 func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
-	for _, product := range []string{onPostgres, onMariaDB, onMySQL} {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			for _, mishap := range mishaps(t, product) {
-				dsns := []string{mishap.dsn}
-				if product != onPostgres {
-					dsns = append(dsns, inOwnForm(t, mishap.dsn))
-				}
-				for _, dsn := range dsns {
-					mishap.check(t, dsn)
-				}
+	testdb.EachProduct(t, testdb.Servers(), func(t *testing.T, product string) {
+		for _, mishap := range mishaps(t, product) {
+			dsns := []string{mishap.dsn}
+			if product != onPostgres {
+				dsns = append(dsns, inOwnForm(t, mishap.dsn))
 			}
-		})
-	}
+			for _, dsn := range dsns {
+				mishap.check(t, dsn)
+			}
+		}
+	})
 }
 
 // mishap is a DSN that leads nowhere, and what the error says.
@@ -117,7 +114,7 @@ const mishapSecret = "s3cr3tp4ss"
 
 func mishaps(t *testing.T, product string) []mishap {
 	t.Helper()
-	dsn := newDSN(t, product)
+	dsn := testdb.New(t, product)
 	parsed, err := url.Parse(dsn)
 	if err != nil {
 		t.Fatal("the DSN cannot be parsed")
@@ -170,7 +167,7 @@ func TestReadOnlySession(t *testing.T) {
 	} {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
-			dsn := lentDSN(t, product)
+			dsn := testclient.Lent(t, product)
 			held, free := applock.Object{Type: "customer", ID: "42"}, applock.Object{Type: "customer", ID: "43"}
 			jdoe := applock.Owner{Operator: "JDOE"}
 			writer := testclient.Open(t, dsn, "", nil)
@@ -228,7 +225,7 @@ func closedPort(t *testing.T) string {
 
 func openSQLite(t *testing.T) *applock.Client {
 	t.Helper()
-	return testclient.Open(t, lentDSN(t, onSQLite), "", nil)
+	return testclient.Open(t, testclient.Lent(t, onSQLite), "", nil)
 }
 
 // Goal: what only Go can pass is refused by Go. Method: text that is no text, and odd durations.
@@ -369,8 +366,7 @@ func TestCloseLeavesCallersHandleOpen(t *testing.T) {
 // Method: an order and a lock in one transaction, rolled back and committed; then each operation with what is none.
 func TestWithTx(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		place.exec(t, createOrders)
 		for _, commit := range []bool{false, true} {
@@ -467,31 +463,28 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 // Method: lock through the one, with options that would shift times, look through the other.
 func TestOpenMySQL(t *testing.T) {
 	t.Parallel()
-	for _, product := range testdb.MySQLProducts() {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			dsn := lentDSN(t, product)
-			const elsewhere = "?loc=Asia%2FTokyo&time_zone=%27%2B09%3A00%27"
-			var granted applock.Grant
-			for i, dsn := range []string{dsn, inOwnForm(t, dsn), dsn + elsewhere} {
-				client, err := open.ByDSN(t.Context(), dsn, open.Config{})
-				if err != nil {
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
+		const elsewhere = "?loc=Asia%2FTokyo&time_zone=%27%2B09%3A00%27"
+		var granted applock.Grant
+		for i, dsn := range []string{dsn, inOwnForm(t, dsn), dsn + elsewhere} {
+			client, err := open.ByDSN(t.Context(), dsn, open.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = client.Close() })
+			if i == 0 {
+				if granted, err = client.Get(t.Context(), orderLock); err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { _ = client.Close() })
-				if i == 0 {
-					if granted, err = client.Get(t.Context(), orderLock); err != nil {
-						t.Fatal(err)
-					}
-				}
-				lock, err := client.Inquire(t.Context(), orderLock.Object)
-				if err != nil || lock.Fence != granted.Fence || lock.ExpiresAt != granted.ExpiresAt ||
-					time.Until(lock.ExpiresAt.Add(-applock.DefaultTTL)).Abs() > time.Minute {
-					t.Errorf("DSN %d: got %+v, %v, want %+v", i, lock, err, granted)
-				}
 			}
-		})
-	}
+			lock, err := client.Inquire(t.Context(), orderLock.Object)
+			if err != nil || lock.Fence != granted.Fence || lock.ExpiresAt != granted.ExpiresAt ||
+				time.Until(lock.ExpiresAt.Add(-applock.DefaultTTL)).Abs() > time.Minute {
+				t.Errorf("DSN %d: got %+v, %v, want %+v", i, lock, err, granted)
+			}
+		}
+	})
 }
 
 // Goal: on MySQL a schema is a database: two of them on one server are two independent sets of locks, and an
@@ -499,43 +492,40 @@ func TestOpenMySQL(t *testing.T) {
 // Method: the same object in both; then an order and a lock on two sides of one transaction, rolled back and committed.
 func TestSchemaOnMySQL(t *testing.T) {
 	t.Parallel()
-	for _, product := range testdb.MySQLProducts() {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			shop := newRealPlace(t, product)
-			config, err := mysqldriver.ParseDSN(newDSN(t, product))
-			if err != nil {
-				t.Fatal(err)
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
+		shop := newRealPlace(t, product)
+		config, err := mysqldriver.ParseDSN(testdb.New(t, product))
+		if err != nil {
+			t.Fatal(err)
+		}
+		elsewhere, err := open.ByDSN(t.Context(), shop.dsn, open.Config{Schema: config.DBName})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = elsewhere.Close() })
+		if _, err := elsewhere.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrSchema) {
+			t.Errorf("before the migration of the other database: %v, want ErrSchema", err)
+		}
+		if _, err := migrate.Up(t.Context(), elsewhere, migrate.UpRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		checkTwoSetsOfLocks(t, shop.client, elsewhere)
+		handedIn := testclient.MySQLIn(t, shop.handle, config.DBName)
+		shop.exec(t, createOrders)
+		for _, commit := range []bool{false, true} {
+			insertOrder(t, shop, handedIn, commit)
+			_, err := elsewhere.Inquire(t.Context(), orderLock.Object)
+			if errors.Is(err, applock.ErrNotHeld) == commit {
+				t.Errorf("the lock in the other database after commit %t: %v", commit, err)
 			}
-			elsewhere, err := open.ByDSN(t.Context(), shop.dsn, open.Config{Schema: config.DBName})
-			if err != nil {
-				t.Fatal(err)
+			if n := shop.count(t, "SELECT count(*) FROM shop_order"); (n == 1) != commit {
+				t.Errorf("after commit %t: %d orders", commit, n)
 			}
-			t.Cleanup(func() { _ = elsewhere.Close() })
-			if _, err := elsewhere.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrSchema) {
-				t.Errorf("before the migration of the other database: %v, want ErrSchema", err)
-			}
-			if _, err := migrate.Up(t.Context(), elsewhere, migrate.UpRequest{}); err != nil {
-				t.Fatal(err)
-			}
-			checkTwoSetsOfLocks(t, shop.client, elsewhere)
-			handedIn := testclient.MySQLIn(t, shop.handle, config.DBName)
-			shop.exec(t, createOrders)
-			for _, commit := range []bool{false, true} {
-				insertOrder(t, shop, handedIn, commit)
-				_, err := elsewhere.Inquire(t.Context(), orderLock.Object)
-				if errors.Is(err, applock.ErrNotHeld) == commit {
-					t.Errorf("the lock in the other database after commit %t: %v", commit, err)
-				}
-				if n := shop.count(t, "SELECT count(*) FROM shop_order"); (n == 1) != commit {
-					t.Errorf("after commit %t: %d orders", commit, n)
-				}
-			}
-			if _, err := shop.client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
-				t.Errorf("the lock beside the order: %v, want ErrNotHeld", err)
-			}
-		})
-	}
+		}
+		if _, err := shop.client.Inquire(t.Context(), orderLock.Object); !errors.Is(err, applock.ErrNotHeld) {
+			t.Errorf("the lock beside the order: %v, want ErrNotHeld", err)
+		}
+	})
 }
 
 // checkTwoSetsOfLocks locks one object in two places by two operators, and releases it again.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/verification/worker"
 )
 
@@ -27,8 +28,7 @@ const (
 // process does all of it again, and both deposits are there.
 func TestFencing(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		place.exec(t, createAccounts)
 		var all []fencing

@@ -7,6 +7,8 @@ import (
 
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Goal: many locks are taken in the order in which they are named, and answered in it: two who name the same ones in one order
@@ -15,11 +17,10 @@ import (
 // them are held by somebody else.
 func TestManyGetsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		dsns := []string{lentDSN(t, product)}
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		dsns := []string{testclient.Lent(t, product)}
 		if product == onPostgres {
-			dsn := lentDSN(t, product)
+			dsn := testclient.Lent(t, product)
 			dsns = append(dsns, dsn+"&enable_nestloop=off&parallel_setup_cost=0&parallel_tuple_cost=0&min_parallel_table_scan_size=0")
 		}
 		for _, dsn := range dsns {

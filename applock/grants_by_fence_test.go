@@ -9,19 +9,20 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // migratedClient returns a client on a database in which applock is installed.
 func migratedClient(t *testing.T, product string) *applock.Client {
 	t.Helper()
-	return testclient.Open(t, lentDSN(t, product), "", nil)
+	return testclient.Open(t, testclient.Lent(t, product), "", nil)
 }
 
 // Goal: New gives a new grant or nothing, and leaves the lock that is there as it was. Method: on each product, what would be a
 // renewal that changes everything, compared by an inquiry; then a wait that somebody ends.
 func TestGetNew(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		client := migratedClient(t, product)
 		object := applock.Object{Type: "job", ID: "nightly"}
 		request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "HOST"}, TTL: time.Hour, New: true}
@@ -84,8 +85,8 @@ func TestGetNew(t *testing.T) {
 // its own, several times.
 func TestGetNewAtOnce(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		dsn := lentDSN(t, product)
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
 		clients := make([]*applock.Client, 8)
 		for i := range clients {
 			clients[i] = testclient.Open(t, dsn, "", nil)
@@ -154,7 +155,7 @@ func TestGetNewInATransaction(t *testing.T) {
 // without a ttl, a wrong fence, a wrong operator, one that has ended, and one that was never there.
 func TestRenewByFence(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		client := migratedClient(t, product)
 		object := applock.Object{Type: "customer", ID: "42"}
 		grant, err := client.Get(t.Context(), applock.GetRequest{
@@ -253,7 +254,7 @@ func TestRenewOfABusyLock(t *testing.T) {
 // Goal: who releases by an old fence is told which grant there is. Method: two grants of one operator, on each product.
 func TestReleaseOfAnotherGrant(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		client := migratedClient(t, product)
 		object := applock.Object{Type: "customer", ID: "42"}
 		get := func() applock.Grant {

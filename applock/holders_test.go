@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // The tests of this file have several holders of one operator or of one client, which the database cannot tell apart.
@@ -15,7 +17,7 @@ import (
 // operator; the conflict names it, and the first lease goes on.
 func TestAcquireAllOverAHolderOfThisClient(t *testing.T) {
 	t.Parallel()
-	dsn := lentDSN(t, onSQLite)
+	dsn := testclient.Lent(t, onSQLite)
 	client := onPlace(t, dsn)
 	me := applock.Owner{Operator: "reconciliation"}
 	first, err := client.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, Owner: me, MaxHold: time.Hour})
@@ -50,9 +52,8 @@ func TestConflictIsAHeldError(t *testing.T) {
 // client, and the next renewal of the lease.
 func TestTakenLeaseIsLost(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		dsn := lentDSN(t, product)
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
 		lease, err := onPlace(t, dsn).Acquire(t.Context(), applock.AcquireRequest{
 			Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, TTL: 15 * time.Second, MaxHold: time.Hour,
 		})
@@ -86,9 +87,8 @@ func TestTakenLeaseIsLost(t *testing.T) {
 // another client of the operator takes it, and the former one transfers.
 func TestTransferSparesASuccessor(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		dsn := lentDSN(t, product)
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
 		client := onPlace(t, dsn)
 		request := applock.AcquireRequest{Object: nightly, Owner: applock.Owner{Operator: "etl-7"}, MaxHold: time.Hour}
 		former, err := client.Acquire(t.Context(), request)
@@ -115,9 +115,8 @@ func TestTransferSparesASuccessor(t *testing.T) {
 // its release touches the successor's lock. Method: two clients and a given operator; by Acquire and by AcquireAll.
 func TestASuccessorIsFenced(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		dsn := lentDSN(t, product)
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		dsn := testclient.Lent(t, product)
 		predecessor, successor := onPlace(t, dsn), onPlace(t, dsn)
 		owner := applock.Owner{Operator: "etl-7", Department: "IT"}
 		ways := map[string]func(client *applock.Client, object applock.Object) (applock.Lease, error){

@@ -70,7 +70,7 @@ type kindsServer struct {
 
 func newKindsServer(t testing.TB, product string) kindsServer {
 	t.Helper()
-	dsn := lentDSN(t, product)
+	dsn := testclient.Lent(t, product)
 	handle, dialect, err := openHandle(dsn, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -34,9 +35,8 @@ func openTable(ctx context.Context, dsn string) (lease.Backend, func() error, er
 // The contract of leases, on the table.
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		exerciseLeases(t, lentDSN(t, product))
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		exerciseLeases(t, testclient.Lent(t, product))
 	})
 }
 
@@ -44,7 +44,7 @@ func TestLeases(t *testing.T) {
 // a time, and no messages.
 func TestLeasesThroughPgBouncer(t *testing.T) {
 	t.Parallel()
-	pooled, err := url.Parse(testdb.PgBouncer(t, lentDSN(t, onPostgres)))
+	pooled, err := url.Parse(testdb.PgBouncer(t, testclient.Lent(t, onPostgres)))
 	if err != nil {
 		t.Fatal("the DSN of PgBouncer is no URL")
 	}
@@ -162,9 +162,8 @@ func countWaiters(t testing.TB, dsn, objectType string) int {
 // told of all. Method: one waiter behind a holder, on a type with a longest ttl.
 func TestAPassedTurnIsTheWaiters(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
-		client := onPlace(t, lentDSN(t, product))
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		client := onPlace(t, testclient.Lent(t, product))
 		policy := applock.Policy{Type: "wallet", LongestTTL: 10 * time.Minute, HistoryLevel: applock.HistoryAll}
 		if err := client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: policy, Actor: "DBA"}); err != nil {
 			t.Fatal(err)

@@ -82,7 +82,7 @@ func TestPanicsLeaveNothing(t *testing.T) {
 	for _, product := range []string{onPostgres, onMariaDB, onMySQL, onSQLite} {
 		t.Run(product, func(t *testing.T) {
 			t.Parallel()
-			dsn := lentDSN(t, product)
+			dsn := testclient.Lent(t, product)
 			other := testclient.Open(t, dsn, "", nil)
 			client, inTx := cramped(t, product, dsn)
 			object := applock.Object{Type: "order", ID: "4711"}

@@ -24,7 +24,7 @@ func TestRenewalsAreMadeReady(t *testing.T) {
 	}
 	t.Run(onPostgres, func(t *testing.T) {
 		t.Parallel()
-		config, err := pgxpool.ParseConfig(lentDSN(t, onPostgres))
+		config, err := pgxpool.ParseConfig(testclient.Lent(t, onPostgres))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/postgres"
+	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/wire"
 )
@@ -36,7 +37,7 @@ func lossies() map[string]func(t testing.TB) lossy {
 	of := func(product string, open func(t testing.TB, dsn string) *applock.Client) func(t testing.TB) lossy {
 		return func(t testing.TB) lossy {
 			t.Helper()
-			dsn := lentDSN(t, product)
+			dsn := testclient.Lent(t, product)
 			return lossy{direct: dsn, wired: dsn, open: open}
 		}
 	}
@@ -45,7 +46,7 @@ func lossies() map[string]func(t testing.TB) lossy {
 		"database/sql": of(onPostgres, onSQLPool),
 		"pgbouncer": func(t testing.TB) lossy {
 			t.Helper()
-			dsn := lentDSN(t, onPostgres)
+			dsn := testclient.Lent(t, onPostgres)
 			return lossy{direct: dsn, wired: testdb.PgBouncer(t, dsn), open: onPooler}
 		},
 		onMariaDB: of(onMariaDB, onPlace),

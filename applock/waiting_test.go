@@ -11,6 +11,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // patience bounds what must happen, on a slow machine, too. It is shorter than the time after which a waiter that nothing
@@ -104,8 +105,7 @@ func (p realPlace) awaitListener(t *testing.T) {
 // Goal: the end of a lock wakes its waiters, without a release. Method: a lock of 1 s that nobody releases.
 func TestExpiryWakes(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		request := applock.GetRequest{Object: nightly, Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Second}
 		grant, err := place.client.Get(t.Context(), request)
@@ -123,8 +123,7 @@ func TestExpiryWakes(t *testing.T) {
 // and Release, with a waiter for a lease and one for a long lock.
 func TestReleaseByOthersWakes(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		jdoe, asmith := applock.Owner{Operator: "JDOE"}, applock.Owner{Operator: "ASMITH", Department: "CS"}
 		if _, err := place.client.Get(t.Context(), applock.GetRequest{Object: nightly, Owner: jdoe}); err != nil {
@@ -330,8 +329,7 @@ func getBesideTransaction(t *testing.T, place realPlace) {
 // Goal: a waiter whose row is gone, after a failover or a cleanup, is listed again and served. Method: delete it.
 func TestDeletedWaiterIsListedAgain(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, product string) {
-		t.Parallel()
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		place := newRealPlace(t, product)
 		request := applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}
 		lease, err := place.client.Acquire(t.Context(), request)

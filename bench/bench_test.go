@@ -104,24 +104,6 @@ func TestMissingServer(t *testing.T) {
 	}
 }
 
-func TestPercentile(t *testing.T) {
-	values := make([]float64, 100)
-	for i := range values {
-		values[i] = float64(100 - i)
-	}
-	for percent, want := range map[int]float64{50: 50, 99: 99} {
-		if got := percentile(values, percent); got != want {
-			t.Errorf("p%d of 1 to 100 = %g, want %g", percent, got, want)
-		}
-	}
-	if got := percentile([]float64{7}, 50); got != 7 {
-		t.Errorf("p50 of 7 = %g", got)
-	}
-	if !slices.Equal(values[:2], []float64{100, 99}) {
-		t.Error("the values were put into another order")
-	}
-}
-
 // Goal: a measurement that needs Java is reported as missing without Java. Method: a machine without any program.
 func TestWithoutJava(t *testing.T) {
 	t.Setenv("PATH", "")
@@ -167,16 +149,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Goal: no reason is given for what nobody asks. Method: each is that of a goal.
-func TestReasonsHaveGoals(t *testing.T) {
-	all := goals()
-	for key := range reasons() {
-		if !slices.ContainsFunc(all, func(g goal) bool { return g.key() == key }) {
-			t.Errorf("there is no goal %q", key)
-		}
-	}
-}
-
 // Goal: the page explains each cell that its run has missed. Method: ask for the reason of each.
 func TestMissedCellsAreExplained(t *testing.T) {
 	r, err := readJSON("../docs/performance/run.json")
@@ -186,17 +158,6 @@ func TestMissedCellsAreExplained(t *testing.T) {
 	for _, g := range goals() {
 		if _, verdict := g.judge(r); verdict == missed && g.why() == "" {
 			t.Errorf("%s is missed, and nothing says why", g.key())
-		}
-	}
-}
-
-// Goal: no chart cuts its title off, also with the widest fonts. Method: as many characters as DejaVu Sans Bold, at 8 pixels each, has room for.
-func TestTitlesFitTheirCharts(t *testing.T) {
-	t.Parallel()
-	const widest = 8
-	for _, each := range pictures() {
-		if got, room := len(each.title), (chartWidth-2*chartMargin)/widest; got > room {
-			t.Errorf("the title of %s has %d characters, and there is room for %d", each.file, got, room)
 		}
 	}
 }
@@ -273,29 +234,6 @@ func TestPageOfTheRun(t *testing.T) {
 	for _, file := range append(charts, "../docs/performance.md", "../bench/results.md") {
 		if testfile.Read(t, file) != testfile.Read(t, filepath.Join(folder, strings.TrimPrefix(file, "../"))) {
 			t.Errorf("%s is not that of docs/performance/run.json: bench/README.md says how to write it", file)
-		}
-	}
-}
-
-func TestRound(t *testing.T) {
-	for value, want := range map[float64]string{0: "0", 0.04567: "0.0457", 1.999: "2", 99.95: "100", 123456: "123456", -1.25: "-1.25"} {
-		if got := round(value); got != want {
-			t.Errorf("round(%g) = %s, want %s", value, got, want)
-		}
-	}
-}
-
-// A process may have blanks and parentheses in its name.
-func TestUsedOf(t *testing.T) {
-	for line, want := range map[string]int64{
-		"7 (server) S 1 7 7 0 -1 0 0 0 0 0 100 20 3 4 20 0 1":           127, // itself, and children that have ended
-		"8 (server: writer (1)) S 7 7 7 0 -1 0 0 0 0 0 100 20 3 4 20 0": 120, // a child
-		"9 (server) S 8 7 7 0 -1 0 0 0 0 0 100 20 3 4 20 0 1":           0,
-		"17 (other) S 1 17 17 0 -1 0 0 0 0 0 100 20 3 4 20 0 1":         0,
-		"7 (ser": 0,
-	} {
-		if got := usedOf(line, 7); got != want {
-			t.Errorf("%d ticks in %q, want %d", got, line, want)
 		}
 	}
 }

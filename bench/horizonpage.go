@@ -30,7 +30,7 @@ Why does it stay so? PostgreSQL appends each new version of a row, and an index 
 release and renewal read the index from its end and stop at the first version that they may see. Bare statements by key walk all versions.
 
 The rest grows slowly. About one change in 80 of a hot row begins a new page, inserts an index entry, and reads all versions to see that the key
-is unique. A test counts the pages (TestHeldSnapshotLeavesCallsCheap): after 2,000 cycles a get reads at most 11 pages.
+is unique. A test counts the pages (TestHeavyHeldSnapshotLeavesCallsCheap): after 2,000 cycles a get reads at most 11 pages.
 
 For comparison, procedures that read by key ran at the same time on PostgreSQL 15.18. A cycle of the hot object took 1,175 µs in the first minute
 and 4,132 in the last, 3.52 times as much. A renewal of 100 leases took 8,537 and 12,569 µs, 1.47 times as much.

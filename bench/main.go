@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"runtime/pprof"
 	"slices"
 	"syscall"
 	"time"
@@ -51,7 +50,6 @@ type options struct {
 	only          *regexp.Regexp
 	from, file    string
 	page, results string
-	profile       string
 }
 
 func parse(args []string, complaints io.Writer) (options, error) {
@@ -67,7 +65,6 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.StringVar(&o.file, "json", "", "write all values to this file, too")
 	flags.StringVar(&o.page, "report", "", "write the page to this file, and its charts and values to the folder of its name")
 	flags.StringVar(&o.results, "results", "", "write the goals, their verdicts and all figures to this file; the page links it")
-	flags.StringVar(&o.profile, "cpuprofile", "", "write a profile of this process to this file")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -123,26 +120,11 @@ func measure(ctx context.Context, o options, getenv func(string) string, complai
 	if err := b.enter(ctx, servers); err != nil {
 		return nil, err
 	}
-	stop, err := startProfile(o.profile)
-	if err != nil {
-		return nil, err
-	}
 	for range o.runs {
 		err = errors.Join(err, b.measure(ctx))
 	}
 	b.report.Machine.LoadAfter = loadAverage()
-	return &b.report, errors.Join(err, stop())
-}
-
-func startProfile(path string) (stop func() error, err error) {
-	if path == "" {
-		return func() error { return nil }, nil
-	}
-	file, err := os.Create(path) //nolint:gosec // the developer named it
-	if err != nil {
-		return nil, err
-	}
-	return func() error { pprof.StopCPUProfile(); return file.Close() }, pprof.StartCPUProfile(file)
+	return &b.report, err
 }
 
 // extent is the amount of what is measured.

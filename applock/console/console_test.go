@@ -352,7 +352,7 @@ func fill(t testing.TB, d desk, number int) {
 // while a snapshot
 // lasts; the pages behind it have no lock twice, and the number of all is told. Method: count the calls of the driver, and follow the
 // links to the next page.
-func TestTenThousandLocks(t *testing.T) {
+func TestHeavyTenThousandLocks(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, supervisor()) // whose page has a box for each lock
 	const locks = 10000

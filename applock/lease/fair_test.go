@@ -15,8 +15,8 @@ import (
 
 // Goal: programs that always have a waiter for an object get it equally often, however many waiters each has: none more than one and a half
 // times as often as another. Method: workers in several programs that hold it again and again, on a backend that only answers polls and on
-// one that sends messages. With -short it is too short to say, and looks for races only.
-func TestProgramsShareEvenly(t *testing.T) {
+// one that sends messages.
+func TestHeavyProgramsShareEvenly(t *testing.T) {
 	t.Parallel()
 	const mostRatio = 1.5
 	for _, workers := range [][]int{{2, 2, 8, 8}, {2, 8}} {
@@ -26,7 +26,7 @@ func TestProgramsShareEvenly(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					turns := turnsOf(t, workers, messages)
 					ratio := float64(slices.Max(turns)) / float64(slices.Min(turns))
-					if t.Logf("turns %v, ratio %.2f", turns, ratio); ratio > mostRatio && !testing.Short() {
+					if t.Logf("turns %v, ratio %.2f", turns, ratio); ratio > mostRatio {
 						t.Errorf("a program has had %.2f times the turns of another, want %.1f at the most", ratio, mostRatio)
 					}
 				})
@@ -35,7 +35,7 @@ func TestProgramsShareEvenly(t *testing.T) {
 	}
 }
 
-// turnsOf returns how many turns the workers of each program have had in half a minute for each program, or in three seconds with -short.
+// turnsOf returns how many turns the workers of each program have had in half a minute for each program.
 func turnsOf(t *testing.T, workers []int, messages bool) []int {
 	t.Helper()
 	const journey, holds = 200 * time.Microsecond, time.Millisecond
@@ -43,10 +43,7 @@ func turnsOf(t *testing.T, workers []int, messages bool) []int {
 	backend.Fault = func(context.Context, fakebackend.Call) fakebackend.Fault {
 		return fakebackend.Fault{Before: journey, After: journey}
 	}
-	share := 30 * time.Second
-	if testing.Short() {
-		share /= 10
-	}
+	const share = 30 * time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(workers))*share)
 	defer cancel()
 	turns := make([]int, len(workers))

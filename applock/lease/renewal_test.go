@@ -152,10 +152,10 @@ func costly(each, late time.Duration) *fakebackend.Backend {
 
 // Goal: each lease is renewed at its own pace: one short TTL neither hurries nor loses the others. Method: 10,000 leases whose
 // renewal takes longer than the short one lasts, and one of 1 s.
-func TestAShortTTLHarmsNobody(t *testing.T) {
+func TestHeavyAShortTTLHarmsNobody(t *testing.T) {
 	t.Parallel()
 	play(t, costly(150*time.Microsecond, 0), func(t *testing.T, leases *lease.Leases) {
-		long := manyLeases(t, leases, "long", manyAtOnce(), 45*time.Second)
+		long := manyLeases(t, leases, "long", manyAtOnce, 45*time.Second)
 		short := manyLeases(t, leases, "short", 1, time.Second)
 		time.Sleep(3 * time.Minute)
 		requireAlive(t, long)
@@ -175,17 +175,12 @@ func TestLateAnswersHarmNobody(t *testing.T) {
 	})
 }
 
-// manyAtOnce is how many leases the tests of many have: a tenth with -short, which is for the race detector.
-func manyAtOnce() int {
-	if testing.Short() {
-		return 1000
-	}
-	return 10_000
-}
+// manyAtOnce is how many leases the tests of many have.
+const manyAtOnce = 10_000
 
 // Goal: many leases live on a server that is slow to answer however little it is asked, also after it was silent. Method:
 // 10,000 of 9 s; an answer takes 600 ms, and so it does after a call without any.
-func TestManyLeasesOfABusyServer(t *testing.T) {
+func TestHeavyManyLeasesOfABusyServer(t *testing.T) {
 	t.Parallel()
 	var silent atomic.Bool
 	backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
@@ -198,7 +193,7 @@ func TestManyLeasesOfABusyServer(t *testing.T) {
 		return fakebackend.Fault{After: 600 * time.Millisecond}
 	})
 	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		many := manyLeases(t, leases, "many", manyAtOnce(), 9*time.Second)
+		many := manyLeases(t, leases, "many", manyAtOnce, 9*time.Second)
 		time.Sleep(time.Minute)
 		requireAlive(t, many)
 		silent.Store(true)
@@ -212,7 +207,7 @@ func TestManyLeasesOfABusyServer(t *testing.T) {
 // Goal: many leases live where one call at a time could not renew them all, because the server shares its processor among many and
 // answers some calls late. Method: 10,000 of 9 s at 450 µs each, which is 4.5 s of calls for each 3 s; and at 200 µs where each seventh call takes
 // five times as long.
-func TestManyLeasesOfAnOverloadedServer(t *testing.T) {
+func TestHeavyManyLeasesOfAnOverloadedServer(t *testing.T) {
 	t.Parallel()
 	for name, cost := range map[string]func(call fakebackend.Call) time.Duration{
 		"Slow": func(fakebackend.Call) time.Duration { return 450 * time.Microsecond },
@@ -232,7 +227,7 @@ func TestManyLeasesOfAnOverloadedServer(t *testing.T) {
 				return fakebackend.Fault{Before: time.Duration(call.Grants) * cost(call)}
 			})
 			play(t, backend, func(t *testing.T, leases *lease.Leases) {
-				held := manyLeases(t, leases, "short", manyAtOnce(), 9*time.Second)
+				held := manyLeases(t, leases, "short", manyAtOnce, 9*time.Second)
 				time.Sleep(2 * time.Minute)
 				requireAlive(t, held)
 			})

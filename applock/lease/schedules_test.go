@@ -56,7 +56,18 @@ const (
 // by the scheduler of Go.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	for _, seed := range schedules(t) {
+	runSchedules(t, schedules(t))
+}
+
+// Goal and method: those of TestSchedules, with ten times as many schedules and without the race detector.
+func TestHeavySchedules(t *testing.T) {
+	t.Parallel()
+	runSchedules(t, from(usualSchedules, 10*usualSchedules))
+}
+
+func runSchedules(t *testing.T, seeds []uint64) {
+	t.Helper()
+	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { newSchedule(t, seed).run() })
@@ -64,19 +75,14 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// usualSchedules is how many schedules run: a tenth with -short, which is for the race detector.
-func usualSchedules() uint64 {
-	if testing.Short() {
-		return 200
-	}
-	return 2000
-}
+// usualSchedules is how many schedules run without APPLOCK_SCHEDULES.
+const usualSchedules = 200
 
 func schedules(t *testing.T) []uint64 {
 	t.Helper()
 	text := os.Getenv(schedulesVariable)
 	if text == "" {
-		return append(from(0, usualSchedules()), onceFailed()...)
+		return append(from(0, usualSchedules), onceFailed()...)
 	}
 	first, end := schedulesNamed(t, text)
 	return from(first, end)

@@ -181,12 +181,7 @@ const (
 
 func onServers(t *testing.T, test func(t *testing.T, s site)) {
 	t.Helper()
-	for _, product := range append(testdb.MySQLProducts(), "postgres") {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			test(t, newSite(t, product))
-		})
-	}
+	testdb.EachProduct(t, testdb.Servers(), func(t *testing.T, product string) { test(t, newSite(t, product)) })
 }
 
 // Goal: a row is written by who has asserted its object, and by nobody else, whatever the statement is.

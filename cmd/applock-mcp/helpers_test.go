@@ -40,12 +40,11 @@ type place struct {
 // eachPlace runs a test on a new database of each product. One whose server is missing is skipped.
 func eachPlace(t *testing.T, test func(t *testing.T, p place)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, onSQLite(t))
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
+	testdb.EachProduct(t, []string{"sqlite", "postgres"}, func(t *testing.T, product string) {
+		if product == "sqlite" {
+			test(t, onSQLite(t))
+			return
+		}
 		dsn := testdb.Postgres(t)
 		test(t, newPlace(t, place{dsn: dsn, driver: "pgx", name: dsn}))
 	})

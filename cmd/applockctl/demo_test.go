@@ -114,7 +114,7 @@ func (w *triggerWriter) Write(text []byte) (int, error) {
 
 // Goal: on a server the same story, which leaves nothing behind. Method: on each product compare what is in
 // the database before and after, and look for the schema that the demo names.
-func TestDemoOnServers(t *testing.T) {
+func TestHeavyDemoOnServers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -133,7 +133,7 @@ func TestDemoOnServers(t *testing.T) {
 
 // Goal: Ctrl-C at any time leaves nothing behind. Method: press it in the middle of several steps, and
 // before the first.
-func TestDemoOnServersInterrupted(t *testing.T) {
+func TestHeavyDemoOnServersInterrupted(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)

@@ -79,7 +79,7 @@ func idle(t *testing.T, handle *sql.DB, identity string) (id string) {
 // Goal: verify names the idle session, the prepared transaction and the replication slot for which PostgreSQL keeps old versions of rows,
 // with the SQL that ends them, and that SQL does; stats and the page on health name them as well; and who may not see the
 // sessions of others is told so. Method: a server of the test's own, with a standby that has an idle snapshot; real ones of each kind.
-func TestHorizonOnPostgres(t *testing.T) {
+func TestHeavyHorizonOnPostgres(t *testing.T) {
 	t.Parallel()
 	b := buildBinary(t)
 	primary := testdb.OwnPostgres(t, "fsync = off\nmax_prepared_transactions = 5\nautovacuum = off\n")
@@ -166,7 +166,7 @@ func (b binary) checkHidden(t *testing.T) {
 
 // Goal: the same on MariaDB and MySQL, whose oldest transaction keeps old versions for the whole server. Method: a real idle snapshot, which is
 // ended by the SQL that verify tells; an account without PROCESS. Not in parallel: other tests have transactions, too.
-func TestHorizonOnMySQL(t *testing.T) { //nolint:paralleltest // see above
+func TestHeavyHorizonOnMySQL(t *testing.T) { //nolint:paralleltest // see above
 	b := buildBinary(t)
 	onServers(t, func(t *testing.T, s server) {
 		if !s.isMySQL() {

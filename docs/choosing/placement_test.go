@@ -270,7 +270,7 @@ func allHaveRead() func(ctx context.Context) error {
 // Goal: a lease inside the transaction does not protect it. Method: ten deposits at the same time, all of which have read
 // before the first commits. Each had the lease when it read. Nine updates are lost or, with a check of the version, nine deposits fail,
 // and succeed when they are repeated.
-func TestPlacementInside(t *testing.T) {
+func TestHeavyPlacementInside(t *testing.T) {
 	for _, product := range []string{"postgres", "mariadb", "mysql"} { // on SQLite a transaction that has read has the whole file
 		t.Run(product, func(t *testing.T) {
 			b := newBank(t, product)
@@ -292,7 +292,7 @@ func TestPlacementInside(t *testing.T) {
 
 // Goal: around the transaction a lease protects it, and so does serialize inside. Method: ten deposits at the same time.
 // Between its read and its commit each of them looks whether it is alone.
-func TestPlacementAround(t *testing.T) {
+func TestHeavyPlacementAround(t *testing.T) {
 	for _, product := range []string{"postgres", "sqlite", "mariadb", "mysql"} {
 		t.Run(product, func(t *testing.T) {
 			b := newBank(t, product)
@@ -317,7 +317,7 @@ func TestPlacementAround(t *testing.T) {
 
 // Goal: on a Galera cluster a lease protects what is written on any node, and serialize does so by a rollback. Method: ten
 // deposits at the same time, half of them on each of two nodes.
-func TestPlacementOnGalera(t *testing.T) {
+func TestHeavyPlacementOnGalera(t *testing.T) {
 	here := newBank(t, "galera")
 	there := openBank(t, "galera", testdb.GaleraPeer(t, here.dsn))
 	// A node may be behind the other one, except for who asks it to catch up first.

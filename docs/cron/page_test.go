@@ -177,7 +177,7 @@ func TestSystemd(t *testing.T) {
 }
 
 // Goal: Kubernetes takes the manifest, and would not take a wrong one. Method: the schema of its API.
-func TestKubernetesTakesTheManifest(t *testing.T) {
+func TestHeavyKubernetesTakesTheManifest(t *testing.T) {
 	t.Parallel()
 	manifest := blocks(t, "yaml")[0]
 	for text, want := range map[string]int{

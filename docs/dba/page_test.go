@@ -287,20 +287,17 @@ func (s site) lock(t *testing.T, dsn, command string) (answer grant, code int) {
 func onSites(t *testing.T, test func(t *testing.T, s site)) {
 	t.Helper()
 	bin := build(t)
-	sites := map[string]func(t *testing.T) site{
-		"sqlite":   func(t *testing.T) site { t.Helper(); return sqliteSite(t, bin) },
-		"postgres": func(t *testing.T) site { t.Helper(); return postgresSite(t, bin) },
-	}
-	for _, product := range testdb.MySQLProducts() {
-		sites[product] = func(t *testing.T) site { t.Helper(); return mysqlSite(t, product, bin) }
-	}
 	t.Run("Sites", func(t *testing.T) {
-		for name, open := range sites {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, open(t))
-			})
-		}
+		testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+			switch product {
+			case "sqlite":
+				test(t, sqliteSite(t, bin))
+			case "postgres":
+				test(t, postgresSite(t, bin))
+			default:
+				test(t, mysqlSite(t, product, bin))
+			}
+		})
 	})
 }
 
@@ -308,7 +305,7 @@ func onSites(t *testing.T, test func(t *testing.T, s site)) {
 // still held, and every new fence is greater than those that the backup has, whatever the clock says. Method: the page's
 // commands, word for word, install, dump with live locks, restore elsewhere and repair; some rows are of a server whose
 // clock was a day ahead or behind.
-func TestBackupAndRestore(t *testing.T) {
+func TestHeavyBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	onSites(t, func(t *testing.T, s site) {
 		migrator := s.migrator(t)
@@ -376,7 +373,7 @@ func (s site) goesOn(t *testing.T, object string, fence int64) {
 // Goal: the rights that the page names are enough, to install, check, repair and remove, and the ways by hand are the
 // same as the others. Method: an account with these rights and no others does it; then what is printed is installed by
 // the product's own client; each time the status is good, and nothing is left in the end.
-func TestInstallByTheMigratorAndByHand(t *testing.T) {
+func TestHeavyInstallByTheMigratorAndByHand(t *testing.T) {
 	t.Parallel()
 	onSites(t, func(t *testing.T, s site) {
 		environment := s.migrator(t)
@@ -407,7 +404,7 @@ func TestInstallByTheMigratorAndByHand(t *testing.T) {
 
 // Goal: an administrator who has installed with his own account is told so by status, and what the page says gives everything to another:
 // the locks stay, and verify has nothing to say. Method: the page's commands, with a live lock.
-func TestAnotherOwner(t *testing.T) {
+func TestHeavyAnotherOwner(t *testing.T) {
 	t.Parallel()
 	onSites(t, func(t *testing.T, s site) {
 		if s.chapter == "SQLite" {

@@ -11,7 +11,7 @@ import (
 
 // Goal: who installs as the README says has locks, by each of its ways, and may grant them. Method: the lines of its blocks for the
 // product, with the client's own command where a comment names it; plain goose is for tests of the dialects.
-func TestReadmeInstalls(t *testing.T) {
+func TestHeavyReadmeInstalls(t *testing.T) {
 	t.Parallel()
 	text := testfile.Read(t, "../../README.md")
 	block := func(title string) string { return shellBlock.FindStringSubmatch(readme.Under(text, title))[1] }

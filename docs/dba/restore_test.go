@@ -149,7 +149,7 @@ func (s site) restorations(t *testing.T, other string) []restoration {
 // Goal: after each backup and restore of the page an application works, with what it held, and nobody else is let in: into another name and the
 // same, by another account than the one that has installed, with and without owners, grants and routines. Method: the page's commands, edited as an
 // administrator would; an application that held a lock renews it and takes another one; an account without grants is refused.
-func TestApplicationAfterARestore(t *testing.T) {
+func TestHeavyApplicationAfterARestore(t *testing.T) {
 	t.Parallel()
 	onSites(t, func(t *testing.T, s site) {
 		var app, stranger, other string

@@ -74,26 +74,23 @@ func (s site) copyByShell(t *testing.T, makeCalls string) string {
 // schema; then the article's story is played.
 func TestInstallByShell(t *testing.T) {
 	t.Parallel()
-	for _, product := range append(testdb.MySQLProducts(), postgres) {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			s := site{product: product}
-			s.open(t)
-			page := readme.Under(testfile.Read(t, "../from-the-article.md"), "Install")
-			if product != postgres {
-				lines := strings.NewReplacer("mysql://applock_dba@db.example.org/applock", "'"+s.dsn+"'",
-					"--host=db.example.org --user=applock_dba --password applock", s.schema).Replace(commands(t, page, "mysql.sql"))
-				s.shell(t, "../..", lines)
-				s.play(t, s.handle, "get 42 JDOE CS -> Y||")
-				return
-			}
-			lines := strings.NewReplacer("postgres://applock_dba@db.example.org/shop", "'"+s.dsn+"'", " ...", " '"+s.dsn+"'",
-				"PGOPTIONS", "applockctl --schema locks --dsn '"+s.dsn+"' migrate up\nPGOPTIONS").Replace(commands(t, page, "postgres.sql"))
+	testdb.EachProduct(t, testdb.Servers(), func(t *testing.T, product string) {
+		s := site{product: product}
+		s.open(t)
+		page := readme.Under(testfile.Read(t, "../from-the-article.md"), "Install")
+		if product != postgres {
+			lines := strings.NewReplacer("mysql://applock_dba@db.example.org/applock", "'"+s.dsn+"'",
+				"--host=db.example.org --user=applock_dba --password applock", s.schema).Replace(commands(t, page, "mysql.sql"))
 			s.shell(t, "../..", lines)
-			for _, schema := range []string{"applock", "locks"} {
-				s.schema = schema
-				s.play(t, s.handle, "get 42 JDOE CS -> Y||")
-			}
-		})
-	}
+			s.play(t, s.handle, "get 42 JDOE CS -> Y||")
+			return
+		}
+		lines := strings.NewReplacer("postgres://applock_dba@db.example.org/shop", "'"+s.dsn+"'", " ...", " '"+s.dsn+"'",
+			"PGOPTIONS", "applockctl --schema locks --dsn '"+s.dsn+"' migrate up\nPGOPTIONS").Replace(commands(t, page, "postgres.sql"))
+		s.shell(t, "../..", lines)
+		for _, schema := range []string{"applock", "locks"} {
+			s.schema = schema
+			s.play(t, s.handle, "get 42 JDOE CS -> Y||")
+		}
+	})
 }

@@ -531,19 +531,16 @@ func TestOtherSchema(t *testing.T) {
 // they are installed, and the session keeps its mode. Method: install in another one.
 func TestInstallationMode(t *testing.T) {
 	t.Parallel()
-	for _, product := range testdb.MySQLProducts() {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			s := sitesOf(t, product)(t)
-			output := s.run(t, "SET SESSION sql_mode = 'ANSI_QUOTES';"+testfile.Read(t, "mysql.sql")+`
-				SELECT @@SESSION.sql_mode, GROUP_CONCAT(DISTINCT sql_mode), GROUP_CONCAT(DISTINCT security_type), COUNT(*)
-				FROM information_schema.routines
-				WHERE routine_schema = DATABASE() AND routine_name LIKE '%customer_lock'`)
-			if want := "ANSI_QUOTES|STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION|DEFINER|4\n"; output != want {
-				t.Errorf("got %q, want %q", output, want)
-			}
-		})
-	}
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
+		s := sitesOf(t, product)(t)
+		output := s.run(t, "SET SESSION sql_mode = 'ANSI_QUOTES';"+testfile.Read(t, "mysql.sql")+`
+			SELECT @@SESSION.sql_mode, GROUP_CONCAT(DISTINCT sql_mode), GROUP_CONCAT(DISTINCT security_type), COUNT(*)
+			FROM information_schema.routines
+			WHERE routine_schema = DATABASE() AND routine_name LIKE '%customer_lock'`)
+		if want := "ANSI_QUOTES|STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION|DEFINER|4\n"; output != want {
+			t.Errorf("got %q, want %q", output, want)
+		}
+	})
 }
 
 // Goal: on PostgreSQL a caller cannot make the wrappers use types or procedures of its own. Method: such things in places

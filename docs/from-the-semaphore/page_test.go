@@ -90,12 +90,7 @@ func one(t *testing.T, handle *sql.DB, query string) (answer string) {
 // onProducts runs a test on each product that the page's SQL is for.
 func onProducts(t *testing.T, test func(t *testing.T, s site)) {
 	t.Helper()
-	for _, product := range append(testdb.MySQLProducts(), postgres) {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			test(t, newSite(t, product))
-		})
-	}
+	testdb.EachProduct(t, testdb.Servers(), func(t *testing.T, product string) { test(t, newSite(t, product)) })
 }
 
 var (

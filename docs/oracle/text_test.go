@@ -154,7 +154,7 @@ func lint(t *testing.T, folder string) []string {
 
 // Goal: sqlfluff's parser understands all of the text, as PL/SQL. Method: that, and that it refuses copies of which each lacks
 // something.
-func TestSqlfluffParses(t *testing.T) {
+func TestHeavySqlfluffParses(t *testing.T) {
 	t.Parallel()
 	if refused := lint(t, "."); len(refused) > 0 {
 		t.Errorf("not understood: %v", refused)
@@ -182,7 +182,7 @@ func TestSqlfluffParses(t *testing.T) {
 
 // Goal: sqlglot's parser, another one, understands the tables and each statement on rows. Method: that; and that it refuses one that lacks
 // something. What it does not know it calls a command, which counts as not understood.
-func TestSqlglotParses(t *testing.T) {
+func TestHeavySqlglotParses(t *testing.T) {
 	t.Parallel()
 	var statements []string
 	whole := lineComment.ReplaceAllString(text(t), "")

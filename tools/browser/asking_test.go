@@ -1,11 +1,9 @@
 package browser_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -176,18 +174,9 @@ func TestAskingIsForPeople(t *testing.T) {
 	brown.presses(t, `button[value="LATER"]`)
 	told := brown.page(t, d)
 	brown.opens(t, d, "desk")
-	for _, size := range []struct {
-		width  int64
-		scheme string
-		axe    bool
-	}{
-		{1280, "light", true}, {390, "dark", true}, {768, "light", false}, {1920, "light", false},
-		{390, "light", false}, {1280, "dark", false}, {768, "dark", false}, {1920, "dark", false},
-	} {
-		for _, p := range []person{brown, jdoe} {
-			p.do(t, emulation.SetDeviceMetricsOverride(size.width, 800, 1, false),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: size.scheme}}))
-		}
+	for _, each := range sizes() {
+		brown.sized(t, each)
+		jdoe.sized(t, each)
 		d.run(t, "see", "customer:42", "--operator", "KIM", "--client", "a", "--ttl", "1m")
 		d.run(t, "see", "customer:42", "--operator", "LEE", "--client", "a", "--state", "editing", "--ttl", "1m")
 		for _, of := range []struct {
@@ -205,18 +194,7 @@ func TestAskingIsForPeople(t *testing.T) {
 		} {
 			of.p.opens(t, d, of.address)
 			of.p.has(t, of.text)
-			what := fmt.Sprintf("%s-%s-%d", of.name, size.scheme, size.width)
-			if got := asks[int64](t, of.p, "document.scrollingElement.scrollWidth"); got > size.width {
-				t.Errorf("%s is %d wide", what, got)
-			}
-			faults := asks[[]string](t, of.p, audit)
-			if size.axe {
-				faults = append(faults, of.p.axe(t)...)
-			}
-			for _, fault := range faults {
-				t.Errorf("%s: %s", what, fault)
-			}
-			of.p.shoots(t, what)
+			of.p.fits(t, of.name, each)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func (p person) isStale(t *testing.T) {
 		t.Error("it does not say since when")
 	}
 	p.awaits(t, "getComputedStyle(document.querySelector('main td')).color !== getComputedStyle(document.body).color")
-	for _, fault := range asks[[]string](t, p, audit) {
+	for _, fault := range p.axe(t) {
 		t.Errorf("a page that is not up to date: %s", fault)
 	}
 	p.shoots(t, "no-connection")

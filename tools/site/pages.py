@@ -6,13 +6,13 @@ import re
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = ["*.md", "docs/*.md", "docs/*.svg", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "verification/*.md", "testdata/*/*.md"]
+PAGES = ["*.md", "docs/*.md", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "verification/*.md", "testdata/*/*.md"]
 # The content is as wide as a line of code.
 STYLE = """.md-grid { max-width: 74rem; }
 /* On a telephone a drawing keeps its size and is scrolled, so that its text can be read. */
 @media (max-width: 44.9375em) {
-  .md-typeset p:has(> img:is([src*="pictures/"], [src$="schema.svg"])) { overflow-x: auto; }
-  .md-typeset p > img:is([src*="pictures/"], [src$="schema.svg"]) { max-width: none; }
+  .md-typeset p:has(> img[src*="pictures/"]) { overflow-x: auto; }
+  .md-typeset p > img[src*="pictures/"] { max-width: none; }
 }
 """
 # The newest release, and its day or the word unreleased.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,29 +16,14 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/adapters/gocronlock"
 	"github.com/applock/applock/applock/lease"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
-// eachPlace runs a test on a new, migrated database of each product. One whose server is missing is skipped.
+// eachPlace runs a test on a database of each product.
 func eachPlace(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
-	for product, place := range map[string]func(t *testing.T) string{
-		"postgres": func(t *testing.T) string { t.Helper(); return testdb.Postgres(t) },
-		"mariadb":  func(t *testing.T) string { t.Helper(); return testdb.MySQL(t, "mariadb") },
-		"mysql":    func(t *testing.T) string { t.Helper(); return testdb.MySQL(t, "mysql") },
-		"sqlite":   func(t *testing.T) string { t.Helper(); return "sqlite:" + filepath.Join(t.TempDir(), "applock.db") },
-	} {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			dsn := place(t)
-			if _, err := migrate.Up(t.Context(), testclient.Open(t, dsn, "", nil), migrate.UpRequest{}); err != nil {
-				t.Fatal(err)
-			}
-			test(t, dsn)
-		})
-	}
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) { test(t, testclient.Lent(t, product)) })
 }
 
 func mustNew(t *testing.T, locks lease.Locker, config gocronlock.Config) *gocronlock.Locker {

@@ -17,7 +17,6 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/adapters/gooselock"
 	"github.com/applock/applock/applock/lease"
-	"github.com/applock/applock/applock/migrate"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -33,42 +32,23 @@ type place struct {
 // eachPlace runs a test on a new database of each product. One whose server is missing is skipped.
 func eachPlace(t *testing.T, test func(t *testing.T, p place)) {
 	t.Helper()
-	for product, newPlace := range map[string]func(t *testing.T) place{
-		"postgres": func(t *testing.T) place {
-			t.Helper()
-			dsn := testdb.Postgres(t)
-			return place{Dialect: goose.DialectPostgres, DSN: dsn, Name: dsn}
-		},
-		"mariadb": func(t *testing.T) place { t.Helper(); return mysqlPlace(t, "mariadb") },
-		"mysql":   func(t *testing.T) place { t.Helper(); return mysqlPlace(t, "mysql") },
-		"sqlite": func(t *testing.T) place {
-			t.Helper()
-			folder := t.TempDir()
-			return place{
-				Dialect: goose.DialectSQLite3, DSN: "sqlite:" + filepath.Join(folder, "applock.db"), Name: filepath.Join(folder, "shop.db"),
-			}
-		},
-	} {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			p := newPlace(t)
-			if _, err := migrate.Up(t.Context(), testclient.Open(t, p.DSN, "", nil), migrate.UpRequest{}); err != nil {
+	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
+		p := place{Dialect: goose.DialectMySQL, DSN: testclient.Installed(t, product)}
+		switch product {
+		case "postgres":
+			p.Dialect, p.Name = goose.DialectPostgres, p.DSN
+		case "sqlite":
+			p.Dialect, p.Name = goose.DialectSQLite3, filepath.Join(t.TempDir(), "shop.db")
+		default:
+			config, err := mysqldriver.ParseDSN(p.DSN)
+			if err != nil {
 				t.Fatal(err)
 			}
-			test(t, p)
-		})
-	}
-}
-
-func mysqlPlace(t *testing.T, product string) place {
-	t.Helper()
-	dsn := testdb.MySQL(t, product)
-	config, err := mysqldriver.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ParseTime = true // goose reads times
-	return place{Dialect: goose.DialectMySQL, DSN: dsn, Name: config.FormatDSN()}
+			config.ParseTime = true // goose reads times
+			p.Name = config.FormatDSN()
+		}
+		test(t, p)
+	})
 }
 
 func (p place) open() (*sql.DB, error) {

@@ -36,12 +36,7 @@ func tested() sessionstest.Package {
 func onEach(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
 	t.Parallel()
-	for _, product := range testdb.MySQLProducts() {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			test(t, testdb.Require(t, product))
-		})
-	}
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) { test(t, testdb.Require(t, product)) })
 }
 
 func TestContract(t *testing.T) {

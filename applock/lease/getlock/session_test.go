@@ -19,33 +19,30 @@ import (
 // remembers another one's number, as it would behind such a proxy.
 func TestASharedSession(t *testing.T) {
 	t.Parallel()
-	for _, product := range testdb.MySQLProducts() {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			config, err := mysqldriver.ParseDSN(testdb.Require(t, product))
-			if err != nil {
-				t.Fatal(err)
-			}
-			connector, err := mysql.NewConnector(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			opened, err := (&server{connector: connector}).Open(t.Context(), time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { opened.Close(context.WithoutCancel(t.Context())) })
-			name := fmt.Sprintf("applock_test_%s_%d", product, time.Now().UnixNano())
-			if holder, err := opened.TryLock(t.Context(), name); err != nil || holder != "" {
-				t.Fatalf("try to lock: held by %q, %v", holder, err)
-			}
-			opened.(*session).id++
-			_, err = opened.TryLock(t.Context(), name)
-			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "proxy") || !opened.Broken(err) {
-				t.Errorf("try to lock: %v, want a proxy to be named", err)
-			}
-		})
-	}
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
+		config, err := mysqldriver.ParseDSN(testdb.Require(t, product))
+		if err != nil {
+			t.Fatal(err)
+		}
+		connector, err := mysql.NewConnector(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := (&server{connector: connector}).Open(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { opened.Close(context.WithoutCancel(t.Context())) })
+		name := fmt.Sprintf("applock_test_%s_%d", product, time.Now().UnixNano())
+		if holder, err := opened.TryLock(t.Context(), name); err != nil || holder != "" {
+			t.Fatalf("try to lock: held by %q, %v", holder, err)
+		}
+		opened.(*session).id++
+		_, err = opened.TryLock(t.Context(), name)
+		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "proxy") || !opened.Broken(err) {
+			t.Errorf("try to lock: %v, want a proxy to be named", err)
+		}
+	})
 }
 
 // Goal: an error of the server ends the session only if the server ends it. Method: errors of both kinds.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -63,31 +62,6 @@ func TestWritesPagesAndCompletions(t *testing.T) {
 	}
 }
 
-// Goal: a program without commands has one page, which says what it is for, and no completions. Method: a script that knows only its own help.
-func TestWritesOnePage(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	path := filepath.Join(folder, "one-thing")
-	const script = "#!/bin/sh\ncase \"$*\" in --version|--help) echo 'Does one thing.' ;; __complete*) echo :4 ;; *) exit 2 ;; esac\n"
-	// A program that another test starts meanwhile would inherit the open file, and a file that is open for writing cannot be executed: go.dev/issue/22315.
-	syscall.ForkLock.RLock()
-	err := os.WriteFile(path, []byte(script), 0o700)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run(t.Context(), []string{path, folder, "Locks for agents"}); err != nil {
-		t.Fatal(err)
-	}
-	text := decompressed(t, filepath.Join(folder, "man", "one-thing.1.gz"))
-	if !strings.Contains(text, ".SH NAME\none\\-thing \\- locks for agents\n") || !strings.Contains(text, "Does one thing.") {
-		t.Errorf("the page says:\n%s", text)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "completions")); !os.IsNotExist(err) {
-		t.Errorf("there are completions: %v", err)
-	}
-}
-
 func decompressed(t *testing.T, file string) string {
 	t.Helper()
 	opened, err := os.Open(file)
@@ -104,14 +78,4 @@ func decompressed(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// Goal: a program that cannot be asked is reported, and no page is made up. Method: one that does not exist, and one without help.
-func TestTellsWhatItCannotAsk(t *testing.T) {
-	t.Parallel()
-	for _, arguments := range [][]string{nil, {"/nowhere", t.TempDir(), "locks"}, {"false", t.TempDir(), "locks"}} {
-		if err := run(t.Context(), arguments); err == nil {
-			t.Errorf("%q is no error", arguments)
-		}
-	}
 }

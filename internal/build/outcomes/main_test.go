@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/applock/applock/internal/testing/testfile"
@@ -42,22 +41,4 @@ func libraries(t *testing.T, extension string) []string {
 		t.Fatal(err)
 	}
 	return paths
-}
-
-// Goal: the old content of the table is replaced, and the text around it stays.
-func TestFilled(t *testing.T) {
-	t.Parallel()
-	const library = "before = {\n    # outcomes: made by `make generate` from the contract\n    \"old\": {},\n    # outcomes: end\n}\n"
-	got := filled(library, notations()[".py"])
-	for _, want := range []string{
-		"before = {\n    # outcomes: made by `make generate` from the contract\n    \"get_appl_lock\": {\"ACQUIRED\": True, \"RENEWED\": True, \"HELD\": False},\n",
-		"    \"answer_appl_lock\": {\"GIVEN\": True, \"TOLD\": True, \"HELD\": False, \"FREE\": False, \"GONE\": False},\n    # outcomes: end\n}\n",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-	if strings.Contains(got, "old") || filled(got, notations()[".py"]) != got {
-		t.Errorf("got %s", got)
-	}
 }

@@ -59,11 +59,3 @@ func pages(t *testing.T) string {
 	}
 	return all.String()
 }
-
-// Goal: a source that changed is noticed. Method: the marks of two sources.
-func TestMarkTellsSourcesApart(t *testing.T) {
-	t.Parallel()
-	if mark("a") == mark("b") {
-		t.Error("two sources have one mark")
-	}
-}

@@ -59,31 +59,28 @@ func TestUpgradeReplacesOnlyWhatChanged(t *testing.T) {
 // procedures meet LK003 at worst, and grants survive. Method: eight of each get and release all the time, on
 // both products, while plain goose upgrades eight times from the first version to the newest and on to a later
 // one, and takes it all back.
-func TestUpgradeUnderLoad(t *testing.T) {
+func TestHeavyUpgradeUnderLoad(t *testing.T) {
 	t.Parallel()
-	for _, product := range testdb.MySQLProducts() {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			dsn := testdb.MySQL(t, product)
-			handle := testdb.OpenMySQL(t, dsn, nil)
-			client := testclient.MySQL(t, handle)
-			if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-				t.Fatal(err)
-			}
-			grantee := newGrantee(t, dsn, handle, "get_appl_lock_row")
-			load := startLoad(t, client, handle)
-			defer load.stop()
-			migrateRepeatedly(t, handle)
-			load.stop()
-			if _, err := grantee.ExecContext(t.Context(), "CALL get_appl_lock_row('customer', '1', 'GRANTEE', '', 60, NULL)"); err != nil {
-				t.Errorf("a user with grants after the upgrade: %v", err)
-			}
-			t.Logf("%d calls through the façade, %d bare ones, %d of those met LK003", load.facade.Load(), load.bare.Load(), load.replaced.Load())
-			if load.facade.Load() == 0 || load.bare.Load() == 0 {
-				t.Error("there was no load")
-			}
-		})
-	}
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
+		dsn := testdb.MySQL(t, product)
+		handle := testdb.OpenMySQL(t, dsn, nil)
+		client := testclient.MySQL(t, handle)
+		if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		grantee := newGrantee(t, dsn, handle, "get_appl_lock_row")
+		load := startLoad(t, client, handle)
+		defer load.stop()
+		migrateRepeatedly(t, handle)
+		load.stop()
+		if _, err := grantee.ExecContext(t.Context(), "CALL get_appl_lock_row('customer', '1', 'GRANTEE', '', 60, NULL)"); err != nil {
+			t.Errorf("a user with grants after the upgrade: %v", err)
+		}
+		t.Logf("%d calls through the façade, %d bare ones, %d of those met LK003", load.facade.Load(), load.bare.Load(), load.replaced.Load())
+		if load.facade.Load() == 0 || load.bare.Load() == 0 {
+			t.Error("there was no load")
+		}
+	})
 }
 
 // migrateRepeatedly goes with plain goose from the first version to one after the newest and back, many times.

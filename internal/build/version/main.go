@@ -43,36 +43,37 @@ var newest = regexp.MustCompile(`(?m)^## \[([0-9]+\.[0-9]+\.[0-9]+)\]`)
 
 // writeAll writes the version into all places in a folder.
 func writeAll(root string) error {
+	return eachPlace(root, func(path, old, written string) error {
+		if written == old {
+			return nil
+		}
+		return os.WriteFile(path, []byte(written), 0o644) //nolint:gosec // it is source code, whose mode stays
+	})
+}
+
+// eachPlace calls do with each file in a folder, its text, and the text with the version of CHANGELOG.md.
+func eachPlace(root string, do func(path, old, written string) error) error {
 	changelog, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md")) //nolint:gosec // of this repository
 	if err != nil {
 		return err
 	}
-	found := newest.FindSubmatch(changelog)
-	if found == nil {
+	version := newest.FindSubmatch(changelog)
+	if version == nil {
 		return errors.New("CHANGELOG.md has no section such as ## [1.2.3]")
 	}
 	for _, where := range places() {
-		if err := where.write(root, string(found[1])); err != nil {
+		path := filepath.Join(root, where.file)
+		text, err := os.ReadFile(path) //nolint:gosec // of this repository
+		if err != nil {
+			return err
+		}
+		named := regexp.MustCompile(`(` + where.before + `)[0-9][^"'<}\s]*(` + where.after + `)`)
+		if !named.Match(text) {
+			return fmt.Errorf("%s names no version after %s", where.file, where.before)
+		}
+		if err := do(path, string(text), string(named.ReplaceAll(text, []byte("${1}"+string(version[1])+"${2}")))); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// write writes the version into one file, in each place.
-func (p place) write(root, version string) error {
-	path := filepath.Join(root, p.file)
-	text, err := os.ReadFile(path) //nolint:gosec // of this repository
-	if err != nil {
-		return err
-	}
-	named := regexp.MustCompile(`(` + p.before + `)[0-9][^"'<}\s]*(` + p.after + `)`)
-	if !named.Match(text) {
-		return fmt.Errorf("%s names no version after %s", p.file, p.before)
-	}
-	written := named.ReplaceAll(text, []byte("${1}"+version+"${2}"))
-	if string(written) == string(text) {
-		return nil
-	}
-	return os.WriteFile(path, written, 0o644) //nolint:gosec // it is source code, whose mode stays
 }

@@ -106,7 +106,7 @@ func releaseForHolder(t testing.TB, bridge *hsqldb.Bridge, name string, object a
 
 // Goal: the driver tells the product, renews one grant and refuses a renewal, as those of the other engines do. Method: the
 // façade on HSQLDB.
-func TestGrantsByFenceOnHSQLDB(t *testing.T) {
+func TestHeavyGrantsByFenceOnHSQLDB(t *testing.T) {
 	t.Parallel()
 	databases := hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "UTC"), control: hsqldb.MVCC}
 	_, handle := databases.open(t)

@@ -403,7 +403,7 @@ func TestMigrationsAreWrapped(t *testing.T) {
 
 // Goal: Db2's text keeps the rules that nothing else checks, and each rule can fail. Method: every rule reads every file, and its broken
 // copies.
-func TestLint(t *testing.T) {
+func TestHeavyLint(t *testing.T) {
 	t.Parallel()
 	names, err := render.Names("db2")
 	if err != nil {

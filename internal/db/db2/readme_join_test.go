@@ -14,7 +14,7 @@ import (
 
 // Goal: a table of an application is joined with the locks by plain SQL. Method: the statement of procedures/README.md for Db2, with
 // one of three customers locked.
-func TestReadmeJoin(t *testing.T) {
+func TestHeavyReadmeJoin(t *testing.T) {
 	t.Parallel()
 	place := hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "UTC"), control: hsqldb.MVCC}.place(t)
 	page := testfile.Read(t, "../../../procedures/README.md")

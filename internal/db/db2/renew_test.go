@@ -84,7 +84,7 @@ func objectsOf(renewed []db.RenewedGrant) []string {
 
 // Goal: any number of grants is renewed, each once, in calls within the procedure's limits, in the order of the keys. Method: a server that
 // reads the documents; ids of one and of four bytes a character, and enough grants that their limit ends a call.
-func TestRenewalsFitIntoCalls(t *testing.T) {
+func TestHeavyRenewalsFitIntoCalls(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		count int

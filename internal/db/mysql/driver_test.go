@@ -63,13 +63,10 @@ func TestInterleavingsWithFoundRows(t *testing.T) {
 // onBoth runs a test on MariaDB and on MySQL and names the version.
 func onBoth(t *testing.T, test func(t *testing.T, product string)) {
 	t.Helper()
-	for _, product := range testdb.MySQLProducts() {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			t.Logf("%s %s", product, version(t, testdb.OpenMySQL(t, testdb.Require(t, product), nil)))
-			test(t, product)
-		})
-	}
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
+		t.Logf("%s %s", product, version(t, testdb.OpenMySQL(t, testdb.Require(t, product), nil)))
+		test(t, product)
+	})
 }
 
 func version(t testing.TB, handle *sql.DB) string {

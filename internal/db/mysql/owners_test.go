@@ -98,7 +98,7 @@ func TestOwnersWithTooManyRightsAreFound(t *testing.T) {
 
 // Goal: a right that the owner has by a role counts where the role is active in its procedures: a default role, and the roles of that.
 // Method: roles of roles on MySQL; on MariaDB procedures have no role of their owner.
-func TestOwnersWithRolesAreFound(t *testing.T) {
+func TestHeavyOwnersWithRolesAreFound(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t, "mysql")
 	client := testclient.MySQL(t, place.SQL)

@@ -8,7 +8,7 @@ import (
 // Goal: a heartbeat costs no more among a thousand viewers than among ten, nor among sixty thousand of other objects; the dead of its
 // object cost one call. Method: a thousand viewers of a hundred objects call as in three heartbeats of 15 s; the rows that the
 // session reads are counted, before and after there are strangers and dead.
-func TestThousandViewers(t *testing.T) {
+func TestHeavyThousandViewers(t *testing.T) {
 	t.Parallel()
 	const (
 		heartbeat               = "CALL see_appl_lock('customer', ?, ?, 'CS', 'tab', 'VIEWING', NULL)"

@@ -12,7 +12,7 @@ import (
 // release of a hot object still look at a few pages. Method: 6,000 changes of one row under a snapshot at REPEATABLE READ; auto_explain
 // counts the pages of the greatest statement before and after. Of several calls the least counts: the rare change that begins a new page
 // looks at all former versions to insert its index entry.
-func TestHeldSnapshotLeavesCallsCheap(t *testing.T) {
+func TestHeavyHeldSnapshotLeavesCallsCheap(t *testing.T) {
 	t.Parallel()
 	const cycles, more = 2000, 4
 	dsn := testclient.InstalledPostgres(t)

@@ -90,7 +90,7 @@ $plant$`
 // Goal: whatever else the schema holds, the routines and views call what is ours or PostgreSQL's: no role that may create objects there has
 // its code run with the owner's rights. Method: every better match of an operator or a function is planted, before and after the
 // installation, and raises when it is called. The scenarios and verify then call every verb. What views and constraints call, the catalogue tells.
-func TestPlantedObjectsAreNotCalled(t *testing.T) {
+func TestHeavyPlantedObjectsAreNotCalled(t *testing.T) {
 	t.Parallel()
 	newPlanted := func(t testing.TB) contract.Place {
 		dsn := testdb.PostgresCopy(t, "planted", func(dsn string) { plant(t, dsn) })

@@ -25,7 +25,7 @@ const (
 // Goal: a heartbeat costs no more among a thousand viewers than among ten, nor among a hundred thousand of other objects, whatever the
 // statistics say; the dead of its object cost one call. Method: a thousand viewers of a hundred objects call as in three heartbeats of
 // 15 s; the rows that the statements inside handle are counted, before and after there are strangers and dead.
-func TestThousandViewers(t *testing.T) {
+func TestHeavyThousandViewers(t *testing.T) {
 	t.Parallel()
 	const objects, viewers, mostRows = 100, 1000, 120
 	// However busy the machine is, no viewer is removed that has called.

@@ -22,7 +22,7 @@ import (
 
 // Goal: a program with a *sql.DB has the same answers as one with a pool of pgx. Method: the contract through the façade, on a pool of
 // database/sql; what it promises of the server alone, the interleavings, TestContract has.
-func TestContractBySQL(t *testing.T) {
+func TestHeavyContractBySQL(t *testing.T) {
 	t.Parallel()
 	contract.Exercise(t, contract.Backend{
 		New: contract.NewPlaces(t, placeBySQL, emptied...).Take,

@@ -29,7 +29,7 @@ func pagesOfCall(t *testing.T, recorder *recorder, driver db.Driver, params db.S
 // Goal: a heartbeat costs no more among a thousand viewers than among ten: neither the viewers of other objects nor the dead rows of its
 // own count. Method: a thousand viewers of a hundred objects call as in three heartbeats of 15 s, and each call's statements and pages are
 // counted; then two hundred viewers of one object are dead: one call removes them, and the next looks at as many pages as before.
-func TestThousandViewers(t *testing.T) {
+func TestHeavyThousandViewers(t *testing.T) {
 	t.Parallel()
 	const statements, mostPages, objects, viewers = 5, 60, 100, 1000
 	recorder, handle, driver := recorded(t)

@@ -116,55 +116,12 @@ func (s schema) table(t *testing.T, name string) string {
 	return text.String() + "\n\n"
 }
 
-// The sizes of the drawing, in pixels.
-const (
-	boxWidth, boxGap   = 300, 40
-	lineHeight, margin = 22, 20
-)
-
-// drawing returns the tables side by side as SVG, which needs no script to be seen.
-func (s schema) drawing(t *testing.T, tables ...string) string {
-	t.Helper()
-	var boxes strings.Builder
-	height := 0
-	for i, table := range tables {
-		x, lines := margin+i*(boxWidth+boxGap), len(s.columns[table])+1
-		height = max(height, lines*lineHeight)
-		fmt.Fprintf(&boxes, `<rect x="%d" y="%d" width="%d" height="%d" class="table"/>`+"\n", x, margin, boxWidth, lines*lineHeight)
-		fmt.Fprintf(&boxes, `<rect x="%d" y="%d" width="%d" height="%d" class="head"/>`+"\n", x, margin, boxWidth, lineHeight)
-		fmt.Fprintf(&boxes, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", x+8, margin+16, table)
-		for line, column := range s.columns[table] {
-			weight, y := "normal", margin+(line+1)*lineHeight+16
-			if slices.Contains(s.keys[table], column) {
-				weight = "bold"
-			}
-			name, _ := s.typeOf(t, "mysql", table+"."+column)
-			fmt.Fprintf(&boxes, `<text x="%d" y="%d" font-weight="%s">%s</text>`+"\n", x+8, y, weight, column)
-			fmt.Fprintf(&boxes, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", x+boxWidth-8, y, name)
-		}
-	}
-	const same, key = "Rows with the same object_type and object_id are about the same object.", "Bold: the primary key."
-	width, foot := 2*margin+len(tables)*(boxWidth+boxGap)-boxGap, margin+height+30
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" aria-labelledby="title desc" font-family="sans-serif" font-size="14">
-<title id="title">The tables %s</title>
-<desc id="desc">%s</desc>
-<style>
-text { fill: #1f2328; } .table { fill: none; stroke: #57606a; } .head { fill: #dde2e7; stroke: #57606a; }
-@media (prefers-color-scheme: dark) { text { fill: #e6edf3; } .table { stroke: #9198a1; } .head { fill: #30363d; stroke: #9198a1; } }
-</style>
-%s<text x="%d" y="%d">%s</text>
-<text x="%d" y="%d">%s</text>
-</svg>
-`, width, foot+lineHeight+margin, strings.Join(tables, ", "), same+" "+key, boxes.String(), margin, foot, same, margin, foot+lineHeight, key)
-}
-
-// Goal: the page of the tables and its drawing are the catalogues. Method: its chapters on tables are made from the files that other tests
+// Goal: the page of the tables is the catalogues. Method: its chapters on tables are made from the files that other tests
 // compare with the catalogues; APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites them.
 func TestSchemaPageEqualsGolden(t *testing.T) {
 	t.Parallel()
 	s := readSchema(t)
 	tables := []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"}
-	contract.Golden(t, filepath.Join(root, "docs/schema.svg"), s.drawing(t, tables...))
 	page := filepath.Join(root, "docs/schema.md")
 	before, rest, _ := strings.Cut(testfile.Read(t, page), "\n## "+tables[0]+"\n")
 	_, after, found := strings.Cut(rest, "\n## And besides\n")

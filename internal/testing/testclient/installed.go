@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/applock/applock/applock"
@@ -44,6 +45,27 @@ func InstalledSQLite(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Installed returns the DSN of a new database of one of testdb.Products in which applock is installed.
+func Installed(t testing.TB, product string) string {
+	t.Helper()
+	switch product {
+	case "postgres":
+		return InstalledPostgres(t)
+	case "sqlite":
+		return "sqlite:" + InstalledSQLite(t)
+	}
+	return InstalledMySQL(t, product)
+}
+
+// Lent is Installed for tests that change no more than rows. On MySQL, where installing takes long, earlier tests may have had the database.
+func Lent(t testing.TB, product string) string {
+	t.Helper()
+	if slices.Contains(testdb.MySQLProducts(), product) {
+		return LentMySQL(t, product)
+	}
+	return Installed(t, product)
 }
 
 func install(t testing.TB, client *applock.Client) {

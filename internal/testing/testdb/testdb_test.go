@@ -262,17 +262,3 @@ func TestPostgresDatabases(t *testing.T) {
 		t.Errorf("%d copies are still there", n)
 	}
 }
-
-// Goal: the DSN of another database leads there, whatever the form of the server's. Method: DSNs as users write them.
-func TestWithDatabase(t *testing.T) {
-	for dsn, want := range map[string]string{
-		"postgres://u:p%40@h:1/old?sslmode=disable":      "postgres://u:p%40@h:1/new?sslmode=disable",
-		"postgres://h/old?dbname=other&sslmode=disable":  "postgres://h/new?sslmode=disable",
-		"postgres://h/?options=-c%20a%3Db":               "postgres://h/new?options=-c%20a%3Db",
-		"host=h dbname=old password='a b' user=somebody": "host=h dbname=old password='a b' user=somebody dbname=new",
-	} {
-		if got := withDatabase(t, "postgres", dsn, "new"); got != want || parsePostgres(t, got).Database != "new" {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

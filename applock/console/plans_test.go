@@ -249,6 +249,9 @@ func TestNotesAreKept(t *testing.T) {
 		if test.carry {
 			confirmed.Set("carry", "yes")
 		}
+		form.Set("reason", strings.Repeat("r", applock.MaxReasonLength-len(text)))
+		_, plan = d.follow(t, d.submit("/"+test.verb, form))
+		check(t, plan, "A note does not fit whole into the history after this reason")
 		status, answer := d.follow(t, d.submit("/"+test.verb, confirmed))
 		check(t, answer, text, test.said)
 		if status != http.StatusOK {
@@ -261,18 +264,6 @@ func TestNotesAreKept(t *testing.T) {
 			t.Errorf("%s: the history has %+v", name, events)
 		}
 	}
-}
-
-// Goal: the plan says that a note does not fit behind the reason. Method: a long reason and a long note.
-func TestPlanTellsOfACutNote(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, supervisor())
-	grant := d.get(t, "customer:42", "JDOE", time.Hour)
-	d.note(t, grant, strings.Repeat("n", 200))
-	form := confirmedForm(grant, strings.Repeat("r", 100))
-	form.Del("confirmed")
-	_, plan := d.follow(t, d.submit("/release", form))
-	check(t, plan, "A note does not fit whole into the history after this reason")
 }
 
 // breaking is a database in which something comes before each release.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/applocktest"
 	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/console/internal/pages"
 )
@@ -130,31 +129,6 @@ func TestAskAndGive(t *testing.T) {
 		t.Errorf("it was taken up for %s", left)
 	}
 	lacks(t, d.by("BROWN", "/desk", nil).Body.String(), "Take up customer:42")
-}
-
-// Goal: a lock whose holder does not answer goes to the asker where the policy of the type says so, and both desks show it. Method: the
-// desks of both, while a minute passes in the database.
-func TestYieldedLockIsShown(t *testing.T) {
-	t.Parallel()
-	locks := applocktest.New(t)
-	config := signedInDesk(t).console.config
-	d := deskOn(locks.Client, config)
-	err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: applock.Policy{Type: "customer", YieldAfter: time.Minute}, Actor: "MLEE"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.get(t, "customer:42", "JDOE", 2*time.Hour)
-	d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", "8h"))
-	check(t, d.by("JDOE", "/desk", nil).Body.String(), "BROWN asks")
-	for range 2 {
-		locks.Advance(40 * time.Second)
-		d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", "8h"))
-	}
-	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "BROWN" {
-		t.Fatalf("the lock is %+v", lock)
-	}
-	check(t, d.by("BROWN", "/desk", nil).Body.String(), `<button>Take up customer:42</button>`)
-	check(t, d.by("JDOE", "/desk", nil).Body.String(), "got, without an answer from the holder:", "no answer for 60 s", "Holds nothing.")
 }
 
 // Goal: what is not given is told: later and no with the reason, to the asker's desk; a request can be withdrawn. Method: the desks.

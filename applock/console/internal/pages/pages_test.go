@@ -7,13 +7,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testfile"
 )
 
-// Goal: every text is there that a page names. Method: the names in templates and code.
+// Goal: every text is there that a page names. Method: the names in templates and code, and the kinds of events.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	words := english()
+	for _, kind := range []applock.EventKind{
+		applock.EventTransferred, applock.EventTaken, applock.EventReleased, applock.EventOvertaken, applock.EventAcquired, applock.EventRenewed,
+		applock.EventRefused, applock.EventGiven, applock.EventYielded, applock.EventPurged, applock.EventHistoryPurged, applock.EventPolicy,
+	} {
+		if words["event."+string(kind)] == "" {
+			t.Errorf("the event %s has no words", kind)
+		}
+	}
 	for pattern, name := range map[string]string{
 		"templates/*.html": `text "([^"]+)"`, "*.go": `texts(?:\[|\.html\()"([^"]+)"[\],)]`, "../*/*.go": `\.(?:HTML|Text)\("([^"]+)"[,)]`, "../../*.go": `\.Text\("([^"]+)"\)`,
 	} {

@@ -123,7 +123,7 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 	events, _, err := r.readHappened(ctx, applock.HistoryRequest{Operator: operator}, "", eventsOfDesk)
 	for _, event := range events {
 		// A lock given away appears in the former holder's inbox, even if that was the actor.
-		given := (event.Kind == applock.EventGiven || event.Kind == applock.EventYielded) && event.From.Operator == operator
+		given := event.Kind == applock.EventGiven && event.From.Operator == operator
 		if event.Actor == operator && !given {
 			data.Actions = append(data.Actions, event)
 		} else {

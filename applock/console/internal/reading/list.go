@@ -89,14 +89,20 @@ func (f filter) fields() map[string]string {
 
 // query returns the parameters of the first page.
 func (f filter) query() url.Values {
+	query := queryOf(f.fields())
+	if f.Sort != byObject {
+		query.Set("sort", f.Sort)
+	}
+	return query
+}
+
+// queryOf returns the parameters that have a value.
+func queryOf(fields map[string]string) url.Values {
 	query := url.Values{}
-	for name, value := range f.fields() {
+	for name, value := range fields {
 		if value != "" {
 			query.Set(name, value)
 		}
-	}
-	if f.Sort != byObject {
-		query.Set("sort", f.Sort)
 	}
 	return query
 }
@@ -117,19 +123,10 @@ func (f filter) Sorted(order string) string {
 // First returns the address of the first page.
 func (f filter) First() string { return f.Sorted(f.Sort) }
 
-// Next returns the address of the page behind an object.
-func (f filter) Next(last applock.Object) string {
+// with returns the address of a list with one more parameter.
+func (f filter) with(name, value string) string {
 	query := f.query()
-	query.Set("after", last.String())
-	return addressOf(query)
-}
-
-// Skipped returns the address of the page that begins after skip locks.
-func (f filter) Skipped(skip int) string {
-	query := f.query()
-	if skip > 0 {
-		query.Set("skip", strconv.Itoa(skip))
-	}
+	query.Set(name, value)
 	return addressOf(query)
 }
 
@@ -359,7 +356,7 @@ func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListReq
 		if len(page.Rows) == RowsOfPage {
 			page.Cut = f.Sort != byObject
 			if !page.Cut {
-				page.More = f.Next(page.Rows[RowsOfPage-1].Object)
+				page.More = f.with("after", page.Rows[RowsOfPage-1].Object.String())
 			}
 			break
 		}
@@ -398,10 +395,13 @@ func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	page := listed{Filter: f, Total: len(passed), From: min(f.Skip, len(passed)) + 1}
 	page.Rows = passed[page.From-1 : min(page.From-1+RowsOfPage, len(passed))]
 	if page.To() < len(passed) {
-		page.More = f.Skipped(page.To())
+		page.More = f.with("skip", strconv.Itoa(page.To()))
 	}
-	if f.Skip > 0 {
-		page.Back = f.Skipped(max(0, f.Skip-RowsOfPage))
+	switch {
+	case f.Skip > RowsOfPage:
+		page.Back = f.with("skip", strconv.Itoa(f.Skip-RowsOfPage))
+	case f.Skip > 0:
+		page.Back = f.First()
 	}
 	if isObject {
 		page.Named = &named

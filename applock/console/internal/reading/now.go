@@ -218,13 +218,7 @@ func (h historyShown) Address(since string) string {
 }
 
 func (h historyShown) query() url.Values {
-	query := url.Values{}
-	for name, value := range map[string]string{"since": h.Since, "department": h.Department, "operator": h.Operator} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query
+	return queryOf(map[string]string{"since": h.Since, "department": h.Department, "operator": h.Operator})
 }
 
 // HistoryPage is the history, newest first.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +34,6 @@ const (
 // rolled back after that and done again: their numbers must not be missing. Where the database answers some of them with
 // a serialization failure (40001), the worker rolls back and begins again; elsewhere there must be none. Late ones have
 // read before they call serialize, and must not be let in with what they saw then.
-// TestHeavyAcceptanceNumbersWithoutSerialize shows what happens otherwise.
 func TestHeavyAcceptanceNumbers(t *testing.T) {
 	t.Parallel()
 	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
@@ -99,66 +97,6 @@ func numberingWays(product string) []numberingWay {
 	}
 }
 
-// Goal: the test above would notice a number that is given twice, and serialize is what prevents it.
-// Method: one transaction reads max(number) + 1 before and writes after another one does both. Without serialize both
-// get the same number, each time. With serialize the other one has to wait, and the numbers differ.
-func TestHeavyAcceptanceNumbersWithoutSerialize(t *testing.T) {
-	t.Parallel()
-	for product, way := range map[string]struct {
-		begin  func(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginApp
-		levels []sql.IsolationLevel
-	}{
-		onPostgres: {numberingThroughPgx, []sql.IsolationLevel{sql.LevelReadCommitted}},
-		onMariaDB:  {numberingThroughSQL, []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead}},
-		onMySQL:    {numberingThroughSQL, []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead}},
-	} {
-		t.Run(product, func(t *testing.T) {
-			t.Parallel()
-			place := newRealPlace(t, product)
-			for _, level := range way.levels {
-				begin := way.begin(t, place, 3, level) // one to look on
-				for serialized, want := range map[bool][]int{false: {1, 1}, true: {1, 2}} {
-					numbers := overtakeInvoice(t, place, begin, !serialized)
-					if !slices.Equal(numbers, want) {
-						t.Errorf("%s, serialized %t: the invoices have the numbers %v, want %v", level, serialized, numbers, want)
-					}
-				}
-			}
-		})
-	}
-}
-
-// overtakeInvoice lets invoice 2 be numbered, as far as it comes, while invoice 1 is between its read and its write. It
-// returns the numbers of both.
-func overtakeInvoice(t *testing.T, place realPlace, begin beginApp, withoutSerialize bool) []int {
-	t.Helper()
-	createInvoiceTable(t, place, 2)
-	done := make(chan error, 1)
-	one, other := attempt{id: 1, withoutSerialize: withoutSerialize}, attempt{id: 2, withoutSerialize: withoutSerialize}
-	one.between = func() error {
-		go func() { done <- other.run(t.Context(), begin) }()
-		return waitForWaiter(t.Context(), place, done)
-	}
-	err := one.run(t.Context(), begin)
-	if err == nil {
-		err = <-done
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return readNumbers(t, place)
-}
-
-// waitForWaiter returns when a session of the database waits for another one, or when there is something in done.
-func waitForWaiter(ctx context.Context, place realPlace, done chan error) error {
-	for len(done) == 0 {
-		if waits, err := place.aSessionWaits(ctx); err != nil || waits {
-			return err
-		}
-	}
-	return nil
-}
-
 func numberingThroughPgx(t *testing.T, place realPlace, workers int, level sql.IsolationLevel) beginApp {
 	t.Helper()
 	begin, closePool, err := place.throughPgx(t.Context(), workers, map[sql.IsolationLevel]pgx.TxIsoLevel{
@@ -182,12 +120,8 @@ var errAbandoned = errors.New("abandoned")
 // attempt is one transaction that numbers an invoice.
 type attempt struct {
 	id int
-	// withoutSerialize leaves the guard out.
-	withoutSerialize bool
 	// readsFirst reads before the guard, for nothing.
 	readsFirst bool
-	// between, if set, is called between the read and the write.
-	between func() error
 	// abandon rolls back after the write.
 	abandon bool
 }
@@ -204,19 +138,12 @@ func (a attempt) run(ctx context.Context, begin beginApp) error {
 			return err
 		}
 	}
-	if !a.withoutSerialize {
-		if err := tx.locks.Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
-			return err
-		}
+	if err := tx.locks.Serialize(ctx, applock.Object{Type: "sequence", ID: "invoice"}); err != nil {
+		return err
 	}
 	next, err := tx.number(ctx, nextNumber)
 	if err != nil {
 		return err
-	}
-	if a.between != nil {
-		if err := a.between(); err != nil {
-			return err
-		}
 	}
 	if _, err := tx.exec(ctx, setNumber, next, a.id); err != nil {
 		return err

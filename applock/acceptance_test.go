@@ -195,24 +195,6 @@ func sqlState(err error) string {
 	return ""
 }
 
-// aSessionWaits reports whether a session of the database waits for another one.
-func (p realPlace) aSessionWaits(ctx context.Context) (bool, error) {
-	if p.realDialect == dialectMySQL {
-		return p.aSessionWaitsForARow(ctx)
-	}
-	var waiting int
-	row := p.handle.QueryRowContext(ctx, `
-		SELECT count(*) FROM pg_stat_activity
-		WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
-	err := row.Scan(&waiting)
-	return waiting > 0, err
-}
-
-func (p realPlace) aSessionWaitsForARow(ctx context.Context) (bool, error) {
-	waiting, err := testdb.MySQLWaiting(ctx, p.handle)
-	return waiting > 0, err
-}
-
 // appTx is a transaction of one of the libraries.
 type appTx struct {
 	locks    *applock.Client // in this transaction

@@ -82,7 +82,7 @@ func runFleetProgram(ctx context.Context, orders []byte) (err error) {
 	group.Go(func() {
 		for turn := 0; ctx.Err() == nil; turn++ {
 			p.lock(ctx, turn)
-			rest(ctx, fleetLook/4)
+			worker.Rest(ctx, fleetLook/4)
 		}
 	})
 	group.Wait()
@@ -130,7 +130,7 @@ func (p *fleetProgram) lease(ctx context.Context, turn int) {
 		if g.Told != "" {
 			break
 		}
-		rest(lease.Context(), fleetLook)
+		worker.Rest(lease.Context(), fleetLook)
 	}
 	g.Ended = min(monotonic(), monotonic()+time.Until(lease.Deadline()).Microseconds())
 	if err := lease.Release(context.WithoutCancel(ctx)); errors.Is(err, applock.ErrLost) && g.Told == "" {
@@ -169,7 +169,7 @@ func (p *fleetProgram) lock(ctx context.Context, turn int) {
 	key.Fence = got.Fence
 	g := p.granted(key, asked)
 	p.assert(calling, key, g)
-	rest(ctx, fleetLook)
+	worker.Rest(ctx, fleetLook)
 	g.Ended = min(monotonic(), asked+fleetLockTTL.Microseconds())
 	if err := p.release(ctx, key); err != nil && g.Told == "" {
 		g.Told = err.Error()
@@ -200,5 +200,5 @@ func (p *fleetProgram) failed(ctx context.Context, err error) {
 	if !errors.Is(err, applock.ErrHeld) && ctx.Err() == nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 	}
-	rest(ctx, fleetLook)
+	worker.Rest(ctx, fleetLook)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -146,7 +147,7 @@ func (l *load) work(ctx context.Context, number int, seats []seat) {
 		err := l.hold(seats[at], object, fmt.Sprintf("%s-%d-%d", l.name, number, turn), turn)
 		switch {
 		case err == nil:
-			rest(ctx, 2*time.Millisecond)
+			worker.Rest(ctx, 2*time.Millisecond)
 			continue
 		case errors.Is(err, applock.ErrHeld), errors.Is(err, applock.ErrLost):
 		case errors.Is(err, applock.ErrRetry), errors.Is(err, applock.ErrBusy), errors.Is(err, applock.ErrContention):
@@ -155,7 +156,7 @@ func (l *load) work(ctx context.Context, number int, seats []seat) {
 			l.note(func() { l.errors[errorText(err)]++ })
 			at = (at + 1) % len(seats)
 		}
-		rest(ctx, 10*time.Millisecond)
+		worker.Rest(ctx, 10*time.Millisecond)
 	}
 }
 
@@ -163,13 +164,6 @@ func (l *load) note(what func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	what()
-}
-
-func rest(ctx context.Context, long time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(long):
-	}
 }
 
 // errorText is what errors of one kind have in common.

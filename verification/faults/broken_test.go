@@ -16,6 +16,7 @@ import (
 	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/verification/worker"
 )
 
 // hangLimit is for hangs.
@@ -158,7 +159,7 @@ func inOldTransaction(s *stage) {
 		s.t.Fatal(err)
 	}
 	s.do(tx, operation{Kind: inquire})
-	pause(s.ctx, 10*time.Millisecond) // nothing is waited for: the transaction has to be old
+	worker.Rest(s.ctx, 10*time.Millisecond) // nothing is waited for: the transaction has to be old
 	s.do(tx, getBy("X", 60))
 	if err := end(true); err != nil {
 		s.t.Fatal(err)

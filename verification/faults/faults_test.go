@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -143,8 +142,8 @@ type laboratory struct {
 // porcupine looks for an order of each object's calls that the model allows.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	long := time.Duration(count(t, secondsVariable, shortSeconds)) * time.Second
-	seed := uint64(count(t, seedVariable, int(time.Now().Unix())))
+	long := time.Duration(worker.Number(t, secondsVariable, shortSeconds)) * time.Second
+	seed := uint64(worker.Number(t, seedVariable, int(time.Now().Unix())))
 	var writing sync.Mutex
 	table := []string{
 		fmt.Sprintf("%s=%d", seedVariable, seed), "",
@@ -187,19 +186,6 @@ func tell(t *testing.T, table string) {
 	if err := os.WriteFile(path, []byte(table), 0o600); err != nil {
 		t.Error(err)
 	}
-}
-
-func count(t *testing.T, variable string, usual int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s must be a number of 1 or more", variable)
-	}
-	return n
 }
 
 func isGiven() bool { return os.Getenv(givenVariable) == "yes" }
@@ -291,7 +277,7 @@ func (l *laboratory) round(i int) {
 			Journal: filepath.Join(folder, fmt.Sprintf("%d.jsonl", number)), Long: round,
 		})})
 	}
-	pause(l.t.Context(), time.Duration(l.random.Int64N(int64(round/2))))
+	worker.Rest(l.t.Context(), time.Duration(l.random.Int64N(int64(round/2))))
 	if fault != faultNone {
 		l.faults++
 	}
@@ -322,41 +308,41 @@ func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
 		l.server.await(l.t)
 	case faultStopServer:
 		l.server.signal(syscall.SIGSTOP)
-		pause(l.t.Context(), long)
+		worker.Rest(l.t.Context(), long)
 		l.server.signal(syscall.SIGCONT)
 	case faultKillClient:
 		victim.killed = true
 		victim.Kill()
 	case faultStopClient:
 		_ = victim.Process.Process.Signal(syscall.SIGSTOP)
-		pause(l.t.Context(), long)
+		worker.Rest(l.t.Context(), long)
 		_ = victim.Process.Process.Signal(syscall.SIGCONT)
 	case faultTerminate:
 		for range 5 {
 			l.terminate(true)
-			pause(l.t.Context(), long/5)
+			worker.Rest(l.t.Context(), long/5)
 		}
 	case faultCancel:
 		for range 50 {
 			l.terminate(false)
-			pause(l.t.Context(), long/50)
+			worker.Rest(l.t.Context(), long/50)
 		}
 	case faultReset:
 		for range 5 {
 			between.Reset()
-			pause(l.t.Context(), long/5)
+			worker.Rest(l.t.Context(), long/5)
 		}
 	case faultSlow:
 		between.Slow(time.Duration(l.random.IntN(200)) * time.Millisecond)
-		pause(l.t.Context(), long)
+		worker.Rest(l.t.Context(), long)
 		between.Slow(0)
 	case faultSilence:
 		between.Silence()
-		pause(l.t.Context(), long)
+		worker.Rest(l.t.Context(), long)
 		between.Speak()
 	case faultCut:
 		between.Silence()
-		pause(l.t.Context(), long)
+		worker.Rest(l.t.Context(), long)
 		between.Reset()
 		between.Speak()
 	case faultExhaust:
@@ -366,7 +352,7 @@ func (l *laboratory) disturb(fault string, crew []*worked, between *wire.Wire) {
 		if l.place.Product == postgres {
 			l.server.useLog(l.t)
 		}
-		pause(l.t.Context(), long)
+		worker.Rest(l.t.Context(), long)
 		l.disk.spill(l.t)
 	case faultBack:
 		l.step(back)
@@ -447,7 +433,7 @@ func (l *laboratory) exhaust(between *wire.Wire, long time.Duration) {
 		}
 		taken = append(taken, conn)
 	}
-	pause(l.t.Context(), long)
+	worker.Rest(l.t.Context(), long)
 	for _, conn := range taken {
 		_ = conn.Close()
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/testfile"
 	"github.com/applock/applock/internal/testing/wire"
+	"github.com/applock/applock/verification/worker"
 )
 
 // serverLimit is for hangs.
@@ -209,7 +210,7 @@ func (s *server) await(t *testing.T) {
 			_ = s.command.Wait() // it says nothing that the log does not
 			s.start(t)
 		}
-		pause(ctx, 50*time.Millisecond)
+		worker.Rest(ctx, 50*time.Millisecond)
 		if ctx.Err() != nil {
 			t.Fatalf("the server of %s does not answer: %v\n%s", s.product, err, s.lastWords())
 		}

@@ -129,7 +129,7 @@ func (c *client) run(ctx context.Context, raw bool) error {
 		if err != nil {
 			return err
 		}
-		pause(ctx, time.Duration(c.random.Int64N(int64(20*time.Millisecond))))
+		worker.Rest(ctx, time.Duration(c.random.Int64N(int64(20*time.Millisecond))))
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (c *client) alone(s session, o operation) (bool, error) {
 	counts = counts && !c.isCutOff(o)
 	c.write(entry{ID: id, Void: !counts, Op: o})
 	if !counts || o.Fate != fateDone {
-		pause(context.Background(), 50*time.Millisecond)
+		worker.Rest(context.Background(), 50*time.Millisecond)
 		return false, nil
 	}
 	c.remember(o)
@@ -225,7 +225,7 @@ func (c *client) transact(s session) error {
 	began := monotonic() + c.Offset
 	tx, end, err := s.begin(ctx)
 	if err != nil {
-		pause(context.Background(), 50*time.Millisecond)
+		worker.Rest(context.Background(), 50*time.Millisecond)
 		return nil
 	}
 	var done []entry
@@ -286,12 +286,5 @@ func (c *client) settle(done []entry, fate string, ended int64) {
 			c.remember(e.Op)
 		}
 		c.write(e)
-	}
-}
-
-func pause(ctx context.Context, long time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(long):
 	}
 }

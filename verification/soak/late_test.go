@@ -16,6 +16,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/testing/wire"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -120,12 +121,12 @@ func await(t *testing.T, what string, condition func() bool) {
 // the calls are cancelled only.
 func TestManyLateTakes(t *testing.T) {
 	t.Parallel()
-	calls := number(t, callsVariable, shortCalls)
+	calls := worker.Number(t, callsVariable, shortCalls)
 	late := shortLate
 	if calls > shortCalls {
 		late = longLate
 	}
-	seed := uint64(number(t, seedVariable, int(time.Now().Unix())))
+	seed := uint64(worker.Number(t, seedVariable, int(time.Now().Unix())))
 	t.Logf("%s=%d", seedVariable, seed)
 	for _, b := range withoutSessions() {
 		t.Run(b.name, func(t *testing.T) {

@@ -38,8 +38,8 @@ const (
 // A few here, 10,000 beside 64 callers by `make soak`.
 func TestManyLeases(t *testing.T) {
 	t.Parallel()
-	many, callers := number(t, manyVariable, shortMany), number(t, callersVariable, shortCallers)
-	long := time.Duration(number(t, secondsVariable, shortSeconds)) * time.Second
+	many, callers := worker.Number(t, manyVariable, shortMany), worker.Number(t, callersVariable, shortCallers)
+	long := time.Duration(worker.Number(t, secondsVariable, shortSeconds)) * time.Second
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,7 @@ func keepBusy(t *testing.T, locker lease.Locker, callers int) (end func() int64)
 					err = lease.Release(context.WithoutCancel(ctx))
 				}
 				if err != nil {
-					pause(ctx, stallTick)
+					worker.Rest(ctx, stallTick)
 					continue
 				}
 				cycles.Add(1)
@@ -162,7 +162,7 @@ func (k *keeping) watch(ctx context.Context, w *program, long time.Duration) {
 	}
 	over := make([]bool, len(k.leases))
 	for ctx.Err() == nil && (time.Since(began) < long || slices.Contains(waiting, true)) {
-		pause(ctx, glance)
+		worker.Rest(ctx, glance)
 		for i, lease := range k.leases {
 			if over[i] {
 				continue
@@ -189,7 +189,7 @@ func (k *keeping) watch(ctx context.Context, w *program, long time.Duration) {
 // release to the last waiter that has its object. Some here, 10,000 by `make soak`.
 func TestManyWaiters(t *testing.T) {
 	t.Parallel()
-	many := number(t, manyVariable, shortMany)
+	many := worker.Number(t, manyVariable, shortMany)
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +252,7 @@ func (c *crowd) untilWaiting(t *testing.T) {
 	c.refused.Wait()
 	client, ok := c.locker.(*applock.Client)
 	for ok && len(c.woken) == 0 && listed(t, client) < c.many {
-		pause(t.Context(), glance)
+		worker.Rest(t.Context(), glance)
 	}
 }
 

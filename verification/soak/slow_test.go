@@ -8,6 +8,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/wire"
+	"github.com/applock/applock/verification/worker"
 )
 
 const (
@@ -25,7 +26,7 @@ func TestSlowWays(t *testing.T) {
 	t.Parallel()
 	rounds, ttls := 1, []time.Duration{30 * time.Second}
 	delays := []time.Duration{400 * time.Millisecond}
-	if number(t, slowVariable, 0) > 0 {
+	if worker.Number(t, slowVariable, 0) > 0 {
 		rounds, ttls = slowRounds, []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second}
 		delays = []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond, 380 * time.Millisecond, time.Second}
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -229,7 +228,7 @@ func (p *process) disturb(t *testing.T, random *mathrand.Rand) string {
 	switch kind {
 	case "stop":
 		p.Pause(t)
-		pause(t.Context(), long)
+		worker.Rest(t.Context(), long)
 		p.Resume()
 	case "kill":
 		p.Kill()
@@ -238,27 +237,14 @@ func (p *process) disturb(t *testing.T, random *mathrand.Rand) string {
 		p.wire.Reset()
 	case "silence":
 		p.wire.Silence()
-		pause(t.Context(), long)
+		worker.Rest(t.Context(), long)
 		p.wire.Speak()
 	case "slow":
 		p.wire.Slow(time.Duration(random.IntN(400)) * time.Millisecond)
-		pause(t.Context(), long)
+		worker.Rest(t.Context(), long)
 		p.wire.Slow(0)
 	}
 	return kind
-}
-
-func number(t *testing.T, variable string, usual int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s must be a number of 1 or more", variable)
-	}
-	return n
 }
 
 // Goal: no two live leases at a time, none lost without a cause, nobody starved, and what idles costs next to nothing.
@@ -268,8 +254,8 @@ func number(t *testing.T, variable string, usual int) int {
 // all figures; only those fail the test that a busy machine does not change. A short run here, an hour by `make soak`.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	seconds, leases := number(t, secondsVariable, shortSeconds), number(t, leasesVariable, shortLeases)
-	seed := uint64(number(t, seedVariable, int(time.Now().Unix())))
+	seconds, leases := worker.Number(t, secondsVariable, shortSeconds), worker.Number(t, leasesVariable, shortLeases)
+	seed := uint64(worker.Number(t, seedVariable, int(time.Now().Unix())))
 	t.Logf("%s=%d", seedVariable, seed)
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
@@ -297,19 +283,19 @@ func soak(t *testing.T, b backend, dsn string, leases int, long time.Duration, s
 	t.Helper()
 	idle := newCrew(t, b, dsn, orders{Leases: leases / processes})
 	before := idle.requests()
-	pause(t.Context(), long)
+	worker.Rest(t.Context(), long)
 	perSecond := float64(idle.requests()-before) / long.Seconds()
 	idle.end()
 
 	peace := newCrew(t, b, dsn, orders{Hot: 1, LongestUse: longUse, Seed: seed})
-	pause(t.Context(), long)
+	worker.Rest(t.Context(), long)
 	worst := judge(peace.end(), ttl, processes*contenders, 0, false).worstWait
 
 	war := newCrew(t, b, dsn, orders{Leases: leases / processes, TTL: ttl, Hot: hotObjects, LongestUse: shortUse, Seed: seed})
 	random := mathrand.New(mathrand.NewPCG(seed, 0))
 	for end := time.Now().Add(long); time.Now().Before(end); {
 		war.disturb(random)
-		pause(t.Context(), time.Duration(random.IntN(1000))*time.Millisecond)
+		worker.Rest(t.Context(), time.Duration(random.IntN(1000))*time.Millisecond)
 	}
 	v := judge(war.end(), ttl, processes*contenders, b.hearing, b.name == "sqlite")
 	v.worstWait, v.idle = worst, perSecond

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/verification/worker"
 )
 
 // sight is what a watched program sees at one moment.
@@ -47,7 +48,7 @@ func (w *program) watch(ctx context.Context) error {
 	}
 	seen := json.NewEncoder(os.Stdout)
 	var deadline time.Time
-	for renewals := 0; ctx.Err() == nil; pause(ctx, watchTick) {
+	for renewals := 0; ctx.Err() == nil; worker.Rest(ctx, watchTick) {
 		now := sight{Wall: time.Now(), Lost: map[string]string{}}
 		if extended := leases["renewed"].Deadline(); extended.After(deadline) {
 			deadline = extended

@@ -122,7 +122,7 @@ func (w *program) keep(ctx context.Context, object applock.Object, held func()) 
 	for ctx.Err() == nil {
 		lease, err := w.locker.Acquire(ctx, applock.AcquireRequest{Object: object, MaxHold: maxHold, TTL: w.TTL})
 		if err != nil {
-			pause(ctx, time.Second)
+			worker.Rest(ctx, time.Second)
 			continue
 		}
 		once()
@@ -145,7 +145,7 @@ func (w *program) contend(ctx context.Context, random *rand.Rand) {
 		began := time.Now()
 		lease, err := w.locker.Acquire(ctx, applock.AcquireRequest{Object: object, MaxHold: time.Minute, TTL: hotTTL})
 		if err != nil {
-			pause(ctx, stallTick)
+			worker.Rest(ctx, stallTick)
 			continue
 		}
 		from := time.Now()
@@ -188,13 +188,6 @@ func (w *program) giveUp(ctx context.Context, random *rand.Rand) {
 			w.write(record{Kind: kindOverdue, From: micros(ended), To: micros(returned)})
 		}
 		cancel()
-		pause(ctx, 10*time.Millisecond)
-	}
-}
-
-func pause(ctx context.Context, long time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(long):
+		worker.Rest(ctx, 10*time.Millisecond)
 	}
 }

@@ -13,9 +13,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const (
@@ -135,6 +137,28 @@ func (p *Process) Answer(into any) error {
 func (p *Process) Kill() {
 	_ = p.Process.Kill() // it may have ended
 	_ = p.wait()
+}
+
+// Rest waits for so long, or until ctx ends.
+func Rest(ctx context.Context, long time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(long):
+	}
+}
+
+// Number returns the number in a variable of the environment, which is 1 or more, and without it the usual one.
+func Number(t testing.TB, variable string, usual int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s must be a number of 1 or more", variable)
+	}
+	return n
 }
 
 // Journal is what a process writes down, each line at once, because it may be killed.

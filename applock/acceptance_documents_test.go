@@ -17,7 +17,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testdb"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (

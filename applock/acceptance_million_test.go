@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (

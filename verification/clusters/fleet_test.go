@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/internal/testing/wire"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/open"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (

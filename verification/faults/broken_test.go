@@ -16,7 +16,7 @@ import (
 	"github.com/applock/applock/internal/build/render"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 // hangLimit is for hangs.

@@ -22,7 +22,7 @@ import (
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/testfile"
 	"github.com/applock/applock/internal/testing/wire"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 // serverLimit is for hangs.

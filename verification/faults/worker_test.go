@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/internal/testing/wire"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 // Go asks the kernel for the time, and not the C library, so that libfaketime cannot change it for a Go program. QEMU runs the program here, and answers

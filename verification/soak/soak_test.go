@@ -25,7 +25,7 @@ import (
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/wire"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (

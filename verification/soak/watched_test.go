@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 // sight is what a watched program sees at one moment.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
-	"github.com/applock/applock/verification/worker"
+	"github.com/applock/applock/internal/testing/worker"
 )
 
 // orders is what a program is told.

@@ -67,7 +67,7 @@ type Process struct {
 // Start starts the program of the test with a job.
 func Start(t testing.TB, job string, orders any) *Process {
 	t.Helper()
-	return Run(t, exec.CommandContext(t.Context(), Program(t)), job, orders)
+	return Run(t, exec.CommandContext(t.Context(), Program(t)), job, orders) //nolint:gosec // the test's own program
 }
 
 // Program is that of the test.
@@ -100,7 +100,7 @@ func Run(t testing.TB, command *exec.Cmd, job string, orders any) *Process {
 		t.Fatal(err)
 	}
 	p.Out = bufio.NewReader(out)
-	if err := p.Cmd.Start(); err != nil {
+	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)

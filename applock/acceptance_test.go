@@ -25,7 +25,6 @@ import (
 	"github.com/applock/applock/internal/db"
 	mysqldriver "github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 	"github.com/applock/applock/internal/testing/worker"
 )
 

@@ -63,7 +63,7 @@ func TestProgramIsOlderThanTheSchema(t *testing.T) {
 // Goal: nobody loses a live lock by accident, the refusal says what would become of it and names a command that works, and what is asked for by force is
 // done. Method: down, goto and uninstall while a lock is live, without --yes, with --force, without the procedures, and after a release; then
 // nothing of ours is left.
-func TestLiveLocksAreNotLostByAccident(t *testing.T) {
+func TestHeavyLiveLocksAreNotLostByAccident(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
 		u.must(t, "migrate", "up")
@@ -127,7 +127,7 @@ func TestUninstallRefusesDependents(t *testing.T) {
 
 // Goal: where nothing that was dropped comes back, what would stop the removal half-way is found before it begins, and named. Method: a table that
 // refers to one of ours; the application's call after each refusal; and an installation without it, also in a schema that is named.
-func TestUninstallRefusesForeignKeys(t *testing.T) {
+func TestHeavyUninstallRefusesForeignKeys(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -202,7 +202,7 @@ func TestUninstallLeavesNothing(t *testing.T) {
 // Goal: what is damaged beyond repair is called so, and can be removed. Method: on each product the tables are dropped, on
 // servers also a routine; a command tells the way out that there is, and uninstall goes it. PostgreSQL drops a table with its
 // views only; the others leave views that cannot be read.
-func TestUninstallOfWhatIsDamaged(t *testing.T) {
+func TestHeavyUninstallOfWhatIsDamaged(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, u user) {
 		t.Helper()
@@ -268,7 +268,7 @@ func TestFilesHaveNoOwner(t *testing.T) {
 
 // Goal: who lacks the rights to migrate is told which they are. Method: a user who has none on the table of the steps,
 // and one who may not create anything.
-func TestRightsOfTheMigrator(t *testing.T) {
+func TestHeavyRightsOfTheMigrator(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)

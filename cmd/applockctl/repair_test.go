@@ -11,7 +11,7 @@ import (
 // Goal: who restores a dump without procedures is led out of it by what the program says. Method: the product's own
 // tools dump a database with a live lock, without --routines, and restore it elsewhere; then the commands are followed
 // that the program names, up to a renewal.
-func TestRestoreWithoutRoutines(t *testing.T) {
+func TestHeavyRestoreWithoutRoutines(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn, copied := s.lentDatabase(t), s.newDatabase(t)

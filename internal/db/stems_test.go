@@ -10,10 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/testing/testfile"
 )
 
 // layersOfOperations are the files that each operation has, STEM, in each dialect, DIALECT.
@@ -140,35 +138,11 @@ func requireLayer(t *testing.T, layer string, stems []string) {
 	}
 }
 
-// Goal: a query hands each parameter to its place, where sqlc does not check that because it gives a CALL no
-// types. Method: the calls in queries/mysql name the contract's IN parameters in order.
-func TestMySQLQueriesEqualContract(t *testing.T) {
-	t.Parallel()
-	for _, operation := range db.Contract() {
-		var arguments []string
-		for _, parameter := range operation.InParameters() {
-			arguments = append(arguments, "sqlc.arg('"+strings.TrimPrefix(parameter.Name, "p_")+"')")
-		}
-		_, got, _ := strings.Cut(testfile.Read(t, "../../queries/mysql/"+operation.Name+".sql"), "\n")
-		want := "CALL " + operation.RowForm() + "(" + strings.Join(arguments, ",") + ");"
-		if rows := operation.RowsForm(); rows != "" {
-			want += "-- name: GetApplLocks :exec CALL " + rows + "(sqlc.arg('gets'));"
-		}
-		if pass := operation.PassForm(); pass != "" {
-			want += "-- name: PassApplLock :exec CALL " + pass + "(sqlc.arg('object_type'), sqlc.arg('object_id'), sqlc.arg('operator_id'), " +
-				"sqlc.arg('fence'), sqlc.arg('next_operator_id'), sqlc.arg('next_department_id'), sqlc.arg('ttl_seconds'));"
-		}
-		if strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
-			t.Errorf("queries/mysql/%s.sql calls\n%s\nwant\n%s", operation.Name, got, want)
-		}
-	}
-}
-
 // dialectsNamed are the files and folders that may name a dialect, with the reason.
 func dialectsNamed() map[string]string {
 	return map[string]string{
 		"applock/open/":             "the registry of those who open by DSN",
-		"applock/migrate/":          "the registry of those who migrate",
+		"internal/dialects/":        "the registry of those who migrate",
 		"internal/db/":              "the drivers, each below its own folder",
 		"internal/migrate/":         "what is special about migrating one, each below its own folder",
 		"internal/build/":           "what makes files of this repository",
@@ -182,6 +156,8 @@ func dialectsNamed() map[string]string {
 		"applock/applocktest/":      "it is one, in memory",
 		"applock/lease/pgadvisory/": "locks of one product",
 		"applock/lease/getlock/":    "locks of one product",
+
+		"cmd/applockctl/migrate_print.go": "it says for each dialect what the comments of one say",
 	}
 }
 
@@ -214,33 +190,5 @@ func TestStemsOneRegistry(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Goal: a dialect that is in one registry is in all. Method: the folders of the layers, and the lists of both registries.
-func TestStemsRegistriesAgree(t *testing.T) {
-	t.Parallel()
-	var dialects []string
-	for _, dialect := range open.Dialects() {
-		dialects = append(dialects, dialect.Name)
-		if _, err := migrate.Script(migrate.ScriptRequest{Dialect: dialect.Name}); err != nil {
-			t.Errorf("applock/migrate does not know %s: %v", dialect.Name, err)
-		}
-	}
-	for _, layer := range []string{"migrations", "internal/migrate"} {
-		for _, dialect := range dialects {
-			if _, err := os.Stat("../../" + layer + "/" + dialect); err != nil {
-				t.Errorf("%s is missing in %s", dialect, layer)
-			}
-		}
-		entries, err := os.ReadDir("../../" + layer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			if entry.IsDir() && !slices.Contains(dialects, entry.Name()) {
-				t.Errorf("%s/%s is in no registry", layer, entry.Name())
-			}
-		}
 	}
 }

@@ -302,6 +302,8 @@ func TestTypesOfTheClient(t *testing.T) {
 	}
 }
 
+func errorOf[T any](_ T, err error) error { return err }
+
 // Goal: an absent argument is a literal NULL, because the client binds NULL as a string; an empty text that is a value is bound.
 func TestAbsentArguments(t *testing.T) {
 	t.Parallel()
@@ -311,52 +313,40 @@ func TestAbsentArguments(t *testing.T) {
 		wantArgs       []driver.Value
 	}{
 		{"ReleaseOfAnyGrant", "CALL applock.release_appl_lock_row(?, ?, ?, NULL, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
-			return err
+			return errorOf(driver.ReleaseApplLock(ctx, db.ReleaseApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"}))
 		}, []driver.Value{"t", "i", "o"}},
 		{"NoteOnAnyGrant", "CALL applock.note_appl_lock_row(?, ?, ?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"})
-			return err
+			return errorOf(driver.NoteApplLock(ctx, db.NoteApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o"}))
 		}, []driver.Value{"t", "i", "o", ""}},
 		{"PolicyWithoutTTLs", "CALL applock.set_appl_lock_policy_row(?, NULL, NULL, ?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges, PresenceFL: db.Yes})
-			return err
+			return errorOf(driver.SetApplLockPolicy(ctx, db.SetApplLockPolicyParams{ObjectType: "t", TakeReasonFL: db.Yes, ActorID: "o", HistoryLevel: db.HistoryChanges, PresenceFL: db.Yes}))
 		}, []driver.Value{"t", "Y", "o", "", "CHANGES", "Y"}},
 		{"GetWithoutDepartment", "CALL applock.get_appl_lock_row(?, ?, ?, NULL, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1})
-			return err
+			return errorOf(driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", TTLSeconds: 1}))
 		}, []driver.Value{"t", "i", "o", int64(1)}},
 		{"GetWithoutTTL", "CALL applock.get_appl_lock_row(?, ?, ?, ?, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", DepartmentID: "d"})
-			return err
+			return errorOf(driver.GetApplLock(ctx, db.GetApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", DepartmentID: "d"}))
 		}, []driver.Value{"t", "i", "o", "d"}},
 		{"TransferWithoutTTL", "CALL applock.transfer_appl_lock_row(?, ?, ?, ?, ?, NULL, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.TransferApplLock(ctx, db.TransferApplLockParams{ObjectType: "t", ObjectID: "i", FromOperatorID: "o", ToOperatorID: "p"})
-			return err
+			return errorOf(driver.TransferApplLock(ctx, db.TransferApplLockParams{ObjectType: "t", ObjectID: "i", FromOperatorID: "o", ToOperatorID: "p"}))
 		}, []driver.Value{"t", "i", "o", "p", ""}},
 		{"TakeOfAnyGrant", "CALL applock.take_appl_lock_row(?, ?, ?, ?, ?, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.TakeApplLock(ctx, db.TakeApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", Reason: "r"})
-			return err
+			return errorOf(driver.TakeApplLock(ctx, db.TakeApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", Reason: "r"}))
 		}, []driver.Value{"t", "i", "o", "", "r"}},
 		{"WholeInbox", "CALL applock.inbox_appl_locks(?, NULL, ?)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "o", MaxRows: 5})
-			return err
+			return errorOf(driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: "o", MaxRows: 5}))
 		}, []driver.Value{"o", int64(5)}},
 		{"Leave", "CALL applock.see_appl_lock(?, ?, ?, ?, ?, NULL, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.SeeApplLock(ctx, db.SeeApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
-			return err
+			return errorOf(driver.SeeApplLock(ctx, db.SeeApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"}))
 		}, []driver.Value{"t", "i", "o", "", "c"}},
 		{"AskForEver", "CALL applock.ask_appl_lock_row(?, ?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
-			return err
+			return errorOf(driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"}))
 		}, []driver.Value{"t", "i", "o", "", "c", ""}},
 		{"AskNoMore", "CALL applock.ask_appl_lock_row(?, ?, ?, ?, ?, ?, ?)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c", WaitSeconds: new(int64)})
-			return err
+			return errorOf(driver.AskApplLock(ctx, db.AskApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c", WaitSeconds: new(int64)}))
 		}, []driver.Value{"t", "i", "o", "", "c", "", int64(0)}},
 		{"AnswerToAnyProgram", "CALL applock.answer_appl_lock_row(?, ?, ?, ?, ?, NULL, ?, ?)", func(ctx context.Context, driver db.Driver) error {
-			_, err := driver.AnswerApplLock(ctx, db.AnswerApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", Fence: 5, AskerID: "a", Answer: "NO"})
-			return err
+			return errorOf(driver.AnswerApplLock(ctx, db.AnswerApplLockParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", Fence: 5, AskerID: "a", Answer: "NO"}))
 		}, []driver.Value{"t", "i", "o", int64(5), "a", "NO", ""}},
 		{"AwaitForEver", "CALL applock.announce_appl_lock_waiter_row(?, ?, ?, ?, ?, NULL)", func(ctx context.Context, driver db.Driver) error {
 			return driver.AnnounceApplLockWaiter(ctx, db.AnnounceApplLockWaiterParams{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "c"})
@@ -570,5 +560,24 @@ func TestWhatIsNotOurs(t *testing.T) {
 	}
 	if _, err := caller.ApplLockVersion(t.Context()); err != nil {
 		t.Errorf("the pool was closed: %v", err)
+	}
+}
+
+// Goal: a NULL in a view is read as zero.
+func TestReadsOfNull(t *testing.T) {
+	t.Parallel()
+	none := []byte{}
+	_, pool := newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 7), rows: [][]driver.Value{{[]byte("t"), nil, nil, []byte("Y"), []byte("ALL"), []byte("N"), nil}}}))
+	policies, err := clients.Driver(testclient.DB2(t, pool)).ApplLockPolicies(t.Context(), db.ApplLockPoliciesParams{})
+	if want := (db.Policy{ObjectType: "t", TakeReasonFL: db.Yes, HistoryLevel: db.HistoryAll, PresenceFL: db.No}); err != nil || len(policies) != 1 || policies[0] != want {
+		t.Errorf("policies %v, %v, want %v", policies, err, want)
+	}
+	_, pool = newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 11), rows: [][]driver.Value{{
+		[]byte("t"), []byte("i"), []byte("o"), none, []byte("p"), moment("since_ts"), nil, int64(3), none, none, int64(0),
+	}}}))
+	waiters, err := clients.Driver(testclient.DB2(t, pool)).ApplLockWaiting(t.Context(), db.ApplLockWaitingParams{})
+	want := db.Waiter{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "p", SinceTS: moment("since_ts"), WaitedSeconds: 3}
+	if err != nil || len(waiters) != 1 || waiters[0] != want {
+		t.Errorf("waiters %v, %v, want %v", waiters, err, want)
 	}
 }

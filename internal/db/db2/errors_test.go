@@ -156,33 +156,6 @@ func TestErrorsOfConnecting(t *testing.T) {
 	})
 }
 
-// Goal: an error of one operation is that of the others, inside and outside of a transaction, and has no result.
-func TestErrorsOfAllOperations(t *testing.T) {
-	t.Parallel()
-	eachOperation(t, func(t *testing.T, _ db.Operation, operationCall operationCall) {
-		server, pool := newFake(t, nil)
-		cause := answer(-204, "42704", "is an undefined name.")
-		server.answer = func(statement fakeStatement) fakeAnswer {
-			if statement.text == "BEGIN" || statement.text == "ROLLBACK" {
-				return fakeAnswer{}
-			}
-			return fakeAnswer{err: cause}
-		}
-		tx := begin(t, pool)
-		outside := clients.Driver(testclient.DB2(t, pool))
-		for _, caller := range []db.Driver{outside, withTx(t, outside, tx)} {
-			result, err := operationCall.call(t.Context(), caller)
-			if db.KindOf(err) != db.KindSchema || result != nil && !reflect.ValueOf(result).IsZero() {
-				t.Errorf("result %+v, %v", result, err)
-			}
-			checkText(t, err, cause)
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func getRequest() applock.GetRequest {
 	return applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "JDOE"}}
 }

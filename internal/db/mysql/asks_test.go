@@ -105,14 +105,6 @@ func TestInboxMarksOnce(t *testing.T) {
 		mustQuery(t, place.SQL, inboxCall, "JDOE")
 		requireMarked("1")
 		requireModified("0")
-		// BROWN's request is behind the page: the one of ASMITH and a waiter who came after it have the places before.
-		mustQuery(t, place.SQL, "UPDATE appl_lock_ask SET shown_ts = NULL")
-		mustQuery(t, place.SQL, "CALL announce_appl_lock_waiter('customer', '1', 'KIM', NULL, 'p', 600)")
-		mustQuery(t, place.SQL, askCall, "1", "BROWN", "p2")
-		for _, page := range []struct{ rows, marked string }{{"1", "1"}, {"2", "1"}, {"3", "2"}} {
-			mustQuery(t, place.SQL, "CALL inbox_appl_locks('JDOE', NULL, "+page.rows+")")
-			requireMarked(page.marked)
-		}
 	})
 }
 

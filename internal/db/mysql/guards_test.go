@@ -5,23 +5,18 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
-	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // Each test here is about something that goes wrong on InnoDB, and fails without what guards against it.
@@ -140,107 +135,6 @@ const (
 func withoutWarnings(config *driver.Config) {
 	config.Params = map[string]string{"max_error_count": "0"}
 	config.ReadTimeout = endsWithin
-}
-
-// storm is calls from many connections, each a transaction of its own, half of them at either level.
-type storm struct {
-	calls, contended, busy atomic.Int64
-}
-
-const stormConnections = 32
-
-// run calls work on each connection for that many rounds, numbered from 0. It fails for any error but LK003 and a lock wait timeout, which
-// say nothing about deadlocks. It counts rounds, so that a busy machine tries as much as an idle one.
-func (s *storm) run(t *testing.T, handle *sql.DB, rounds int, work func(conn *sql.Conn, connection, round int) error) {
-	t.Helper()
-	handle.SetMaxOpenConns(stormConnections + 2)
-	handle.SetMaxIdleConns(stormConnections + 2)
-	var connections sync.WaitGroup
-	for connection := range stormConnections {
-		conn, err := handle.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		level := []string{"READ COMMITTED", "REPEATABLE READ"}[connection%2]
-		if _, err := conn.ExecContext(t.Context(), "SET SESSION TRANSACTION ISOLATION LEVEL "+level); err != nil {
-			t.Fatal(err)
-		}
-		connections.Go(func() {
-			defer func() { _ = conn.Close() }() // gives it back to the pool
-			for round := range rounds {
-				s.calls.Add(1)
-				err := work(conn, connection, round)
-				switch db.KindOf(mysql.InterpretError(err)) {
-				case db.KindContention:
-					s.contended.Add(1)
-				case db.KindBusy:
-					s.busy.Add(1)
-				default:
-					if err != nil {
-						t.Errorf("%s: %v", level, err)
-						return
-					}
-				}
-			}
-		})
-	}
-	connections.Wait()
-	t.Logf("%d calls, of which %d met LK003 and %d waited too long", s.calls.Load(), s.contended.Load(), s.busy.Load())
-}
-
-// stormCalls are what a storm makes of an object, an operator and one of its programs. What asks for HOLDER is not called for a free object.
-func stormCalls() []string {
-	return []string{
-		"CALL get_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 3600, NULL)",
-		"CALL get_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, NULL, NULL)",
-		"CALL get_appl_lock_row('new', 'NUMBER', 'OPERATOR', NULL, NULL, NULL)",
-		"CALL release_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, NULL, NULL)",
-		"CALL transfer_appl_lock_row('customer', 'OBJECT', 'HOLDER', 'OPERATOR', '', NULL, NULL, NULL)",
-		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL)",
-		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL)",
-		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, 'PROGRAM', NULL, 0)",
-		"CALL answer_appl_lock_row('customer', 'OBJECT', 'HOLDER', FENCE, 'ASKER', NULL, 'GIVE', NULL)",
-		"CALL answer_appl_lock_row('customer', 'OBJECT', 'HOLDER', FENCE, 'ASKER', NULL, 'LATER', NULL)",
-		"CALL inbox_appl_locks('HOLDER', NULL, NULL)",
-		`CALL renew_appl_locks('[{"object_type": "customer", "object_id": "OBJECT", "operator_id": "HOLDER", "fence": FENCE, "ttl_seconds": 60}]')`,
-		"CALL announce_appl_lock_waiter_row('customer', 'OBJECT', 'OPERATOR', '', 'PROGRAM', NULL)",
-		"CALL retract_appl_lock_waiter_row('customer', 'OBJECT', 'OPERATOR', 'PROGRAM')",
-		"CALL poll_appl_locks('PROGRAM', NULL)",
-		"CALL serialize_appl_lock_row('customer', 'OBJECT')",
-		"UPDATE appl_lock_ask SET expires_ts = expires_ts - INTERVAL 120 SECOND WHERE object_type = 'customer' AND object_id = 'OBJECT' AND operator_id = 'OPERATOR' AND client_id = 'PROGRAM'",
-		"CALL purge_appl_locks_row(1, 10)",
-	}
-}
-
-// Goal: no deadlock (1213) between single calls, whatever they share. Method: 32 connections, each an operator of its own with two programs,
-// on 3 objects of a type that yields at once. It is a wide net; the interleavings test the guards one by one.
-func TestStormHasNoDeadlock(t *testing.T) {
-	t.Parallel()
-	calls := stormCalls()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		letYield(t, place.SQL, 0)
-		new(storm).run(t, place.SQL, 200, func(conn *sql.Conn, connection, _ int) error {
-			object, call := fmt.Sprint(rand.IntN(3)), calls[rand.IntN(len(calls))]
-			if strings.Contains(call, "HOLDER") {
-				rows, err := contract.RowsByColumn(t.Context(), conn, `SELECT l.operator_id, l.fence, COALESCE(a.operator_id, 'NOBODY') AS asker_id
-					FROM appl_lock_live AS l LEFT JOIN appl_lock_asking AS a ON a.object_type = l.object_type AND a.object_id = l.object_id
-					WHERE l.object_type = 'customer' AND l.object_id = ? ORDER BY RAND() LIMIT 1`, object)
-				if err != nil || len(rows) == 0 {
-					return err
-				}
-				call = strings.NewReplacer("HOLDER", fmt.Sprint(rows[0]["operator_id"]), "FENCE", fmt.Sprint(rows[0]["fence"]), "ASKER", fmt.Sprint(rows[0]["asker_id"])).Replace(call)
-			}
-			operator := fmt.Sprint("OP", connection)
-			_, err := contract.RowsByColumn(t.Context(), conn, strings.NewReplacer("OBJECT", object, "OPERATOR", operator,
-				"PROGRAM", fmt.Sprint(operator, rand.IntN(2)), "NUMBER", fmt.Sprint(rand.IntN(100))).Replace(call))
-			return err
-		})
-		if moved := value(t, place.SQL, "SELECT COUNT(DISTINCT event) FROM appl_lock_event WHERE event IN ('GIVEN', 'YIELDED', 'TRANSFERRED')"); moved != "3" {
-			t.Errorf("%s of three events, want all: the storm has not tried what it is for", moved)
-		}
-	})
 }
 
 // Goal: an installation that has lost the rows of appl_lock_serialize says so; nobody is let in without a
@@ -480,162 +374,6 @@ func TestPurgeLocksNothingElse(t *testing.T) {
 	})
 }
 
-// Goal: no call fixes the snapshot of the caller's transaction: who then gets an object sees all that its former holder has written. Method:
-// the call in a transaction, or without autocommit; another session writes and releases; a get comes with the data.
-func TestNoCallFixesTheSnapshot(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := placeWithData(t, product)
-		conn, err := place.SQL.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }() // gives it back to the pool
-		letYield(t, place.SQL, 0)
-		for _, begin := range []string{"START TRANSACTION", "SET autocommit = 0"} {
-			for _, test := range []struct{ call, want string }{
-				{"get_appl_lock_row('customer', 'held', 'ASMITH', NULL, NULL, NULL)", "HELD"},
-				{"get_appl_lock_rows('[]')", ""},
-				{"assert_appl_lock_row('customer', 'held', 'ASMITH', 1)", "LK002"},
-				{"assert_appl_lock_row('customer', 'nobody''s', 'ASMITH', 1)", "LK002"},
-				{"ask_appl_lock_row('customer', 'held', 'ASMITH', NULL, 'p1', NULL, NULL)", "ASKED"},
-				{"ask_appl_lock_row('customer', 'nobody''s', 'ASMITH', NULL, 'p1', NULL, NULL)", "FREE"},
-				{"ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)", "GIVEN"},
-				{"ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, 0)", "WITHDRAWN"},
-				{"answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'NOBODY', NULL, 'NO', NULL)", "GONE"},
-				{"answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'NO', NULL)", "TOLD"},
-				{"answer_appl_lock_row('customer', 'held', 'JDOE', FENCE, 'SHOWN', NULL, 'GIVE', NULL)", "GIVEN"},
-			} {
-				for _, table := range []string{"data", "appl_lock", "appl_lock_ask"} {
-					mustQuery(t, place.SQL, "DELETE FROM "+table)
-				}
-				mustQuery(t, place.SQL, getCall, "2", "JDOE")
-				fence := fmt.Sprint(granted(t, place.SQL, "held", "JDOE").Fence)
-				mustQuery(t, place.SQL, "CALL ask_appl_lock_row('customer', 'held', 'SHOWN', NULL, 'p1', NULL, NULL)")
-				mustQuery(t, place.SQL, inboxCall, "JDOE")
-				mustQuery(t, conn, begin)
-				if got := answerOrState(conn, "CALL "+strings.ReplaceAll(test.call, "FENCE", fence)); got != test.want {
-					t.Errorf("%s: %s, want %s", test.call, got, test.want)
-				}
-				mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
-				mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
-				mustQuery(t, conn, getCall, "2", "ASMITH")
-				if rows := value(t, conn, "SELECT COUNT(*) FROM data"); rows != "1" {
-					t.Errorf("%s after %s: the new holder sees %s rows of the former one, want 1", test.call, begin, rows)
-				}
-				mustQuery(t, conn, "ROLLBACK")
-				mustQuery(t, conn, "SET autocommit = 1")
-			}
-		}
-	})
-}
-
-// answerOrState returns the outcome of a call, or the state of its error.
-func answerOrState(client contract.Querier, call string) string {
-	rows, err := contract.RowsByColumn(context.Background(), client, call)
-	var answer *driver.MySQLError
-	switch {
-	case errors.As(err, &answer):
-		return string(answer.SQLState[:])
-	case err != nil:
-		return err.Error()
-	case len(rows) == 0:
-		return ""
-	}
-	return fmt.Sprint(rows[0]["p_outcome"])
-}
-
-// Goal: nor does a refusal in a stored function, which is one statement of the caller's. Method: a function that is refused, waits, and gets
-// what another session has written and released meanwhile.
-func TestRefusalInAFunctionFixesNoSnapshot(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := placeWithData(t, product)
-		mustQuery(t, place.SQL, getCall, "held", "JDOE")
-		mustQuery(t, place.SQL, getCall, "2", "JDOE")
-		mustQuery(t, place.SQL, `CREATE FUNCTION second_try() RETURNS INT MODIFIES SQL DATA
-			BEGIN
-				CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
-				DO GET_LOCK(DATABASE(), 60);
-				CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
-				RETURN IF(@b = 'ACQUIRED', (SELECT COUNT(*) FROM data), -1);
-			END`)
-		conn, err := place.SQL.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }() // gives it back to the pool
-		mustQuery(t, conn, "DO GET_LOCK(DATABASE(), 60)")
-		seen := make(chan []map[string]any, 1)
-		go func() {
-			rows, err := contract.RowsByColumn(t.Context(), place.SQL, "SELECT second_try() AS seen")
-			if err != nil {
-				t.Error(err)
-			}
-			seen <- rows
-		}()
-		untilInState(t, place.SQL, "User lock")
-		mustQuery(t, place.SQL, "INSERT INTO data VALUES (1)")
-		mustQuery(t, place.SQL, releaseCall, "2", "JDOE")
-		mustQuery(t, conn, "DO RELEASE_LOCK(DATABASE())")
-		if rows := <-seen; len(rows) != 1 || fmt.Sprint(rows[0]["seen"]) != "1" {
-			t.Errorf("the function has seen %v rows of the former holder, want 1", rows)
-		}
-	})
-}
-
-// placeWithData has a table of data.
-func placeWithData(t *testing.T, product string) contract.Place {
-	t.Helper()
-	place := newPlace(t, product)
-	mustQuery(t, place.SQL, "CREATE TABLE data (value INTEGER NOT NULL)")
-	return place
-}
-
-// untilInState returns when a session of the database is in a state.
-func untilInState(t *testing.T, handle *sql.DB, state string) {
-	t.Helper()
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(pollInterval) {
-		if value(t, handle, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND state = ?", state) != "0" {
-			return
-		}
-	}
-	t.Fatalf("no session is in the state %s", state)
-}
-
-// Goal: times are UTC for every session, and a lock ends for all at the same moment. Method: sessions in
-// three time zones take, inquire and list the same locks.
-func TestTimeZonesAgree(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		dsn := lentPlace(t, product).DSN
-		var clients []*applock.Client
-		for _, zone := range []string{"+00:00", "+13:00", "-11:00"} {
-			clients = append(clients, testclient.MySQL(t, testdb.OpenMySQL(t, dsn, func(config *driver.Config) {
-				config.Params = map[string]string{"time_zone": "'" + zone + "'"}
-			})))
-		}
-		for i, taker := range clients {
-			object := applock.Object{Type: "zone", ID: fmt.Sprint(i)}
-			grant, err := taker.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Hour})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if left := time.Until(grant.ExpiresAt); left < 55*time.Minute || left > 65*time.Minute {
-				t.Errorf("client %d: expires in %s, want 1h", i, left)
-			}
-			for j, other := range clients {
-				if lock, err := other.Inquire(t.Context(), object); err != nil || !lock.ExpiresAt.Equal(grant.ExpiresAt) {
-					t.Errorf("taken by client %d until %s, client %d sees %s, %v", i, grant.ExpiresAt, j, lock.ExpiresAt, err)
-				}
-			}
-		}
-	})
-}
-
 // Goal: a grant that had to wait for a release does not begin before that release. Method: a get waits
 // behind a transaction that takes and releases.
 func TestGrantBeginsAfterRelease(t *testing.T) {
@@ -783,24 +521,6 @@ func killWaiter(t *testing.T, client contract.Querier) {
 	}
 }
 
-// Goal: where MariaDB checks a locking read against the snapshot, its refusal is one to begin again after.
-// Method: a transaction that has read gets a lock that was released meanwhile.
-func TestSnapshotIsolationOfMariaDB(t *testing.T) {
-	t.Parallel()
-	place := placeOn(t, testdb.MySQL(t, "mariadb"), func(config *driver.Config) {
-		config.Params = map[string]string{"innodb_snapshot_isolation": "ON"}
-	})
-	mustQuery(t, place.SQL, getCall, "1", "JDOE")
-	inTx(t, place.SQL, func(tx *sql.Tx) {
-		mustQuery(t, tx, "SELECT COUNT(*) FROM appl_lock")
-		mustQuery(t, place.SQL, releaseCall, "1", "JDOE")
-		_, err := contract.RowsByColumn(t.Context(), tx, getCall, "1", "ASMITH")
-		if numberOf(err) != 1020 || db.KindOf(mysql.InterpretError(err)) != db.KindRetry {
-			t.Errorf("get: %v, want 1020, to be begun again", err)
-		}
-	})
-}
-
 // Goal: the text of a failed assert names the holder, however long the name is: MySQL cuts messages off at
 // 128 characters. Method: a holder of 64 characters that take three bytes each (of those that take four, a
 // message has question marks).
@@ -815,63 +535,6 @@ func TestAssertNamesTheHolder(t *testing.T) {
 		var answer *driver.MySQLError
 		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK002" || !strings.Contains(answer.Message, holder+" holds it with fence 1") {
 			t.Errorf("assert: %v, want LK002 that names the holder and the fence", err)
-		}
-	})
-}
-
-// Goal: a foreign table with the same name is neither taken for ours nor dropped. Method: one with other columns exists before the
-// migration, and after an uninstallation.
-func TestForeignTableIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), nil)
-		mustQuery(t, handle, "CREATE TABLE appl_lock (id INTEGER PRIMARY KEY)")
-		client := testclient.MySQL(t, handle)
-		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err == nil {
-			t.Errorf("migrate up: %v, want an error", done)
-		}
-		if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
-			t.Error(err)
-		}
-		mustQuery(t, handle, "SELECT id FROM appl_lock")
-	})
-}
-
-// Goal: a migration that broke off half-way can simply be run again, and no lock is lost: there are no
-// transactions around CREATE. Method: forget that they have been applied, and lose routines and some rows, as
-// after a connection that broke; then up, and all the way down in the same way.
-func TestMigrationsRunAgain(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := newPlace(t, product)
-		object := applock.Object{Type: "customer", ID: "1"}
-		grant, err := place.Client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustQuery(t, place.SQL, "DROP PROCEDURE transfer_appl_lock_row")
-		mustQuery(t, place.SQL, "DROP PROCEDURE poll_appl_locks_core")
-		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize WHERE slot > 1000")
-		mustQuery(t, place.SQL, "DELETE FROM appl_lock_goose WHERE version_id > 0")
-		if done, err := migrate.Up(t.Context(), place.Client, migrate.UpRequest{}); err != nil || len(done.Steps) != 2 {
-			t.Fatalf("migrate up again: %v, %v, want both migrations", done, err)
-		}
-		if lock, err := place.Client.Inquire(t.Context(), object); err != nil || lock.Fence != grant.Fence {
-			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
-		}
-		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_serialize"); rows != "65536" {
-			t.Errorf("appl_lock_serialize has %s rows, want 65536", rows)
-		}
-		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
-		mustQuery(t, place.SQL, "DROP PROCEDURE renew_appl_locks")
-		mustQuery(t, place.SQL, "DROP TABLE appl_lock_serialize")
-		mustQuery(t, place.SQL, "DROP TABLE appl_lock_waiter")
-		for range 2 {
-			if _, err := migrate.Down(t.Context(), place.Client, migrate.DownRequest{Force: true}); err != nil {
-				t.Errorf("migrate down: %v", err)
-			}
 		}
 	})
 }

@@ -399,3 +399,60 @@ func requireSessions(t *testing.T, handle *sql.DB, want string) {
 		t.Error("the pool has no connection to look at")
 	}
 }
+
+// Goal: a foreign table with the same name is neither taken for ours nor dropped. Method: one with other columns exists before the
+// migration, and after an uninstallation.
+func TestForeignTableIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		handle := testdb.OpenMySQL(t, testdb.MySQL(t, product), nil)
+		mustQuery(t, handle, "CREATE TABLE appl_lock (id INTEGER PRIMARY KEY)")
+		client := testclient.MySQL(t, handle)
+		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err == nil {
+			t.Errorf("migrate up: %v, want an error", done)
+		}
+		if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
+			t.Error(err)
+		}
+		mustQuery(t, handle, "SELECT id FROM appl_lock")
+	})
+}
+
+// Goal: a migration that broke off half-way can simply be run again, and no lock is lost: there are no
+// transactions around CREATE. Method: forget that they have been applied, and lose routines and some rows, as
+// after a connection that broke; then up, and all the way down in the same way.
+func TestMigrationsRunAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		object := applock.Object{Type: "customer", ID: "1"}
+		grant, err := place.Client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustQuery(t, place.SQL, "DROP PROCEDURE transfer_appl_lock_row")
+		mustQuery(t, place.SQL, "DROP PROCEDURE poll_appl_locks_core")
+		mustQuery(t, place.SQL, "DELETE FROM appl_lock_serialize WHERE slot > 1000")
+		mustQuery(t, place.SQL, "DELETE FROM appl_lock_goose WHERE version_id > 0")
+		if done, err := migrate.Up(t.Context(), place.Client, migrate.UpRequest{}); err != nil || len(done.Steps) != 2 {
+			t.Fatalf("migrate up again: %v, %v, want both migrations", done, err)
+		}
+		if lock, err := place.Client.Inquire(t.Context(), object); err != nil || lock.Fence != grant.Fence {
+			t.Errorf("inquire: %v, %v, want fence %d", lock, err, grant.Fence)
+		}
+		if rows := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_serialize"); rows != "65536" {
+			t.Errorf("appl_lock_serialize has %s rows, want 65536", rows)
+		}
+		mustQuery(t, place.SQL, "DROP PROCEDURE get_appl_lock_core")
+		mustQuery(t, place.SQL, "DROP PROCEDURE renew_appl_locks")
+		mustQuery(t, place.SQL, "DROP TABLE appl_lock_serialize")
+		mustQuery(t, place.SQL, "DROP TABLE appl_lock_waiter")
+		for range 2 {
+			if _, err := migrate.Down(t.Context(), place.Client, migrate.DownRequest{Force: true}); err != nil {
+				t.Errorf("migrate down: %v", err)
+			}
+		}
+	})
+}

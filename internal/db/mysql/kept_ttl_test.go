@@ -2,14 +2,11 @@ package mysql_test
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
-
-	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql"
@@ -179,25 +176,6 @@ func TestAnswersHaveOneType(t *testing.T) {
 	})
 }
 
-// Goal: a released lock has no operator, and an empty operator cannot release it, even while a clock that was set back calls it live.
-// Method: a released row with an end in the future.
-func TestNobodyReleasesForNobody(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := lentPlace(t, product).SQL
-		granted(t, handle, "1", "JDOE")
-		mustQuery(t, handle, "UPDATE appl_lock SET operator_id = ''")
-		for _, nobody := range []any{"", "  ", nil} {
-			_, err := contract.RowsByColumn(t.Context(), handle, releaseCall, "1", nobody)
-			var answer *driver.MySQLError
-			if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK001" || contract.RefusedParameter(answer.Message) != "p_operator_id" {
-				t.Errorf("%q: %v, want LK001 of p_operator_id", nobody, err)
-			}
-		}
-	})
-}
-
 // inWords tells an answer about a grant that had a fence; the numbers of new fences differ from run to run.
 func inWords(t *testing.T, answer map[string]any, before int64) string {
 	t.Helper()
@@ -250,23 +228,6 @@ func TestHotObjectIsAnswered(t *testing.T) {
 			interrupt(t, handle, test.core, "-- S3:", "IF v_round < 10 THEN "+test.change+" END IF;")
 			if answer := answerInOUT(t, handle, test.operation, test.in); answer["p_outcome"] != test.want {
 				t.Errorf("%s: %v, want %s", test.operation, answer, test.want)
-			}
-		}
-	})
-}
-
-// Goal: a grant that had to wait for its row keeps its whole ttl, however often: its lock_ts may lie up to the length of
-// the wait behind the time that expires_ts counts from. Method: a row as it is after a wait of 0.9 s.
-func TestKeptTTLAfterAWait(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := lentPlace(t, product).SQL
-		granted(t, handle, "1", "JDOE")
-		for _, call := range []string{keepingGet, keepingGet, keepingTransfer} {
-			mustQuery(t, handle, "UPDATE appl_lock SET acquired_ts = expires_ts - INTERVAL '3599.1' SECOND_MICROSECOND, lock_ts = acquired_ts")
-			if left := fmt.Sprint(mustQuery(t, handle, call)[0]["p_seconds_left"]); left != "3600" {
-				t.Errorf("%s: %s seconds left, want 3600", call, left)
 			}
 		}
 	})

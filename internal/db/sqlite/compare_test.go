@@ -93,3 +93,35 @@ func TestStatementsCompareTheTime(t *testing.T) {
 		t.Errorf("release of one's own expired grant leaves %+v, %v", row, err)
 	}
 }
+
+// Goal: no caller can store a name with a control character. Method: each control character and its neighbours, in each name of a lock and
+// of a waiter, without the façade.
+func TestNoControlCharacterIsStored(t *testing.T) {
+	t.Parallel()
+	_, driver := plainDriver(t, "?_pragma=journal_mode(WAL)&_pragma=synchronous(off)")
+	for r := rune(0); r < 0x180; r++ {
+		control := r < 0x20 || r >= 0x7f && r < 0xa0
+		for place := range 4 {
+			if r == ':' && place == 0 {
+				continue
+			}
+			names := []string{"customer", "1", "JDOE", "CS"}
+			names[place] = "a" + string(r) + "b"
+			_, err := driver.GetApplLock(t.Context(), db.GetApplLockParams{
+				ObjectType: names[0], ObjectID: names[1], OperatorID: names[2], DepartmentID: names[3], NewFL: true,
+			})
+			waitErr := driver.AnnounceApplLockWaiter(t.Context(), db.AnnounceApplLockWaiterParams{
+				ObjectType: names[0], ObjectID: names[1], OperatorID: names[2], DepartmentID: names[3], ClientID: "p1",
+			})
+			if (err != nil) != control || (waitErr != nil) != control {
+				t.Errorf("U+%04X in %s: get %v, announce %v", r, names[place], err, waitErr)
+			}
+			if !control { // so that the next one is a new lock
+				_, err := driver.ReleaseApplLock(t.Context(), db.ReleaseApplLockParams{ObjectType: names[0], ObjectID: names[1], OperatorID: names[2]})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

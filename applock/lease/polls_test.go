@@ -13,45 +13,65 @@ import (
 	"github.com/applock/applock/applock/lease"
 )
 
-// Goal: a poll that takes long, or gets no answer at all, keeps nobody waiting for much longer. Method: the third poll does,
-// and the object is free soon after.
+// freeAfter returns a backend whose object is held for some time after the first call. It counts its takes, and calls polling before each
+// answer to a poll.
+func freeAfter(wait time.Duration, takes *atomic.Int64, polling func(ctx context.Context, number int64)) *playedBackend {
+	var began time.Time
+	var polls atomic.Int64
+	isFree := func() bool { return time.Since(began) >= wait }
+	return &playedBackend{
+		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
+			if takes.Add(1) == 1 {
+				began = time.Now()
+			}
+			if !isFree() {
+				return applock.Grant{}, held
+			}
+			return applock.Grant{}, nil
+		},
+		polling: func(ctx context.Context) error {
+			polling(ctx, polls.Add(1))
+			return ctx.Err()
+		},
+		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
+			if isFree() {
+				return waited, 0, nil
+			}
+			return nil, 0, nil
+		},
+	}
+}
+
+// Goal: a poll that takes long, or gets no answer at all, keeps nobody waiting for much longer, and does not make the next ones rare. Method:
+// one poll does, and the object is free soon after.
 func TestSlowPoll(t *testing.T) {
 	t.Parallel()
-	for name, slow := range map[string]func(ctx context.Context){
-		"Slow":      func(context.Context) { time.Sleep(10 * time.Second) },
-		"NoAnswer":  func(ctx context.Context) { <-ctx.Done() },
-		"Throttled": func(context.Context) { time.Sleep(time.Second) },
+	for name, c := range map[string]struct {
+		number     int64
+		takes      time.Duration
+		free, late time.Duration
+	}{
+		"Slow":      {number: 3, takes: 10 * time.Second, free: 12 * time.Second, late: 6 * time.Second},
+		"NoAnswer":  {number: 3, takes: time.Hour, free: 12 * time.Second, late: 6 * time.Second},
+		"Throttled": {number: 3, takes: time.Second, free: 12 * time.Second, late: 6 * time.Second},
+		"Hiccup":    {number: 10, takes: 200 * time.Millisecond, free: 400 * time.Millisecond, late: 50 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var began time.Time
-			var polls atomic.Int64
-			isFree := func() bool { return time.Since(began) > 12*time.Second }
-			backend := &playedBackend{
-				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-					if !isFree() {
-						return applock.Grant{}, held
-					}
-					return applock.Grant{}, nil
-				},
-				polling: func(ctx context.Context) error {
-					if polls.Add(1) == 3 {
-						slow(ctx)
-					}
-					return ctx.Err()
-				},
-				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
-					if isFree() {
-						return waited, 0, nil
-					}
-					return nil, 0, nil
-				},
-			}
+			backend := freeAfter(c.free, new(atomic.Int64), func(ctx context.Context, number int64) {
+				if number != c.number {
+					return
+				}
+				select {
+				case <-time.After(c.takes):
+				case <-ctx.Done():
+				}
+			})
 			play(t, backend, func(t *testing.T, leases *lease.Leases) {
-				began = time.Now()
+				began := time.Now()
 				mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-				if late := time.Since(began) - 12*time.Second; late > 6*time.Second {
-					t.Errorf("woken %s after the object was free, want 6 s at the most", late)
+				if late := time.Since(began) - c.free; late > c.late {
+					t.Errorf("woken %s after the object was free, want %s at the most", late, c.late)
 				}
 			})
 		})
@@ -118,38 +138,6 @@ func TestPollsNameForgottenObjects(t *testing.T) {
 	})
 }
 
-// Goal: one poll that takes long does not make the next ones rare. Method: the tenth takes 200 ms, and the object is free a
-// moment later.
-func TestAHiccupOfAPoll(t *testing.T) {
-	t.Parallel()
-	var polls atomic.Int64
-	var free atomic.Pointer[time.Time]
-	backend := &playedBackend{
-		take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-			if free.Load() == nil {
-				return applock.Grant{}, held
-			}
-			return applock.Grant{}, nil
-		},
-		poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
-			if free.Load() != nil {
-				return waited, 0, nil
-			}
-			if polls.Add(1) == 10 {
-				time.Sleep(200 * time.Millisecond)
-				time.AfterFunc(time.Millisecond, func() { now := time.Now(); free.Store(&now) })
-			}
-			return nil, 0, nil
-		},
-	}
-	play(t, backend, func(t *testing.T, leases *lease.Leases) {
-		mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
-		if late := time.Since(*free.Load()); late > 50*time.Millisecond {
-			t.Errorf("woken %s late", late)
-		}
-	})
-}
-
 // Goal: a waiter is woken when its object is free, within a thousandth of its wait and a quarter of a second, and polls
 // become rare meanwhile, and are rarer at first where they cost more; nobody asks for the object before. Method: an object that
 // becomes free after a while; count the polls, and the takes, of which there is one when the caller comes, one every five minutes
@@ -171,32 +159,17 @@ func TestPollsAdapt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%s_%s", test.wait, test.cost), func(t *testing.T) {
 			t.Parallel()
-			var began time.Time
 			var polls, takes atomic.Int64
-			mostTakes := 2 + int64(test.wait/(5*time.Minute))
-			isFree := func() bool { return time.Since(began) >= test.wait }
-			backend := &playedBackend{
-				take: func(context.Context, applock.Owner, time.Duration) (applock.Grant, error) {
-					if n := takes.Add(1); n > mostTakes {
-						return applock.Grant{}, fmt.Errorf("take number %d after %s, want %d at the most", n, time.Since(began), mostTakes)
-					}
-					if !isFree() {
-						return applock.Grant{}, held
-					}
-					return applock.Grant{}, nil
-				},
-				poll: func(waited []applock.Object) ([]applock.Object, time.Duration, error) {
-					polls.Add(1)
-					time.Sleep(test.cost)
-					if isFree() {
-						return waited, 0, nil
-					}
-					return nil, 0, nil
-				},
-			}
+			backend := freeAfter(test.wait, &takes, func(context.Context, int64) {
+				polls.Add(1)
+				time.Sleep(test.cost)
+			})
 			play(t, backend, func(t *testing.T, leases *lease.Leases) {
-				began = time.Now()
+				began := time.Now()
 				mustAcquire(t, leases, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour})
+				if most := 2 + int64(test.wait/(5*time.Minute)); takes.Load() > most {
+					t.Errorf("%d takes in %s, want %d at the most", takes.Load(), test.wait, most)
+				}
 				if late := time.Since(began) - test.wait; late > test.late {
 					t.Errorf("woken after %s, want %s at the most", late, test.late)
 				}

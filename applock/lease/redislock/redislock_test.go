@@ -393,25 +393,6 @@ func TestKeysOfOthersAreNotRenewed(t *testing.T) {
 	}
 }
 
-// Goal: without a release, the end of a lease and the beginning of the next are exact to the millisecond. Method: a key that another
-// program lets expire, and a lease that is shorter than a millisecond.
-func TestExpiryWakes(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t)
-	const left = 700 * time.Millisecond
-	if err := connect(t, place).Set(t.Context(), keyOf(place, customer("42")), "somebody", left).Err(); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	lease := mustAcquire(t, mustOpen(t, place), request(customer("42"), ""))
-	if waited := time.Since(began); waited < left-50*time.Millisecond {
-		t.Errorf("waited for %s of %s", waited, left)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // Goal: a key never ends before its lease, and no key gets a time to live of 0 ms, which would delete it. Method: the bounds.
 func TestWholeMilliseconds(t *testing.T) {
 	t.Parallel()

@@ -1,23 +1,12 @@
 package io.github.applock;
 
+import static io.github.applock.Rows.*;
+
 import java.sql.Connection;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Timestamp;
-import java.sql.Types;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.ZoneOffset;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Calendar;
-import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
-import java.util.TimeZone;
-import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 
 /**
@@ -40,26 +29,13 @@ import javax.sql.DataSource;
 public final class ApplLocks {
     /** The default schema of applock on PostgreSQL. */
     public static final String DEFAULT_SCHEMA = "applock";
-
-    private static final int LOCK_WAIT_TIMEOUT = 1205; // of MySQL and MariaDB, which has the SQLSTATE HY000 or 40001
-    private static final Set<String> TRANSIENT = Set.of(ContentionException.STATE, "40001", "40P01", "55P03", "40XL1");
-
-    private static final long CONTRACT = 1; // the version of the procedures that this library calls
-
     private static final List<String> LOCK_KEY = List.of("object_type", "object_id");
     private static final List<String> PROGRAM_KEY = List.of("object_type", "object_id", "operator_id", "client_id");
 
-    private final DataSource pool;
-    private final Connection connection;
-    private final String schema;
-    private final Ending ending;
-    private final AtomicBoolean checked = new AtomicBoolean();
+    private final Calls calls;
 
-    private ApplLocks(DataSource pool, Connection connection, String schema, Ending ending) {
-        this.pool = pool;
-        this.connection = connection;
-        this.schema = schema;
-        this.ending = ending;
+    private ApplLocks(Calls calls) {
+        this.calls = calls;
     }
 
     /**
@@ -70,7 +46,7 @@ public final class ApplLocks {
      * @return the operations
      */
     public static ApplLocks on(DataSource pool) {
-        return new ApplLocks(pool, null, null, new Ending(pool, true));
+        return new ApplLocks(new Calls(pool, null, null, new Ending(pool, true)));
     }
 
     /**
@@ -81,7 +57,7 @@ public final class ApplLocks {
      * @return the operations
      */
     public static ApplLocks in(Connection connection) {
-        return new ApplLocks(null, connection, null, new Ending(null, true));
+        return new ApplLocks(new Calls(null, connection, null, new Ending(null, true)));
     }
 
     /**
@@ -92,12 +68,12 @@ public final class ApplLocks {
      * @return the operations
      */
     public ApplLocks schema(String name) {
-        return new ApplLocks(pool, connection, name, ending);
+        return new ApplLocks(calls.schema(name));
     }
 
     /** The same operations, which refuse to work in a transaction of the caller's. */
     ApplLocks unjoined() {
-        return new ApplLocks(pool, connection, schema, new Ending(pool, false));
+        return new ApplLocks(calls.unjoined());
     }
 
     /**
@@ -107,13 +83,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public void check() throws SQLException {
-        checked.set(true);
-        try {
-            VersionException.compare(one("appl_lock_version", row -> row.getLong(1)), CONTRACT);
-        } catch (SQLException error) {
-            checked.set(false);
-            throw error;
-        }
+        calls.check();
     }
 
     /**
@@ -141,7 +111,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer get(ApplObject object, Owner owner, Duration ttl, boolean onlyNew) throws SQLException {
-        return one("get_appl_lock_row", row -> grant("get_appl_lock", row, row.getString("p_note")),
+        return calls.one("get_appl_lock_row", row -> grant("get_appl_lock", row, row.getString("p_note")),
                 object.type(), object.id(), owner.operator(), owner.department(), seconds("ttl", ttl), onlyNew ? "Y" : "N");
     }
 
@@ -158,7 +128,7 @@ public final class ApplLocks {
      */
     public Permit permit(ApplObject object, long permits, Owner owner, Duration ttl) throws SQLException {
         Outcome[] outcome = {null};
-        List<Permit.Holder> rows = call("get_appl_lock_permit", row -> {
+        List<Permit.Holder> rows = calls.call("get_appl_lock_permit", row -> {
             outcome[0] = Outcome.of("get_appl_lock_permit", row.getString("outcome"));
             return new Permit.Holder(new ApplObject(object.type(), row.getString("slot_id")),
                     owner(row), row.getLong("fence"), instant(row, "expires_ts"), row.getLong("seconds_left"), row.getString("note"));
@@ -192,7 +162,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer release(ApplObject object, String operator, Long fence, String actor, String reason) throws SQLException {
-        return one("release_appl_lock_row", row -> answer("release_appl_lock", row),
+        return calls.one("release_appl_lock_row", row -> plainAnswer("release_appl_lock", row),
                 object.type(), object.id(), operator, fence, actor, reason);
     }
 
@@ -204,7 +174,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Optional<HeldLock> inquire(ApplObject object) throws SQLException {
-        return one("inquire_appl_lock_row", row -> "Y".equals(row.getString("p_ok_fl"))
+        return calls.one("inquire_appl_lock_row", row -> "Y".equals(row.getString("p_ok_fl"))
                 ? Optional.of(held(row, "p_", object, null)) : Optional.empty(), object.type(), object.id());
     }
 
@@ -235,7 +205,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl, String actor, String reason) throws SQLException {
-        return one("transfer_appl_lock_row", row -> grant("transfer_appl_lock", row, ""),
+        return calls.one("transfer_appl_lock_row", row -> grant("transfer_appl_lock", row, ""),
                 object.type(), object.id(), from, to.operator(), to.department(), seconds("ttl", ttl), actor, reason);
     }
 
@@ -252,7 +222,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer take(ApplObject object, Owner owner, String reason, Long expectedFence, Duration ttl) throws SQLException {
-        return one("take_appl_lock_row", row -> grant("take_appl_lock", row, ""),
+        return calls.one("take_appl_lock_row", row -> grant("take_appl_lock", row, ""),
                 object.type(), object.id(), owner.operator(), owner.department(), reason, expectedFence, seconds("ttl", ttl));
     }
 
@@ -270,7 +240,7 @@ public final class ApplLocks {
      */
     public List<LockChange> transferAll(String from, Owner to, Duration ttl, String actor, String reason, LockChange.Page page)
             throws SQLException {
-        return call("transfer_appl_locks", row -> changed("transfer_appl_locks", row),
+        return calls.call("transfer_appl_locks", row -> changed("transfer_appl_locks", row),
                 from, page.type(), to.operator(), to.department(), seconds("ttl", ttl), actor, reason,
                 page.afterType(), page.afterId(), page.size(), page.dryRun() ? "Y" : "N");
     }
@@ -286,14 +256,8 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<LockChange> releaseAll(String operator, String actor, String reason, LockChange.Page page) throws SQLException {
-        return call("release_appl_locks", row -> changed("release_appl_locks", row),
+        return calls.call("release_appl_locks", row -> changed("release_appl_locks", row),
                 operator, page.type(), actor, reason, page.afterType(), page.afterId(), page.size(), page.dryRun() ? "Y" : "N");
-    }
-
-    private static LockChange changed(String operation, ResultSet row) throws SQLException {
-        Outcome outcome = Outcome.of(operation, row.getString("outcome"));
-        return new LockChange(object(row), outcome.grants(operation), outcome, old(row, "").known(), row.getLong("fence"),
-                instant(row, "expires_ts"), row.getLong("seconds_left"));
     }
 
     /**
@@ -307,7 +271,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
-        return one("note_appl_lock_row", row -> answer("note_appl_lock", row),
+        return calls.one("note_appl_lock_row", row -> plainAnswer("note_appl_lock", row),
                 object.type(), object.id(), operator, fence, note);
     }
 
@@ -319,7 +283,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<HeldLock> live(Filter filter) throws SQLException {
-        return read("appl_lock_live", LOCK_KEY, filter, row -> held(row, "", object(row), Duration.ofSeconds(row.getLong("ttl_seconds"))));
+        return calls.read("appl_lock_live", LOCK_KEY, filter, row -> held(row, "", object(row), Duration.ofSeconds(row.getLong("ttl_seconds"))));
     }
 
     /**
@@ -331,7 +295,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public long purge(Duration age, Long maxRows) throws SQLException {
-        return one("purge_appl_locks_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
+        return calls.one("purge_appl_locks_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
     }
 
     /**
@@ -343,7 +307,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public long purgeHistory(Duration age, Long maxRows) throws SQLException {
-        return one("purge_appl_lock_history_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
+        return calls.one("purge_appl_lock_history_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
     }
 
     /**
@@ -358,8 +322,8 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
-        inTransaction("assert_appl_lock");
-        one("assert_appl_lock_row", row -> null, object.type(), object.id(), operator, fence);
+        calls.inTransaction("assert_appl_lock");
+        calls.one("assert_appl_lock_row", row -> null, object.type(), object.id(), operator, fence);
     }
 
     /**
@@ -371,15 +335,8 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public void serialize(ApplObject object) throws SQLException {
-        inTransaction("serialize_appl_lock");
-        one("serialize_appl_lock_row", row -> null, object.type(), object.id());
-    }
-
-    private void inTransaction(String operation) throws SQLException {
-        if (connection == null || connection.getAutoCommit()) {
-            throw new InvalidArgumentException(
-                    operation + " needs a transaction, which a pool or a connection with autocommit has not", null);
-        }
+        calls.inTransaction("serialize_appl_lock");
+        calls.one("serialize_appl_lock_row", row -> null, object.type(), object.id());
     }
 
     /**
@@ -395,7 +352,7 @@ public final class ApplLocks {
 
     /** renew, for a test of the document. */
     List<Renewal.Result> renewDocument(String document) throws SQLException {
-        return call("renew_appl_locks", row -> {
+        return calls.call("renew_appl_locks", row -> {
             Outcome outcome = Outcome.of("renew_appl_locks", row.getString("outcome"));
             return new Renewal.Result(object(row), outcome.grants("renew_appl_locks"), outcome, old(row, "").known(),
                     instant(row, "expires_ts"), row.getLong("seconds_left"));
@@ -412,7 +369,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public void announce(ApplObject object, Owner owner, String client, Duration wait) throws SQLException {
-        one("announce_appl_lock_waiter_row", row -> null,
+        calls.one("announce_appl_lock_waiter_row", row -> null,
                 object.type(), object.id(), owner.operator(), owner.department(), client, seconds("wait", wait));
     }
 
@@ -425,7 +382,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public void retract(ApplObject object, String operator, String client) throws SQLException {
-        one("retract_appl_lock_waiter_row", row -> null, object.type(), object.id(), operator, client);
+        calls.one("retract_appl_lock_waiter_row", row -> null, object.type(), object.id(), operator, client);
     }
 
     /**
@@ -437,7 +394,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Waiter.Awaited> poll(String client, Long maxRows) throws SQLException {
-        return call("poll_appl_locks", row -> new Waiter.Awaited(object(row), row.getLong("free_in_us")), client, maxRows);
+        return calls.call("poll_appl_locks", row -> new Waiter.Awaited(object(row), row.getLong("free_in_us")), client, maxRows);
     }
 
     /**
@@ -448,7 +405,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Waiter> waiting(Filter filter) throws SQLException {
-        return read("appl_lock_waiting", PROGRAM_KEY, filter, row -> new Waiter(
+        return calls.read("appl_lock_waiting", PROGRAM_KEY, filter, row -> new Waiter(
                 object(row), owner(row), row.getString("client_id"),
                 instant(row, "since_ts"), instant(row, "until_ts"), row.getLong("waited_seconds"),
                 new Owner(row.getString("holder_id"), row.getString("holder_department_id")).known(), row.getLong("seconds_left")));
@@ -468,7 +425,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer ask(ApplObject object, Owner owner, String client, String message, Duration wait) throws SQLException {
-        return one("ask_appl_lock_row", row -> grant("ask_appl_lock", row, ""),
+        return calls.one("ask_appl_lock_row", row -> grant("ask_appl_lock", row, ""),
                 object.type(), object.id(), owner.operator(), owner.department(), client, message, seconds("wait", wait));
     }
 
@@ -488,7 +445,7 @@ public final class ApplLocks {
      */
     public Answer answer(ApplObject object, String operator, Long fence, String asker, String client, Asker.Reply reply, String reason)
             throws SQLException {
-        return one("answer_appl_lock_row", row -> Answer.of("answer_appl_lock", outcome("answer_appl_lock", row), old(row, "p_"), 0,
+        return calls.one("answer_appl_lock_row", row -> Answer.of("answer_appl_lock", outcome("answer_appl_lock", row), old(row, "p_"), 0,
                 instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
                 object.type(), object.id(), operator, fence, asker, client, reply == null ? null : reply.name(), reason);
     }
@@ -506,7 +463,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Presence> see(ApplObject object, Owner owner, String client, Presence.State state, Duration ttl) throws SQLException {
-        return call("see_appl_lock", row -> new Presence(row.getString("kind"), owner(row), row.getString("client_id"),
+        return calls.call("see_appl_lock", row -> new Presence(row.getString("kind"), owner(row), row.getString("client_id"),
                 row.getString("state"), instant(row, "since_ts"), row.getLong("seconds_left"), row.getString("message")),
                 object.type(), object.id(), owner.operator(), owner.department(), client, state == null ? null : state.name(),
                 seconds("ttl", ttl));
@@ -520,7 +477,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Asker> asking(Filter filter) throws SQLException {
-        return read("appl_lock_asking", PROGRAM_KEY, filter, row -> new Asker(
+        return calls.read("appl_lock_asking", PROGRAM_KEY, filter, row -> new Asker(
                 object(row), owner(row), row.getString("client_id"), row.getString("message"),
                 instant(row, "since_ts"), instant(row, "until_ts"), row.getLong("waited_seconds"),
                 row.getString("answer"), row.getString("answer_reason"),
@@ -535,7 +492,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Presence.Viewer> viewers(Filter filter) throws SQLException {
-        return read("appl_lock_viewers", PROGRAM_KEY, filter, row -> new Presence.Viewer(
+        return calls.read("appl_lock_viewers", PROGRAM_KEY, filter, row -> new Presence.Viewer(
                 object(row), owner(row), row.getString("client_id"), row.getString("state"), instant(row, "since_ts"),
                 row.getLong("seconds_left")));
     }
@@ -548,7 +505,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<LockStats> stats(Filter filter) throws SQLException {
-        return read("appl_lock_stats", List.of("object_type", "department_id"), filter, row -> new LockStats(
+        return calls.read("appl_lock_stats", List.of("object_type", "department_id"), filter, row -> new LockStats(
                 row.getString("object_type"), row.getString("department_id"),
                 row.getLong("live"), row.getLong("expired"), row.getLong("oldest_seconds"), row.getLong("next_expiry_seconds"),
                 row.getLong("waiters"), row.getLong("longest_wait_seconds")));
@@ -564,7 +521,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer setPolicy(Policy policy, String actor, String reason) throws SQLException {
-        return one("set_appl_lock_policy_row", row -> laidDown("set_appl_lock_policy", row), policy.type(),
+        return calls.one("set_appl_lock_policy_row", row -> laidDown("set_appl_lock_policy", row), policy.type(),
                 seconds("defaultTtl", policy.defaultTtl()), seconds("longestTtl", policy.longestTtl()), flag(policy.takeReason()), actor, reason, policy.history(),
                 flag(policy.presence()), seconds("yieldAfter", policy.yieldAfter()));
     }
@@ -579,7 +536,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public Answer dropPolicy(String type, String actor, String reason) throws SQLException {
-        return one("drop_appl_lock_policy_row", row -> laidDown("drop_appl_lock_policy", row), type, actor, reason);
+        return calls.one("drop_appl_lock_policy_row", row -> laidDown("drop_appl_lock_policy", row), type, actor, reason);
     }
 
     /**
@@ -590,19 +547,10 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Policy> policies(Filter filter) throws SQLException {
-        return read("appl_lock_policies", List.of("object_type"), filter, row -> new Policy(
+        return calls.read("appl_lock_policies", List.of("object_type"), filter, row -> new Policy(
                 row.getString("object_type"), duration(row, "default_ttl_seconds"), duration(row, "longest_ttl_seconds"),
                 "Y".equals(row.getString("take_reason_fl")), row.getString("history_level"),
                 "Y".equals(row.getString("presence_fl")), duration(row, "yield_after_seconds")));
-    }
-
-    private static String flag(Boolean value) {
-        return value == null ? null : value ? "Y" : "N";
-    }
-
-    private static Duration duration(ResultSet row, String column) throws SQLException {
-        long seconds = row.getLong(column);
-        return row.wasNull() ? null : Duration.ofSeconds(seconds);
     }
 
     /**
@@ -613,7 +561,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Event> history(Filter filter) throws SQLException {
-        return read("appl_lock_history", List.of("event_id"), filter, row -> new Event(
+        return calls.read("appl_lock_history", List.of("event_id"), filter, row -> new Event(
                 row.getLong("event_id"), instant(row, "event_ts"), object(row), row.getString("event"), row.getString("actor_id"),
                 row.getString("db_user"), row.getString("program"),
                 new Owner(row.getString("from_operator_id"), row.getString("from_department_id")),
@@ -631,7 +579,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Notice> inbox(String operator, Long afterEventId, Long maxRows) throws SQLException {
-        return call("inbox_appl_locks", row -> new Notice(
+        return calls.call("inbox_appl_locks", row -> new Notice(
                 row.getString("kind"), row.getLong("event_id"), object(row),
                 new Owner(row.getString("other_operator_id"), row.getString("other_department_id")),
                 instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason"), row.getLong("safe_event_id"),
@@ -647,138 +595,6 @@ public final class ApplLocks {
      * @return whether to retry
      */
     public static boolean isTransient(SQLException error) {
-        return error.getErrorCode() == LOCK_WAIT_TIMEOUT || error.getSQLState() != null && TRANSIENT.contains(error.getSQLState());
-    }
-
-    private interface Reader<T> {
-        T read(ResultSet row) throws SQLException;
-    }
-
-    private <T> T one(String routine, Reader<T> reader, Object... arguments) throws SQLException {
-        return call(routine, reader, arguments).get(0);
-    }
-
-    private <T> List<T> call(String routine, Reader<T> reader, Object... arguments) throws SQLException {
-        String marks = String.join(", ", Collections.nCopies(arguments.length, "?"));
-        return ask(own -> prepared(own, (Ending.isPostgres(own) ? "SELECT * FROM " : "CALL ") + prefix(own) + routine + "(" + marks + ")",
-                Arrays.asList(arguments)), reader);
-    }
-
-    private <T> List<T> read(String view, List<String> key, Filter filter, Reader<T> reader) throws SQLException {
-        return ask(own -> {
-            List<Object> values = new ArrayList<>();
-            List<String> conditions = filter.conditions(Ending.isPostgres(own), key, values);
-            String where = conditions.isEmpty() ? "" : " WHERE " + String.join(" AND ", conditions);
-            return prepared(own, "SELECT * FROM " + prefix(own) + view + where + " ORDER BY " + String.join(", ", key)
-                    + " LIMIT " + filter.rows(), values);
-        }, reader);
-    }
-
-    private interface Statements {
-        PreparedStatement on(Connection own) throws SQLException;
-    }
-
-    private <T> List<T> ask(Statements statements, Reader<T> reader) throws SQLException {
-        if (pool != null && !checked.get()) {
-            check();
-        }
-        try {
-            if (connection != null) {
-                return ending.of(connection, own -> askOn(own, statements, reader));
-            }
-            try (Connection own = pool.getConnection()) {
-                return ending.of(own, each -> askOn(each, statements, reader));
-            }
-        } catch (SQLException error) {
-            throw ApplLockException.meaningOf(error);
-        }
-    }
-
-    private static <T> List<T> askOn(Connection own, Statements statements, Reader<T> reader) throws SQLException {
-        try (PreparedStatement statement = statements.on(own); ResultSet rows = statement.executeQuery()) {
-            List<T> answer = new ArrayList<>();
-            while (rows.next()) {
-                answer.add(reader.read(rows));
-            }
-            return answer;
-        }
-    }
-
-    private static PreparedStatement prepared(Connection own, String sql, List<Object> values) throws SQLException {
-        PreparedStatement statement = own.prepareStatement(sql);
-        for (int i = 0; i < values.size(); i++) {
-            if (values.get(i) == null) {
-                statement.setNull(i + 1, Types.NULL); // of whatever type the routine has there
-            } else {
-                statement.setObject(i + 1, values.get(i));
-            }
-        }
-        return statement;
-    }
-
-    /** prefix is the name of the schema with a dot. */
-    private String prefix(Connection own) throws SQLException {
-        if (Ending.isPostgres(own)) {
-            return "\"" + (schema == null ? DEFAULT_SCHEMA : schema).replace("\"", "\"\"") + "\".";
-        }
-        return schema == null ? "" : "`" + schema.replace("`", "``") + "`.";
-    }
-
-    static Long seconds(String argument, Duration duration) throws InvalidArgumentException {
-        if (duration == null) {
-            return null;
-        }
-        if (duration.getNano() != 0) {
-            throw new InvalidArgumentException(argument + " must be whole seconds, and is " + duration, null);
-        }
-        return duration.getSeconds();
-    }
-
-    static Duration roundedUp(Duration duration) {
-        return duration.getNano() == 0 ? duration : Duration.ofSeconds(Math.addExact(duration.getSeconds(), 1));
-    }
-
-    private static Answer answer(String operation, ResultSet row) throws SQLException {
-        return Answer.of(operation, outcome(operation, row), old(row, "p_"));
-    }
-
-    private static Answer grant(String operation, ResultSet row, String note) throws SQLException {
-        return Answer.of(operation, outcome(operation, row), old(row, "p_"), row.getLong("p_fence"), instant(row, "p_expires_ts"),
-                row.getLong("p_seconds_left"), note);
-    }
-
-    private static Answer laidDown(String operation, ResultSet row) throws SQLException {
-        return Answer.of(operation, outcome(operation, row), Owner.NOBODY);
-    }
-
-    private static Outcome outcome(String operation, ResultSet row) throws SQLException {
-        return Outcome.of(operation, row.getString("p_outcome"));
-    }
-
-    private static Owner old(ResultSet row, String prefix) throws SQLException {
-        return new Owner(row.getString(prefix + "old_operator_id"), row.getString(prefix + "old_department_id"));
-    }
-
-    private static Owner owner(ResultSet row) throws SQLException {
-        return new Owner(row.getString("operator_id"), row.getString("department_id"));
-    }
-
-    private static ApplObject object(ResultSet row) throws SQLException {
-        return new ApplObject(row.getString("object_type"), row.getString("object_id"));
-    }
-
-    private static HeldLock held(ResultSet row, String prefix, ApplObject object, Duration ttl) throws SQLException {
-        return new HeldLock(object, new Owner(row.getString(prefix + "operator_id"), row.getString(prefix + "department_id")),
-                row.getLong(prefix + "fence"), instant(row, prefix + "acquired_ts"), instant(row, prefix + "lock_ts"),
-                instant(row, prefix + "expires_ts"), row.getLong(prefix + "seconds_left"), ttl, row.getString(prefix + "note"));
-    }
-
-    /**
-     * instant reads UTC, in any time zone of the program or the session. The type of MySQL and MariaDB has no zone, and MariaDB's driver makes
-     * a LocalDateTime or a text by way of the program's, which may skip the hour.
-     */
-    private static Instant instant(ResultSet row, String column) throws SQLException {
-        Timestamp time = row.getTimestamp(column, Calendar.getInstance(TimeZone.getTimeZone(ZoneOffset.UTC)));
-        return time == null ? null : time.toInstant();
+        return Calls.isTransient(error);
     }
 }

@@ -445,7 +445,7 @@ public final class DerbyLocks {
      */
     public long purge(Duration age, Long maxRows) throws SQLException {
         Arguments check = new Arguments("purge_appl_locks");
-        long seconds = check.number("p_older_than_seconds", ApplLocks.seconds("age", age), DEFAULT_AGE, LONGEST_TTL);
+        long seconds = check.number("p_older_than_seconds", Rows.seconds("age", age), DEFAULT_AGE, LONGEST_TTL);
         long most = check.number("p_max_rows", maxRows, DEFAULT_ROWS, MOST_ROWS);
         long now = now();
         long before = now - MICROS * seconds;
@@ -536,7 +536,7 @@ public final class DerbyLocks {
         }
 
         Long seconds(String parameter, Duration duration) throws SQLException {
-            Long seconds = ApplLocks.seconds(parameter, duration);
+            Long seconds = Rows.seconds(parameter, duration);
             return seconds == null ? null : number(parameter, seconds, 0, LONGEST_TTL);
         }
 

@@ -87,7 +87,7 @@ public final class Filter {
             values.add(value);
         });
         if (since != null) {
-            long ago = ApplLocks.seconds("since", since);
+            long ago = Rows.seconds("since", since);
             conditions.add("event_ts >= " + (postgres
                     ? "statement_timestamp() - " + ago + " * interval '1 second'" : "UTC_TIMESTAMP(6) - INTERVAL " + ago + " SECOND"));
         }

@@ -41,7 +41,7 @@ public final class Renewal {
             text(json, "object_type", grant.object().type()).append(", ");
             text(json, "object_id", grant.object().id()).append(", ");
             text(json, "operator_id", grant.operator()).append(", \"fence\": ").append(grant.fence());
-            json.append(", \"ttl_seconds\": ").append(ApplLocks.seconds("ttl", grant.ttl())).append('}');
+            json.append(", \"ttl_seconds\": ").append(Rows.seconds("ttl", grant.ttl())).append('}');
         }
         return json.append(']').toString();
     }

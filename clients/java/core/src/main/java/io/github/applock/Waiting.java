@@ -54,7 +54,7 @@ final class Waiting implements AutoCloseable {
                 return awaited.get(0).freeInMicros() > 0;
             }
             announced = true;
-            locks.announce(object, owner, owner.operator(), most == null ? null : ApplLocks.roundedUp(most));
+            locks.announce(object, owner, owner.operator(), most == null ? null : Rows.roundedUp(most));
             return false;
         } catch (SQLException error) {
             busy(error);

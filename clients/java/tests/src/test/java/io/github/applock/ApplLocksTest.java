@@ -279,8 +279,8 @@ class ApplLocksTest {
     /** Goal: a ttl is what was asked for. Method: parts of a second, which the database does not count. */
     @Test
     void partsOfASecondAreRefused() throws SQLException {
-        assertThat(ApplLocks.seconds("ttl", null)).isNull();
-        assertThat(ApplLocks.seconds("ttl", Duration.ofSeconds(7))).isEqualTo(7);
+        assertThat(Rows.seconds("ttl", null)).isNull();
+        assertThat(Rows.seconds("ttl", Duration.ofSeconds(7))).isEqualTo(7);
         assertThatThrownBy(() -> Server.POSTGRES.locks().get(object, desk, Duration.ofMillis(6001)))
                 .isInstanceOf(InvalidArgumentException.class).hasMessageContaining("ttl must be whole seconds");
         assertThat(Server.POSTGRES.locks().inquire(object)).isEmpty();

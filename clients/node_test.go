@@ -56,7 +56,7 @@ func TestNodePackage(t *testing.T) {
 	eachDriver(t, inLanguage("node"), func(t *testing.T, d driver, at place) {
 		t.Helper()
 		command := d.program(t, at, "node", "test")
-		command.Args = []string{command.Args[0], "--test", "--test-force-exit", "--test-reporter=spec", "test.mjs"}
+		command.Args = []string{command.Args[0], "--test", "--test-force-exit", "--test-reporter=spec", "--test-concurrency=1", "test_locks.mjs", "test_leases.mjs"}
 		states, err := filepath.Abs("../testdata/lease_states.txt")
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	_ "github.com/applock/applock/applock/internal/player" // whoever migrates can verify, which plays scenarios
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/dialects"
 	"github.com/applock/applock/internal/migrate"

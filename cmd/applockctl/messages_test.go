@@ -38,7 +38,7 @@ func TestMessagesGolden(t *testing.T) {
 	known := shownElsewhere(t)
 	var out strings.Builder
 	fmt.Fprintln(&out, "Every message of applock, its program and its procedures, and every text of the console, file by file. `make golden` writes it.")
-	for _, root := range []string{"applock", "cmd/applockctl", "cmd/internal", "internal/db", "internal/migrate", "procedures"} {
+	for _, root := range []string{"applock", "cmd/applockctl", "cmd/internal", "internal/db", "internal/dialects", "internal/inspect", "internal/migrate", "procedures"} {
 		for _, file := range sources(t, root) {
 			text, err := os.ReadFile(filepath.Join("../..", file))
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -398,6 +399,9 @@ func staleWords(found inspect.StaleLocks, stale time.Duration) (string, error) {
 		found.Rows, looked, limit.String(), longest.String()), errNo
 }
 
+// rehearsedCall bounds a call of the round if --timeout does not.
+const rehearsedCall = 10 * time.Second
+
 // round plays Rehearse's steps on the database itself.
 func (v *verifier) round(ctx context.Context) error {
 	if !v.installed {
@@ -413,7 +417,7 @@ func (v *verifier) round(ctx context.Context) error {
 		return nil
 	}
 	v.session.pause() // each call in the round has its own limit
-	result, err := migrate.Rehearse(ctx, v.session.Client, migrate.RehearseRequest{Timeout: time.Duration(v.app.timeout)})
+	result, err := inspect.Rehearse(ctx, v.session.Client, cmp.Or(time.Duration(v.app.timeout), rehearsedCall))
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/inspect"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -129,7 +129,7 @@ func leasesAndPurges(t *testing.T, place contract.Place, client *applock.Client,
 	if purged, err := client.Purge(t.Context(), applock.PurgeRequest{OlderThan: 24 * time.Hour}); err != nil || purged != 3 {
 		t.Errorf("%d rows purged, %v, want 3", purged, err)
 	}
-	if played, err := migrate.Rehearse(t.Context(), client, migrate.RehearseRequest{Timeout: time.Minute}); err != nil || played.Failure != "" {
+	if played, err := inspect.Rehearse(t.Context(), client, time.Minute); err != nil || played.Failure != "" {
 		t.Errorf("rehearsal: %+v, %v", played, err)
 	}
 	if left := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock"); left != "0" {

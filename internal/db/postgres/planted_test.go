@@ -3,9 +3,11 @@ package postgres_test
 import (
 	"database/sql"
 	"testing"
+	"time"
 
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/contract"
+	"github.com/applock/applock/internal/inspect"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )
@@ -102,7 +104,7 @@ func TestHeavyPlantedObjectsAreNotCalled(t *testing.T) {
 	})
 	t.Run("Verify", func(t *testing.T) {
 		place := places.Take(t)
-		if _, err := migrate.Rehearse(t.Context(), place.Client, migrate.RehearseRequest{}); err != nil {
+		if _, err := inspect.Rehearse(t.Context(), place.Client, time.Minute); err != nil {
 			t.Error(err)
 		}
 		if _, err := migrate.Status(t.Context(), place.Client); err != nil {

@@ -31,9 +31,9 @@ type AcquireRequest struct {
 	MaxWait time.Duration
 }
 
-// Checked returns the request as it is taken: with the object and the owner trimmed. It returns an *InvalidError for what is refused by
+// checked returns the request as it is taken: with the object and the owner trimmed. It returns an *InvalidError for what is refused by
 // every lease.Locker before anything is sent.
-func (r AcquireRequest) Checked() (AcquireRequest, error) {
+func (r AcquireRequest) checked() (AcquireRequest, error) {
 	var err error
 	if r.Object, err = r.Object.trim(); err != nil {
 		return AcquireRequest{}, err

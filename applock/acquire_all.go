@@ -46,9 +46,9 @@ func (e *ConflictError) Unwrap() []error {
 	return errs
 }
 
-// Checked returns the request as it is taken: trimmed as by AcquireRequest.Checked, and with the objects in the order of their types and
+// checked returns the request as it is taken: trimmed as by AcquireRequest.checked, and with the objects in the order of their types and
 // ids. It returns an *InvalidError for what is refused before anything is sent.
-func (r AcquireAllRequest) Checked() (AcquireAllRequest, error) {
+func (r AcquireAllRequest) checked() (AcquireAllRequest, error) {
 	if len(r.Objects) == 0 {
 		return AcquireAllRequest{}, &InvalidError{Argument: "Objects", Reason: "must name at least one"}
 	}
@@ -56,7 +56,7 @@ func (r AcquireAllRequest) Checked() (AcquireAllRequest, error) {
 	owner := r.Owner
 	for i, object := range r.Objects {
 		each := AcquireRequest{Object: object, Owner: r.Owner, MaxHold: r.MaxHold, TTL: r.TTL, MaxWait: r.MaxWait}
-		checked, err := each.Checked()
+		checked, err := each.checked()
 		if err != nil {
 			return AcquireAllRequest{}, fmt.Errorf("%s: %w", object, err)
 		}

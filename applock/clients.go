@@ -16,6 +16,13 @@ func init() { //nolint:gochecknoinits // package clients says why
 	}
 	clients.OfApplock.Operations = func(client any) any { return leased{clientOf(client).operations} }
 	clients.OfApplock.Explain = explain
+	clients.OfApplock.Checked = func(request any) (any, error) {
+		if one, isOne := request.(AcquireRequest); isOne {
+			return one.checked()
+		}
+		return request.(AcquireAllRequest).checked() // nothing else is handed over
+	}
+	clients.OfApplock.Lost = func(object any, cause error) error { return newLostError(object.(Object), cause) }
 }
 
 func clientOf(client any) *Client {

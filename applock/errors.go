@@ -121,7 +121,7 @@ func explain(err error) error {
 	case db.KindInvalid:
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	case db.KindAssertion:
-		return NewLostError(Object{}, err)
+		return newLostError(Object{}, err)
 	case db.KindSchema:
 		return fmt.Errorf("%w (%w)", ErrSchema, err)
 	case db.KindContention:

@@ -14,7 +14,7 @@ import (
 // example with an output, which the toolchain runs and compares.
 func TestEveryOperationHasAnExample(t *testing.T) {
 	t.Parallel()
-	text := testfile.Read(t, "example_test.go")
+	text := testfile.Read(t, "example_test.go") + testfile.Read(t, "example_people_test.go")
 	// These do not call the database, or are for our own packages; Table is for our tests only.
 	without := []string{"Close", "Driver", "InTx", "Observed", "Table"}
 	client := reflect.TypeFor[*applock.Client]()

@@ -15,8 +15,8 @@ type LostError struct {
 	cause error
 }
 
-// NewLostError returns the loss of an object's grant, for backends of leases. It removes ErrHeld from a cause that names the new holder.
-func NewLostError(object Object, cause error) *LostError {
+// newLostError returns the loss of an object's grant. It removes ErrHeld from a cause that names the new holder.
+func newLostError(object Object, cause error) *LostError {
 	var former *LostError
 	if errors.As(cause, &former) {
 		lost := *former

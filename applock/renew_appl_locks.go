@@ -78,7 +78,7 @@ func (o operations) renewOne(ctx context.Context, key Key, ttl time.Duration) (G
 		slog.Int64("fence", grant.Fence),
 		slog.String("outcome", string(rows[0].Outcome)))
 	if lost := lossOf(rows[0]); lost != nil {
-		return Grant{}, NewLostError(object, lost)
+		return Grant{}, newLostError(object, lost)
 	}
 	return Grant{
 		Object:    object,
@@ -97,11 +97,11 @@ func (o operations) ttlOf(ctx context.Context, object Object, grant db.Renewable
 			return 0, err
 		}
 		if int64(lock.Fence) != grant.Fence || lock.Owner.Operator != grant.OperatorID {
-			return 0, NewLostError(object, &HeldError{Object: object, Holder: holderOf(lock)})
+			return 0, newLostError(object, &HeldError{Object: object, Holder: holderOf(lock)})
 		}
 		return int64(lock.TTL / time.Second), nil
 	}
-	return 0, NewLostError(object, ErrNotHeld)
+	return 0, newLostError(object, ErrNotHeld)
 }
 
 // renew renews grants, at most db.MaxGrants and no object twice. One that another transaction is changing has no

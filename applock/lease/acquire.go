@@ -37,7 +37,7 @@ type claim struct {
 }
 
 func claimOf(request applock.AcquireRequest) (claim, error) {
-	checked, err := request.Checked()
+	checked, err := clients.Checked(request)
 	if err != nil {
 		return claim{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 )
 
 // handles are the leases of one AcquireAll.
@@ -279,7 +280,7 @@ func (s *handles) join(ctx context.Context) {
 
 // claimsOf returns the claims of a request in canonical order. They have one owner and one term.
 func claimsOf(request applock.AcquireAllRequest) ([]claim, error) {
-	checked, err := request.Checked()
+	checked, err := clients.Checked(request)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 )
 
 // hold is what all leases of one holder on one object share.
@@ -164,7 +165,7 @@ func (t *tenure) runOut() {
 }
 
 // lost is the error of a grant that is no longer live.
-func (h *hold) lost(cause error) error { return applock.NewLostError(h.grant.Object, cause) }
+func (h *hold) lost(cause error) error { return clients.Lost(h.grant.Object, cause) }
 
 // lose ends the hold because the backend says that the grant is not live.
 func (h *hold) lose(cause error) {

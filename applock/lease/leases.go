@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 )
 
 // Leases takes leases on a backend for one program. It re-enters, queues, renews and watches. It holds no connection for a lease or a
@@ -130,7 +131,7 @@ func (l *Leases) Close() error {
 	defer limit.Stop()
 	failures := make([]error, len(open))
 	for i, h := range open {
-		if h.end(applock.NewLostError(h.grant.Object, applock.ErrClosed)) {
+		if h.end(clients.Lost(h.grant.Object, applock.ErrClosed)) {
 			l.background.Go(func() { failures[i] = l.releaseAtClose(h) })
 		}
 	}

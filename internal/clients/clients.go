@@ -18,6 +18,9 @@ var OfApplock struct { //nolint:gochecknoglobals // the package's documentation 
 	Within     func(client any, transaction func(db.Driver) (db.Driver, error)) (within any)
 	Operations func(client any) (operations any)
 	Explain    func(err error) error
+	// Checked takes an AcquireRequest or an AcquireAllRequest.
+	Checked func(request any) (checked any, err error)
+	Lost    func(object any, cause error) error
 }
 
 // OfLease is set by package lease.
@@ -49,6 +52,16 @@ func Table[Backend any](client any) Backend {
 
 // Explain turns a driver's error into one of package applock, with advice. errors.As still finds the driver's error.
 func Explain(err error) error { return OfApplock.Explain(err) }
+
+// Checked returns an applock.AcquireRequest or AcquireAllRequest as it is taken: trimmed, and with the objects in the order of their types and
+// ids. It returns an *applock.InvalidError for what is refused before anything is sent.
+func Checked[Request any](request Request) (Request, error) {
+	checked, err := OfApplock.Checked(request)
+	return checked.(Request), err
+}
+
+// Lost returns the *applock.LostError of an applock.Object. It removes ErrHeld from a cause that names the new holder.
+func Lost(object any, cause error) error { return OfApplock.Lost(object, cause) }
 
 // Player is set by the player of scenarios, applock/internal/player. An executor is a scenario.Executor.
 var Player func(client any) (executor any) //nolint:gochecknoglobals // as above

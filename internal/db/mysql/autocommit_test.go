@@ -12,8 +12,8 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/mysql"
-	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/inspect"
+	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )

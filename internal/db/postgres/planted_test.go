@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock/migrate"
-	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/inspect"
+	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
 )

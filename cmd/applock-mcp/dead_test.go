@@ -36,7 +36,7 @@ func TestNoDatabase(t *testing.T) {
 func TestDatabaseThatDies(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
-	p := newPlace(t, place{dsn: dsn, driver: "pgx", name: dsn})
+	p := newPlace(t, dsn)
 	between, through := wire.Through(t, dsn)
 	a := newAgent(t, through, "agent-1", "--timeout", "2s", "--ttl", "2h")
 	held := a.do("lock_get", arguments{"object": "file:a"})

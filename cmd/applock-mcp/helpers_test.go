@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -11,14 +10,11 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of tables of a test
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	_ "modernc.org/sqlite" // the driver of tables of a test
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
-	"github.com/applock/applock/internal/testing/testdb"
 )
 
 // serverVariable has this program be the server, in a process of its own.
@@ -33,49 +29,22 @@ func TestMain(m *testing.M) {
 
 // place is a database with locks.
 type place struct {
-	dsn, driver, name string
-	client            *applock.Client
-}
-
-// eachPlace runs a test on a new database of each product. One whose server is missing is skipped.
-func eachPlace(t *testing.T, test func(t *testing.T, p place)) {
-	t.Helper()
-	testdb.EachProduct(t, []string{"sqlite", "postgres"}, func(t *testing.T, product string) {
-		if product == "sqlite" {
-			test(t, onSQLite(t))
-			return
-		}
-		dsn := testdb.Postgres(t)
-		test(t, newPlace(t, place{dsn: dsn, driver: "pgx", name: dsn}))
-	})
+	dsn    string
+	client *applock.Client
 }
 
 func onSQLite(t *testing.T) place {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "applock.db")
-	return newPlace(t, place{
-		dsn: "sqlite:" + file, driver: "sqlite",
-		name: "file:" + file + "?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_txlock=immediate",
-	})
+	return newPlace(t, "sqlite:"+filepath.Join(t.TempDir(), "applock.db"))
 }
 
-func newPlace(t *testing.T, p place) place {
+func newPlace(t *testing.T, dsn string) place {
 	t.Helper()
-	p.client = testclient.Open(t, p.dsn, "", nil)
+	p := place{dsn: dsn, client: testclient.Open(t, dsn, "", nil)}
 	if _, err := migrate.Up(t.Context(), p.client, migrate.UpRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func (p place) open(t *testing.T) *sql.DB {
-	t.Helper()
-	handle, err := sql.Open(p.driver, p.name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = handle.Close() })
-	return handle
 }
 
 // agent is a client with a server process of its own.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"unicode"
 
@@ -125,193 +124,94 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 	}
 }
 
-// Goal: of two clients exactly one has an object. Method: two server processes, each with a client, get the same objects at the same time.
-func TestTwoClientsRace(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, p place) {
-		agents := []agent{newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2")}
-		for _, object := range []string{"file:a", "file:b", "file:c", "file:d", "file:e", "file:f"} {
-			answers := make([]answer, len(agents))
-			var group sync.WaitGroup
-			begin := make(chan struct{})
-			for i, a := range agents {
-				group.Go(func() {
-					<-begin
-					result := a.try("lock_get", arguments{"object": object})
-					encoded, _ := json.Marshal(result.StructuredContent)
-					if err := json.Unmarshal(encoded, &answers[i]); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			close(begin)
-			group.Wait()
-			if answers[0].YouHold == answers[1].YouHold {
-				t.Fatalf("%s: both are answered %+v and %+v", object, answers[0], answers[1])
-			}
-			winner, loser := 0, 1
-			if answers[1].YouHold {
-				winner, loser = 1, 0
-			}
-			agents[winner].want(answers[winner], applock.OutcomeAcquired, true)
-			agents[loser].want(answers[loser], applock.OutcomeHeld, false)
-			by := answers[loser].Holder
-			if by == nil || by.Operator != foreign(answers[winner].You) || by.Fence != answers[winner].Fence || by.ExpiresTS == "" {
-				t.Errorf("%s: the refusal names %+v", object, by)
-			}
-		}
-	})
-}
-
-// Goal: an agent whose lock has ended changes nothing any more, neither the lock nor the data. Method: its grant is released by a supervisor,
-// another agent gets the object, and the first one renews, notes, answers, releases and writes with its fence.
+// Goal: an agent whose lock has ended changes no lock any more. Method: its grant is released by a supervisor,
+// another agent gets the object, and the first one renews, notes, answers and releases with its fence.
 func TestStaleFence(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p place) {
-		first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2")
-		object := applock.Object{Type: "file", ID: "a"}
-		old := first.do("lock_get", arguments{"object": "file:a"})
-		first.want(old, applock.OutcomeAcquired, true)
-		key := applock.Key{Object: object, Operator: "agent-1", Fence: old.Fence}
-		if _, err := p.client.Release(t.Context(), applock.ReleaseRequest{Key: key, Actor: "mlee", Reason: "stuck"}); err != nil {
-			t.Fatal(err)
-		}
-		first.want(first.do("lock_renew", arguments{"object": "file:a", "fence": old.Fence}), applock.OutcomeFree, false)
-		first.want(first.do("lock_release", arguments{"object": "file:a", "fence": old.Fence}), applock.OutcomeFree, false)
-		now := second.do("lock_get", arguments{"object": "file:a"})
-		second.want(now, applock.OutcomeAcquired, true)
-		for tool, more := range map[string]arguments{
-			"lock_renew": {}, "lock_release": {}, "lock_note": {"note": "mine"}, "lock_answer": {"asker": "x", "answer": "NO"},
-		} {
-			in := arguments{"object": "file:a", "fence": old.Fence}
-			for name, value := range more {
-				in[name] = value
-			}
-			got := first.do(tool, in)
-			first.want(got, applock.OutcomeHeld, false)
-			if got.Holder == nil || got.Holder.Operator != "agent-2" {
-				t.Errorf("%s: the refusal names %+v", tool, got.Holder)
-			}
-		}
-		testStaleWrite(t, p, key, applock.Key{Object: object, Operator: "agent-2", Fence: now.Fence})
-		second.want(second.do("lock_renew", arguments{"object": "file:a", "fence": now.Fence}), applock.OutcomeRenewed, true)
-	})
-}
-
-// testStaleWrite writes a document as a program does that checks the fence in the transaction of the write.
-func testStaleWrite(t *testing.T, p place, stale, live applock.Key) {
-	t.Helper()
-	handle := p.open(t)
-	if _, err := handle.ExecContext(t.Context(), "CREATE TABLE document (id VARCHAR(9), text VARCHAR(99))"); err != nil {
+	p := onSQLite(t)
+	first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2")
+	object := applock.Object{Type: "file", ID: "a"}
+	old := first.do("lock_get", arguments{"object": "file:a", "ttl_seconds": 60})
+	first.want(old, applock.OutcomeAcquired, true)
+	if old.SecondsLeft != 60 {
+		t.Errorf("the lock lasts for %d seconds", old.SecondsLeft)
+	}
+	key := applock.Key{Object: object, Operator: "agent-1", Fence: old.Fence}
+	if _, err := p.client.Release(t.Context(), applock.ReleaseRequest{Key: key, Actor: "mlee", Reason: "stuck"}); err != nil {
 		t.Fatal(err)
 	}
-	write := func(key applock.Key) error {
-		tx, err := handle.BeginTx(t.Context(), nil)
-		if err != nil {
-			return err
+	first.want(first.do("lock_renew", arguments{"object": "file:a", "fence": old.Fence}), applock.OutcomeFree, false)
+	first.want(first.do("lock_release", arguments{"object": "file:a", "fence": old.Fence}), applock.OutcomeFree, false)
+	now := second.do("lock_get", arguments{"object": "file:a"})
+	second.want(now, applock.OutcomeAcquired, true)
+	for tool, more := range map[string]arguments{
+		"lock_renew": {}, "lock_release": {}, "lock_note": {"note": "mine"}, "lock_answer": {"asker": "x", "answer": "NO"},
+	} {
+		in := arguments{"object": "file:a", "fence": old.Fence}
+		for name, value := range more {
+			in[name] = value
 		}
-		defer func() { _ = tx.Rollback() }()
-		if err := p.client.WithSQLTx(tx).Assert(t.Context(), key); err != nil {
-			return err
+		got := first.do(tool, in)
+		first.want(got, applock.OutcomeHeld, false)
+		if got.Holder == nil || got.Holder.Operator != "agent-2" {
+			t.Errorf("%s: the refusal names %+v", tool, got.Holder)
 		}
-		if _, err := tx.ExecContext(t.Context(), "INSERT INTO document VALUES ('a', 'text')"); err != nil {
-			return err
-		}
-		return tx.Commit()
 	}
-	if err := write(stale); err == nil {
-		t.Error("a stale write was done")
-	}
-	if err := write(live); err != nil {
-		t.Errorf("the holder's write: %v", err)
-	}
-	var rows int
-	if err := handle.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM document").Scan(&rows); err != nil || rows != 1 {
-		t.Errorf("%d rows, %v", rows, err)
-	}
-}
-
-// Goal: an agent that is killed keeps an object no longer than its ttl. Method: SIGKILL while it holds a lock of two seconds; another one
-// waits for it, as often as it takes.
-func TestAKilledClientFreesTheLock(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, p place) {
-		first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2")
-		old := first.do("lock_get", arguments{"object": "file:a", "ttl_seconds": 2})
-		first.want(old, applock.OutcomeAcquired, true)
-		if old.SecondsLeft > 2 {
-			t.Errorf("the lock lasts for %d seconds", old.SecondsLeft)
-		}
-		if err := first.process.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		for range 10 {
-			got := second.do("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 30})
-			if got.YouHold {
-				if got.Fence <= old.Fence {
-					t.Errorf("the fence is %d, and was %d", got.Fence, old.Fence)
-				}
-				return
-			}
-		}
-		t.Error("the lock of who was killed has not ended")
-	})
+	second.want(second.do("lock_renew", arguments{"object": "file:a", "fence": now.Fence}), applock.OutcomeRenewed, true)
 }
 
 // Goal: who waits gets the object when it is released, and who waits in vain is refused. Method: a wait beside a release.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p place) {
-		first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2")
-		held := first.do("lock_get", arguments{"object": "file:a"})
-		second.want(second.do("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 1}), applock.OutcomeHeld, false)
-		done := make(chan *mcp.CallToolResult, 1)
-		go func() { done <- second.try("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 60}) }()
-		first.want(first.do("lock_release", arguments{"object": "file:a", "fence": held.Fence}), applock.OutcomeReleased, false)
-		if result := <-done; result.IsError || !strings.Contains(textIn(result), "You hold the object") {
-			t.Errorf("the wait: %s", textIn(result))
-		}
-	})
+	p := onSQLite(t)
+	first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2")
+	held := first.do("lock_get", arguments{"object": "file:a"})
+	second.want(second.do("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 1}), applock.OutcomeHeld, false)
+	done := make(chan *mcp.CallToolResult, 1)
+	go func() { done <- second.try("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 60}) }()
+	first.want(first.do("lock_release", arguments{"object": "file:a", "fence": held.Fence}), applock.OutcomeReleased, false)
+	if result := <-done; result.IsError || !strings.Contains(textIn(result), "You hold the object") {
+		t.Errorf("the wait: %s", textIn(result))
+	}
 }
 
 // Goal: agents settle by themselves who has an object. Method: ask, inbox, answer and take, each on a real server.
 func TestAskAnswerTake(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, p place) {
-		first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2", "--may-take")
-		held := first.do("lock_get", arguments{"object": "file:a"})
-		second.want(second.do("lock_ask", arguments{"object": "file:a", "message": "please"}), applock.OutcomeAsked, false)
-		letters := call[inbox](first, "lock_inbox", nil)
-		if len(letters.Notices) != 1 || !letters.Notices[0].Asks || letters.Notices[0].Message != "please" || letters.Notices[0].Fence != held.Fence {
-			t.Fatalf("the inbox has %+v", letters)
-		}
-		reply := arguments{"object": "file:a", "fence": held.Fence, "asker": "agent-2", "answer": "LATER", "reason": "at 3"}
-		first.want(first.do("lock_answer", reply), applock.OutcomeTold, true)
-		if letters := call[inbox](second, "lock_inbox", nil); len(letters.Notices) != 1 || letters.Notices[0].Reason != "at 3" {
-			t.Errorf("the asker's inbox has %+v", letters)
-		}
-		reply["answer"] = "GIVE"
-		first.want(first.do("lock_answer", reply), applock.OutcomeGiven, false)
-		got := second.do("lock_get", arguments{"object": "file:a"})
-		second.want(got, applock.OutcomeRenewed, true)
-		if letters := call[inbox](first, "lock_inbox", arguments{"position": letters.Position}); len(letters.Notices) != 1 ||
-			letters.Notices[0].Kind != applock.NoticeGiven {
-			t.Errorf("the former holder's inbox has %+v", letters)
-		}
-		second.do("lock_release", arguments{"object": "file:a", "fence": got.Fence})
-		held = first.do("lock_get", arguments{"object": "file:a"})
-		wrong := arguments{"object": "file:a", "expected_fence": got.Fence, "reason": "a person said so"}
-		second.want(second.do("lock_take", wrong), applock.OutcomeHeld, false)
-		wrong["expected_fence"] = held.Fence
-		second.want(second.do("lock_take", wrong), applock.OutcomeTaken, true)
-		mine := call[lockRows](second, "lock_status", nil)
-		if len(mine.Locks) != 1 || !mine.Locks[0].YouHold || mine.Locks[0].Object != "file:a" {
-			t.Errorf("agent-2 holds %+v", mine)
-		}
-		if mine := call[lockRows](first, "lock_status", nil); len(mine.Locks) != 0 {
-			t.Errorf("agent-1 holds %+v", mine)
-		}
-	})
+	p := onSQLite(t)
+	first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2", "--may-take")
+	held := first.do("lock_get", arguments{"object": "file:a"})
+	second.want(second.do("lock_ask", arguments{"object": "file:a", "message": "please"}), applock.OutcomeAsked, false)
+	letters := call[inbox](first, "lock_inbox", nil)
+	if len(letters.Notices) != 1 || !letters.Notices[0].Asks || letters.Notices[0].Message != "please" || letters.Notices[0].Fence != held.Fence {
+		t.Fatalf("the inbox has %+v", letters)
+	}
+	reply := arguments{"object": "file:a", "fence": held.Fence, "asker": "agent-2", "answer": "LATER", "reason": "at 3"}
+	first.want(first.do("lock_answer", reply), applock.OutcomeTold, true)
+	if letters := call[inbox](second, "lock_inbox", nil); len(letters.Notices) != 1 || letters.Notices[0].Reason != "at 3" {
+		t.Errorf("the asker's inbox has %+v", letters)
+	}
+	reply["answer"] = "GIVE"
+	first.want(first.do("lock_answer", reply), applock.OutcomeGiven, false)
+	got := second.do("lock_get", arguments{"object": "file:a"})
+	second.want(got, applock.OutcomeRenewed, true)
+	if letters := call[inbox](first, "lock_inbox", arguments{"position": letters.Position}); len(letters.Notices) != 1 ||
+		letters.Notices[0].Kind != applock.NoticeGiven {
+		t.Errorf("the former holder's inbox has %+v", letters)
+	}
+	second.do("lock_release", arguments{"object": "file:a", "fence": got.Fence})
+	held = first.do("lock_get", arguments{"object": "file:a"})
+	wrong := arguments{"object": "file:a", "expected_fence": got.Fence, "reason": "a person said so"}
+	second.want(second.do("lock_take", wrong), applock.OutcomeHeld, false)
+	wrong["expected_fence"] = held.Fence
+	second.want(second.do("lock_take", wrong), applock.OutcomeTaken, true)
+	mine := call[lockRows](second, "lock_status", nil)
+	if len(mine.Locks) != 1 || !mine.Locks[0].YouHold || mine.Locks[0].Object != "file:a" {
+		t.Errorf("agent-2 holds %+v", mine)
+	}
+	if mine := call[lockRows](first, "lock_status", nil); len(mine.Locks) != 0 {
+		t.Errorf("agent-1 holds %+v", mine)
+	}
 }
 
 // Goal: nothing is given beyond the limits. Method: arguments that no call may have; each is an error, and nothing is held after all.

@@ -139,6 +139,7 @@ func New(style Style, fields []Field) *Table {
 	return t
 }
 
+// Add adds a line.
 func (t *Table) Add(fields []Field) {
 	var line []string
 	for _, field := range fields {

@@ -96,7 +96,8 @@ func play(t *testing.T, m model, script string) model {
 		if len(words) == 0 {
 			continue
 		}
-		next, did := m, effect{}
+		var next model
+		var did effect
 		number := func(i int) int {
 			n, err := strconv.Atoi(words[i])
 			if err != nil {

@@ -14,11 +14,12 @@ import (
 	"github.com/applock/applock/internal/db"
 )
 
-// layersOfOperations are the files that each operation has, STEM, in each dialect, DIALECT.
+// layersOfOperations are the files that each operation has, STEM, in each dialect, DIALECT. sqlc does not know Db2, and gives a CALL of MySQL
+// neither types nor columns.
 func layersOfOperations() []string {
 	return []string{
-		"internal/db/STEM.go", "testdata/scenarios/STEM.txt", "procedures/DIALECT/STEM.sql", "queries/DIALECT/STEM.sql",
-		"internal/db/DIALECT/STEM.go", "applock/STEM.go", "cmd/applockctl/STEM.go",
+		"internal/db/STEM.go", "testdata/scenarios/STEM.txt", "procedures/DIALECT/STEM.sql", "queries/postgres/STEM.sql",
+		"queries/sqlite/STEM.sql", "internal/db/DIALECT/STEM.go", "applock/STEM.go", "cmd/applockctl/STEM.go",
 	}
 }
 

@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // AnswerApplLock calls answer_appl_lock_row.
 func (d *Driver) AnswerApplLock(ctx context.Context, params db.AnswerApplLockParams) (db.AnswerApplLockResult, error) {
 	var result db.AnswerApplLockResult
-	err := d.call(ctx, queries.AnswerApplLock,
+	err := d.call(ctx, "answer_appl_lock_row",
 		[]any{
 			params.ObjectType, params.ObjectID, params.OperatorID, params.Fence, params.AskerID, nullIfEmpty(params.ClientID),
 			params.Answer, params.Reason,

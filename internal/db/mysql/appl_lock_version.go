@@ -4,12 +4,11 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // ApplLockVersion calls appl_lock_version.
 func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
 	var result db.ApplLockVersionResult
-	err := d.call(ctx, queries.ApplLockVersion, nil, into(&result.Version))
+	err := d.call(ctx, "appl_lock_version", nil, into(&result.Version))
 	return result, err
 }

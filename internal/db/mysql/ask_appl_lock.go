@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // AskApplLock calls ask_appl_lock_row.
 func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
 	var result db.AskApplLockResult
-	err := d.call(ctx, queries.AskApplLock,
+	err := d.call(ctx, "ask_appl_lock_row",
 		[]any{
 			params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID, params.Message,
 			params.WaitSeconds,

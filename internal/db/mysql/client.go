@@ -4,14 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"strings"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
-// call runs a CALL and passes each row of its result sets to scan. The text is sqlc's, which takes a CALL for a statement without rows.
-func (d *Driver) call(ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error) error {
-	return d.on(ctx, d.calling(ctx, statement, args, scan))
+// call calls a routine and passes each row of its result sets to scan.
+func (d *Driver) call(ctx context.Context, routine string, args []any, scan func(row *sql.Rows) error) error {
+	return d.on(ctx, d.calling(ctx, routine, args, scan))
 }
 
 // renewers is the most connections of the pool that are kept for renewals. They are never more than half.
@@ -39,16 +40,16 @@ func (d *Driver) prepareToRenew(ctx context.Context) error {
 }
 
 // callToRenew is call on a connection that is kept for renewals, if the pool can spare one.
-func (d *Driver) callToRenew(ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error) error {
+func (d *Driver) callToRenew(ctx context.Context, routine string, args []any, scan func(row *sql.Rows) error) error {
 	spare := d.spare()
 	if spare == 0 {
-		return d.call(ctx, statement, args, scan)
+		return d.call(ctx, routine, args, scan)
 	}
 	conn, err := d.renewing.Take(ctx, spare)
 	if err != nil {
 		return d.notFree(ctx, err)
 	}
-	err = d.onConn(ctx, conn, d.calling(ctx, statement, args, scan))
+	err = d.onConn(ctx, conn, d.calling(ctx, routine, args, scan))
 	isOpen := conn.Raw(func(any) error { return nil }) == nil
 	d.renewing.GiveBack(conn, err == nil && isOpen)
 	return err
@@ -109,10 +110,14 @@ func (d *Driver) onConn(ctx context.Context, conn *sql.Conn, work func(client qu
 
 // calling returns the work of a call, for on or onConn.
 func (d *Driver) calling(
-	ctx context.Context, statement string, args []any, scan func(row *sql.Rows) error,
+	ctx context.Context, routine string, args []any, scan func(row *sql.Rows) error,
 ) func(client queries.DBTX) error {
+	if d.schema != "" {
+		routine = d.schema + "." + routine
+	}
+	text := "CALL " + routine + "(" + strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ") + ")"
 	return func(client queries.DBTX) error {
-		rows, err := client.QueryContext(ctx, d.statements.Qualified(statement), args...)
+		rows, err := client.QueryContext(ctx, text, args...)
 		if err != nil {
 			return err
 		}

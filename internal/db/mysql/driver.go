@@ -1,8 +1,7 @@
 // Package mysql is the driver for MySQL 8.0 and later and MariaDB 10.6 and later, on github.com/go-sql-driver/mysql.
 //
-// Each operation calls the row form of the procedure. That is one round trip if the client interpolates parameters, as Open sets it. sqlc
-// makes the text of the call from the query of the same name in queries/mysql. It knows neither types nor columns of a CALL, so this
-// package binds the arguments and scans the rows. sqlc's code reads the views.
+// Each operation calls the row form of the procedure. That is one round trip if the client interpolates parameters, as Open sets it. sqlc's
+// code reads the views; it knows neither types nor columns of a CALL.
 package mysql
 
 import (

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // GetApplLock calls get_appl_lock_row.
 func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
 	var result db.GetApplLockResult
-	err := d.call(ctx, queries.GetApplLock, []any{
+	err := d.call(ctx, "get_appl_lock_row", []any{
 		params.ObjectType, params.ObjectID, params.OperatorID, nullIfEmpty(params.DepartmentID),
 		nullIfZero(params.TTLSeconds), nullIfEmpty(newFL(params.NewFL)),
 	}, func(row *sql.Rows) error { return scanGet(row, &result) })
@@ -30,7 +29,7 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 	}
 	results := make([]db.GetApplLockResult, 0, len(params))
 	// As a string: bytes have no character set and are not accepted as JSON.
-	err = d.call(ctx, queries.GetApplLocks, []any{string(gets)}, func(row *sql.Rows) error {
+	err = d.call(ctx, "get_appl_lock_rows", []any{string(gets)}, func(row *sql.Rows) error {
 		var result db.GetApplLockResult
 		err := scanGet(row, &result)
 		results = append(results, result)

@@ -5,13 +5,12 @@ import (
 	"database/sql"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // GetApplLockPermit calls get_appl_lock_permit.
 func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPermitParams) ([]db.Permit, error) {
 	var permits []db.Permit
-	err := d.call(ctx, queries.GetApplLockPermit, []any{
+	err := d.call(ctx, "get_appl_lock_permit", []any{
 		params.ObjectType, params.ObjectID, params.Permits, params.OperatorID, nullIfEmpty(params.DepartmentID),
 		nullIfZero(params.TTLSeconds),
 	}, func(row *sql.Rows) error {

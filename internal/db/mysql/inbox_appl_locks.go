@@ -5,13 +5,12 @@ import (
 	"database/sql"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // InboxApplLocks calls inbox_appl_locks.
 func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
 	var notices []db.Notice
-	err := d.call(ctx, queries.InboxApplLocks, []any{params.OperatorID, nullIfZero(params.AfterEventID), params.MaxRows}, func(row *sql.Rows) error {
+	err := d.call(ctx, "inbox_appl_locks", []any{params.OperatorID, nullIfZero(params.AfterEventID), params.MaxRows}, func(row *sql.Rows) error {
 		var notice db.Notice
 		err := row.Scan(
 			&notice.Kind, &notice.EventID, &notice.ObjectType, &notice.ObjectID, &notice.OtherOperatorID,

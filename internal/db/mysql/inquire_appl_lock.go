@@ -4,14 +4,13 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // InquireApplLock calls inquire_appl_lock_row.
 func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockParams) (db.InquireApplLockResult, error) {
 	var result db.InquireApplLockResult
 	lock := db.Lock{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
-	err := d.call(ctx, queries.InquireApplLock, []any{params.ObjectType, params.ObjectID}, into(
+	err := d.call(ctx, "inquire_appl_lock_row", []any{params.ObjectType, params.ObjectID}, into(
 		&result.OkFL, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
 		db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
 	))

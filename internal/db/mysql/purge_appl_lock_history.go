@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // PurgeApplLockHistory calls purge_appl_lock_history_row.
@@ -12,7 +11,7 @@ func (d *Driver) PurgeApplLockHistory(
 	ctx context.Context, params db.PurgeApplLockHistoryParams,
 ) (db.PurgeApplLockHistoryResult, error) {
 	var result db.PurgeApplLockHistoryResult
-	err := d.call(ctx, queries.PurgeApplLockHistory, []any{params.OlderThanSeconds, params.MaxRows}, into(&result.Purged))
+	err := d.call(ctx, "purge_appl_lock_history_row", []any{params.OlderThanSeconds, params.MaxRows}, into(&result.Purged))
 	if err != nil {
 		return db.PurgeApplLockHistoryResult{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // PurgeApplLocks calls purge_appl_locks_row in a transaction. Without one the procedure commits each row, and each commit waits for the
@@ -21,7 +20,7 @@ func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksPar
 		}
 		return result, nil
 	}
-	err := d.call(ctx, queries.PurgeApplLocks, []any{params.OlderThanSeconds, params.MaxRows}, into(&result.Purged))
+	err := d.call(ctx, "purge_appl_locks_row", []any{params.OlderThanSeconds, params.MaxRows}, into(&result.Purged))
 	if err != nil {
 		return db.PurgeApplLocksResult{}, err
 	}

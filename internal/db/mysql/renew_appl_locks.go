@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // RenewApplLocks calls renew_appl_locks. Outside a transaction it uses a connection that is kept for renewals, so that it does not queue
@@ -21,7 +20,7 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 	}
 	var answers []db.RenewedGrant
 	// As a string: bytes have no character set and are not accepted as JSON.
-	err = d.callToRenew(ctx, queries.RenewApplLocks, []any{string(grants)}, func(row *sql.Rows) error {
+	err = d.callToRenew(ctx, "renew_appl_locks", []any{string(grants)}, func(row *sql.Rows) error {
 		var answer db.RenewedGrant
 		err := row.Scan(
 			&answer.ObjectType, &answer.ObjectID, &answer.Outcome,

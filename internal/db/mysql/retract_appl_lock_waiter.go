@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // RetractApplLockWaiter calls retract_appl_lock_waiter_row, whose only answer is 'Y'.
 func (d *Driver) RetractApplLockWaiter(ctx context.Context, params db.RetractApplLockWaiterParams) error {
 	var okFL db.Flag
-	return d.call(ctx, queries.RetractApplLockWaiter, []any{params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID}, into(&okFL))
+	return d.call(ctx, "retract_appl_lock_waiter_row", []any{params.ObjectType, params.ObjectID, params.OperatorID, params.ClientID}, into(&okFL))
 }
 
 // RetractApplLockWaiters makes a call for each of params.

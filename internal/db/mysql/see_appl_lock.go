@@ -5,13 +5,12 @@ import (
 	"database/sql"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // SeeApplLock calls see_appl_lock.
 func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) ([]db.Presence, error) {
 	var present []db.Presence
-	err := d.call(ctx, queries.SeeApplLock, []any{
+	err := d.call(ctx, "see_appl_lock", []any{
 		params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID,
 		nullIfEmpty(string(params.State)), nullIfZero(params.TTLSeconds),
 	}, func(row *sql.Rows) error {

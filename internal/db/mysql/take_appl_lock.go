@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // TakeApplLock calls take_appl_lock_row.
 func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
 	var result db.TakeApplLockResult
-	err := d.call(ctx, queries.TakeApplLock, []any{
+	err := d.call(ctx, "take_appl_lock_row", []any{
 		params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.Reason,
 		nullIfZero(params.ExpectedFence), nullIfZero(params.TTLSeconds),
 	}, into(

@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // TransferApplLock calls transfer_appl_lock_row.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
 	var result db.TransferApplLockResult
-	err := d.call(ctx, queries.TransferApplLock, []any{
+	err := d.call(ctx, "transfer_appl_lock_row", []any{
 		params.ObjectType, params.ObjectID, params.FromOperatorID, params.ToOperatorID, params.ToDepartmentID,
 		nullIfZero(params.TTLSeconds), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason),
 	}, into(

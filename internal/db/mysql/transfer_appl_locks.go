@@ -5,12 +5,11 @@ import (
 	"database/sql"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/applock/applock/internal/db/mysql/queries"
 )
 
 // TransferApplLocks calls transfer_appl_locks.
 func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLocksParams) ([]db.ChangedLock, error) {
-	return d.changeLocks(ctx, queries.TransferApplLocks, []any{
+	return d.changeLocks(ctx, "transfer_appl_locks", []any{
 		params.FromOperatorID, nullIfEmpty(params.ObjectType), params.ToOperatorID, params.ToDepartmentID,
 		nullIfZero(params.TTLSeconds), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason), params.AfterType,
 		params.AfterID, params.MaxRows, nullIfEmpty(string(params.DryRunFL)),
@@ -18,9 +17,9 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 }
 
 // changeLocks makes a call that answers with changed locks.
-func (d *Driver) changeLocks(ctx context.Context, statement string, args []any) ([]db.ChangedLock, error) {
+func (d *Driver) changeLocks(ctx context.Context, routine string, args []any) ([]db.ChangedLock, error) {
 	var locks []db.ChangedLock
-	err := d.call(ctx, statement, args, func(row *sql.Rows) error {
+	err := d.call(ctx, routine, args, func(row *sql.Rows) error {
 		var lock db.ChangedLock
 		err := row.Scan(
 			&lock.ObjectType, &lock.ObjectID, &lock.Outcome, &lock.OldOperatorID, &lock.OldDepartmentID, &lock.Fence,

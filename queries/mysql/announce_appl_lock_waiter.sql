@@ -1,9 +1,0 @@
--- name: AnnounceApplLockWaiter :exec
-CALL announce_appl_lock_waiter_row(
-    sqlc.arg('object_type'),
-    sqlc.arg('object_id'),
-    sqlc.arg('operator_id'),
-    sqlc.arg('department_id'),
-    sqlc.arg('client_id'),
-    sqlc.arg('wait_seconds')
-);

@@ -1,2 +1,0 @@
--- name: ApplLockVersion :exec
-CALL appl_lock_version();

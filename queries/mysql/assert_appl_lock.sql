@@ -1,7 +1,0 @@
--- name: AssertApplLock :exec
-CALL assert_appl_lock_row(
-    sqlc.arg('object_type'),
-    sqlc.arg('object_id'),
-    sqlc.arg('operator_id'),
-    sqlc.arg('fence')
-);

@@ -1,8 +1,0 @@
--- name: NoteApplLock :exec
-CALL note_appl_lock_row(
-    sqlc.arg('object_type'),
-    sqlc.arg('object_id'),
-    sqlc.arg('operator_id'),
-    sqlc.arg('fence'),
-    sqlc.arg('note')
-);

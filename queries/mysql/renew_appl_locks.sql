@@ -1,4 +1,0 @@
--- name: RenewApplLocks :exec
-CALL renew_appl_locks(
-    sqlc.arg('grants')
-);

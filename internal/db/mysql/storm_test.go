@@ -61,6 +61,7 @@ func (s *storm) run(t *testing.T, handle *sql.DB, rounds int, work func(conn *sq
 }
 
 // stormCalls are what a storm makes of an object, an operator and one of its programs. What asks for HOLDER is not called for a free object.
+// Who asks again after the holder has looked gets the object.
 func stormCalls() []string {
 	return []string{
 		"CALL get_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 3600, NULL)",
@@ -69,7 +70,9 @@ func stormCalls() []string {
 		"CALL release_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, NULL, NULL)",
 		"CALL transfer_appl_lock_row('customer', 'OBJECT', 'HOLDER', 'OPERATOR', '', NULL, NULL, NULL)",
 		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL)",
-		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL)",
+		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL); " +
+			"CALL inbox_appl_locks('HOLDER', NULL, NULL); " +
+			"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', 'CS', 'PROGRAM', '', NULL)",
 		"CALL ask_appl_lock_row('customer', 'OBJECT', 'OPERATOR', NULL, 'PROGRAM', NULL, 0)",
 		"CALL answer_appl_lock_row('customer', 'OBJECT', 'HOLDER', FENCE, 'ASKER', NULL, 'GIVE', NULL)",
 		"CALL answer_appl_lock_row('customer', 'OBJECT', 'HOLDER', FENCE, 'ASKER', NULL, 'LATER', NULL)",
@@ -105,9 +108,14 @@ func TestStormHasNoDeadlock(t *testing.T) {
 				call = strings.NewReplacer("HOLDER", fmt.Sprint(rows[0]["operator_id"]), "FENCE", fmt.Sprint(rows[0]["fence"]), "ASKER", fmt.Sprint(rows[0]["asker_id"])).Replace(call)
 			}
 			operator := fmt.Sprint("OP", connection)
-			_, err := contract.RowsByColumn(t.Context(), conn, strings.NewReplacer("OBJECT", object, "OPERATOR", operator,
-				"PROGRAM", fmt.Sprint(operator, rand.IntN(2)), "NUMBER", fmt.Sprint(rand.IntN(100))).Replace(call))
-			return err
+			call = strings.NewReplacer("OBJECT", object, "OPERATOR", operator,
+				"PROGRAM", fmt.Sprint(operator, rand.IntN(2)), "NUMBER", fmt.Sprint(rand.IntN(100))).Replace(call)
+			for statement := range strings.SplitSeq(call, "; ") {
+				if _, err := contract.RowsByColumn(t.Context(), conn, statement); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if moved := value(t, place.SQL, "SELECT COUNT(DISTINCT event) FROM appl_lock_event WHERE event IN ('GIVEN', 'YIELDED', 'TRANSFERRED')"); moved != "3" {
 			t.Errorf("%s of three events, want all: the storm has not tried what it is for", moved)

@@ -12,13 +12,17 @@ import (
 	"github.com/applock/applock/internal/migrate"
 )
 
-// The answers are those of package migrate.
-type (
-	Holder       = migrate.Holder
-	HeldRows     = migrate.Horizon
-	Surroundings = migrate.Surroundings
-	StaleLocks   = migrate.StaleLocks
-)
+// Holder is a session or a similar thing that keeps the server from removing old versions of rows.
+type Holder = migrate.Holder
+
+// HeldRows are the holders, and what the server keeps for them.
+type HeldRows = migrate.Horizon
+
+// Surroundings describe the server, and what stands between it and the program.
+type Surroundings = migrate.Surroundings
+
+// StaleLocks count rows whose objects have long been free.
+type StaleLocks = migrate.StaleLocks
 
 // LookForHolders returns the sessions and the like that keep the server from removing old versions of rows. It changes nothing. Its error is
 // ErrPrivilege of package applock unless the account is in pg_monitor on PostgreSQL, or has PROCESS on MySQL and MariaDB. On SQLite and Db2 it

@@ -80,6 +80,7 @@ func TestRoutinesOnHSQLDB(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, bridge *hsqldb.Bridge){
 		"Assert":                       assertKeepsGrant,
 		"AssertionNamesTheHolder":      assertionNamesTheHolder,
+		"PollWritesOnceInAWhile":       pollWritesOnceInAWhile,
 		"OneOfTheTwins":                oneOfTheTwins,
 		"ChangeBetweenReadAndDecision": changeBetweenReadAndDecision,
 		"NullKeepsWhatIsChanged":       nullKeepsWhatIsChanged,

@@ -240,8 +240,9 @@ func rulesOfText() []lintRule {
 		{"the only error that is caught is a duplicate, of the one INSERT of its block", func(s source) string {
 			return s.first(func(i int, step string) bool {
 				isHandler := step == "DECLARE CONTINUE HANDLER FOR SQLSTATE '23505' SET v_changed = 0"
-				return strings.Contains(step, "HANDLER") && !(isHandler && s.steps[i-1] == "BEGIN" && s.next(i) == "SET v_changed = 1" &&
-					change.MatchString(s.next(i+1)) && s.next(i+2) == "END")
+				isOfOneInsert := s.steps[max(i-1, 0)] == "BEGIN" && s.next(i) == "SET v_changed = 1" &&
+					change.MatchString(s.next(i+1)) && s.next(i+2) == "END"
+				return strings.Contains(step, "HANDLER") && (!isHandler || !isOfOneInsert)
 			})
 		}, []lintEdit{
 			{"get_appl_lock", "CONTINUE HANDLER", "EXIT HANDLER"},

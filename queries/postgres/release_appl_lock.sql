@@ -34,7 +34,7 @@ LEFT JOIN LATERAL (
         a.p_fence::bigint AS p_fence,
         a.p_expires_ts::timestamptz AS p_expires_ts,
         a.p_seconds_left::bigint AS p_seconds_left
-    FROM unnest(CASE WHEN r.p_outcome = 'RELEASED' THEN ARRAY[@ttl_seconds::bigint] END) AS n (ttl_seconds)
+    FROM unnest(CASE WHEN r.p_outcome = 'RELEASED' THEN ARRAY[sqlc.narg(ttl_seconds)::bigint] END) AS n (ttl_seconds)
     CROSS JOIN LATERAL get_appl_lock_row(
         @object_type::text,
         @object_id::text,

@@ -33,14 +33,14 @@ func (d *Driver) PassApplLock(
 	row, err := call(ctx, d, func(q *queries.Queries) (queries.PassApplLockRow, error) {
 		return q.PassApplLock(
 			ctx, release.ObjectType, release.ObjectID, release.OperatorID, release.Fence,
-			next.TTLSeconds, next.OperatorID, nullIfEmpty(next.DepartmentID),
+			nullIfZero(next.TTLSeconds), next.OperatorID, nullIfEmpty(next.DepartmentID),
 		)
 	})
-	if err != nil {
-		return db.PassApplLockResult{}, err
+	if err != nil || row.Released != string(db.Released) {
+		return db.PassApplLockResult{Released: db.Outcome(row.Released)}, err
 	}
 	return db.PassApplLockResult{
-		Released: db.Outcome(row.Released),
+		Released: db.Released,
 		Next: db.GetApplLockResult{
 			OkFL: db.Yes, Outcome: db.Outcome(row.Outcome), Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.SecondsLeft,
 		},

@@ -50,7 +50,7 @@ type PassApplLockRow struct {
 }
 
 // A release and, if it succeeds, a get by the next operator, in one statement: nobody finds the object free.
-func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64, ttlSeconds int64, nextOperatorID string, nextDepartmentID pgtype.Text) (PassApplLockRow, error) {
+func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64, ttlSeconds pgtype.Int8, nextOperatorID string, nextDepartmentID pgtype.Text) (PassApplLockRow, error) {
 	row := q.db.QueryRow(ctx, passApplLock,
 		objectType,
 		objectID,

@@ -6,6 +6,7 @@
 package fakebackend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +114,22 @@ func New() *Backend {
 	}
 }
 
+// ask makes a call, and returns its answer unless the call has an error. It calls decide with the mutex held.
+func ask[T any](ctx context.Context, b *Backend, call Call, decide func(fault Fault) (T, error)) (T, error) {
+	var none, answer T
+	err := b.travel(ctx, call, func(fault Fault) error {
+		got, err := decide(fault)
+		if err == nil {
+			answer = got
+		}
+		return err
+	})
+	if err != nil {
+		return none, err // a late call may still write the answer
+	}
+	return answer, nil
+}
+
 // travel takes a call to the backend and its answer back. It calls decide at the moment in which the backend decides, with the mutex held.
 func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault) error) error {
 	fault, restarts := b.faultOf(ctx, call)
@@ -123,7 +140,7 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 		return b.cutOff(fault, decide, err)
 	}
 	if fault.Refuse != nil {
-		return firstOf(fault.wait(ctx, fault.After), fault.Refuse)
+		return cmp.Or(fault.wait(ctx, fault.After), fault.Refuse)
 	}
 	if b.hasRestarted(restarts) {
 		return unknown(ErrConnection) // it never arrives
@@ -141,7 +158,7 @@ func (b *Backend) travel(ctx context.Context, call Call, decide func(fault Fault
 	}
 	gone := fault.wait(ctx, fault.After)
 	if gone != nil || fault.Lose || b.hasRestarted(restarts) {
-		return unknown(firstOf(gone, ErrConnection))
+		return unknown(cmp.Or(gone, ErrConnection))
 	}
 	return err
 }
@@ -170,16 +187,6 @@ func (b *Backend) stray(fault Fault, restarts int, decide func(fault Fault) erro
 			_ = b.decided(fault, decide) // nobody receives the answer
 		}
 	})
-}
-
-// firstOf returns the first error that is not nil.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // faultOf returns a call's fault, and how often the backend restarted before the call.
@@ -224,18 +231,10 @@ func (f Fault) wait(ctx context.Context, way time.Duration) error {
 func (b *Backend) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
-	call := Call{Operation: Get, Object: object, Owner: owner, Grants: 1}
-	var taken applock.Grant
-	sent := time.Now()
-	err := b.travel(ctx, call, func(Fault) error {
-		var err error
-		taken, err = b.take(Claim{Object: object, Owner: owner, TTL: ttl}, sent)
-		return err
+	call, sent := Call{Operation: Get, Object: object, Owner: owner, Grants: 1}, time.Now()
+	return ask(ctx, b, call, func(Fault) (applock.Grant, error) {
+		return b.take(Claim{Object: object, Owner: owner, TTL: ttl}, sent)
 	})
-	if err != nil {
-		return applock.Grant{}, err
-	}
-	return taken, nil
 }
 
 // Claim is a claim of GetAll.
@@ -247,18 +246,8 @@ type Claim struct {
 
 // GetAll takes all or none at once, as the database does for Client.AcquireAll.
 func (b *Backend) GetAll(ctx context.Context, claims []Claim) ([]applock.Grant, error) {
-	call := Call{Operation: GetAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}
-	var taken []applock.Grant
-	sent := time.Now()
-	err := b.travel(ctx, call, func(Fault) error {
-		var err error
-		taken, err = b.takeAll(claims, sent)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return taken, nil
+	call, sent := Call{Operation: GetAll, Object: claims[0].Object, Owner: claims[0].Owner, Grants: len(claims)}, time.Now()
+	return ask(ctx, b, call, func(Fault) ([]applock.Grant, error) { return b.takeAll(claims, sent) })
 }
 
 // takeAll is GetAll with the mutex held.
@@ -302,20 +291,19 @@ func (b *Backend) take(claim Claim, sent time.Time) (applock.Grant, error) {
 	if held := b.heldByOther(claim); held != nil {
 		return applock.Grant{}, held
 	}
-	grant := b.begin(claim.Object, claim.Owner, sent)
-	grant.ExpiresAt = b.now().Add(claim.TTL)
-	b.grants[claim.Object] = grant
-	grant.Outcome = applock.OutcomeAcquired
-	return grant, nil
+	return b.begin(claim, sent, applock.OutcomeAcquired), nil
 }
 
 // begin begins a new grant; the mutex is held.
-func (b *Backend) begin(object applock.Object, owner applock.Owner, sent time.Time) applock.Grant {
+func (b *Backend) begin(claim Claim, sent time.Time, outcome applock.Outcome) applock.Grant {
 	b.fence = max(b.fence+1, applock.Fence(b.now().UnixMicro()))
-	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence}
+	grant := applock.Grant{Object: claim.Object, Owner: claim.Owner, Fence: b.fence}
 	if b.Granted != nil {
 		b.Granted(grant, sent)
 	}
+	grant.ExpiresAt = b.now().Add(claim.TTL)
+	b.grants[claim.Object] = grant
+	grant.Outcome = outcome
 	return grant
 }
 
@@ -338,20 +326,16 @@ func (b *Backend) Release(ctx context.Context, grant applock.Grant) error {
 
 // ReleaseAll ends all grants of an operator, as the table does for Client.ReleaseAll, and returns their objects.
 func (b *Backend) ReleaseAll(ctx context.Context, operator string) ([]applock.Object, error) {
-	var answer []applock.Object // not a named result: a late call writes it after this one has returned
-	err := b.travel(ctx, Call{Operation: ReleaseAll, Owner: applock.Owner{Operator: operator}}, func(fault Fault) error {
+	var released []applock.Object // by both calls of a duplicate
+	return ask(ctx, b, Call{Operation: ReleaseAll, Owner: applock.Owner{Operator: operator}}, func(fault Fault) ([]applock.Object, error) {
 		for object, grant := range b.grants {
 			if grant.Owner.Operator == operator && b.isLive(grant) && !fault.PassOver {
 				b.end(object)
-				answer = append(answer, object)
+				released = append(released, object)
 			}
 		}
-		return nil
+		return released, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
 }
 
 // end ends the grant of an object, and sends messages; the mutex is held.
@@ -398,19 +382,15 @@ func (b *Backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.
 		call.Object, call.Owner = renewals[0].Grant.Object, renewals[0].Grant.Owner
 	}
 	var answers []lease.Renewed
-	err := b.travel(ctx, call, func(fault Fault) error {
+	return ask(ctx, b, call, func(fault Fault) ([]lease.Renewed, error) {
 		if fault.PassOver {
-			return nil
+			return answers, nil
 		}
 		for _, renewal := range renewals { // a duplicate answers twice
 			answers = append(answers, b.renew(renewal))
 		}
-		return nil
+		return answers, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answers, nil
 }
 
 // renew renews one grant; the mutex is held.

@@ -30,9 +30,7 @@ func (p Polled) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (leas
 
 // poll returns which of the objects are free, and when the next one will be.
 func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (lease.PollAnswer, error) {
-	var answer lease.PollAnswer // not a named result: a late call writes it after this one has returned
-	err := b.travel(ctx, Call{Operation: Poll}, func(Fault) error {
-		answer = lease.PollAnswer{}
+	return ask(ctx, b, Call{Operation: Poll}, func(Fault) (answer lease.PollAnswer, err error) {
 		for object := range waited {
 			left := b.grants[object].ExpiresAt.Sub(b.now())
 			switch {
@@ -42,12 +40,8 @@ func (b *Backend) poll(ctx context.Context, waited iter.Seq[applock.Object]) (le
 				answer.Next = left
 			}
 		}
-		return nil
+		return answer, nil
 	})
-	if err != nil {
-		return lease.PollAnswer{}, err
-	}
-	return answer, nil
 }
 
 // Program is the backend for one program, with everything that a backend can offer.
@@ -165,43 +159,27 @@ func (p Program) Listen(ctx context.Context) (lease.Listener, error) {
 func (p Program) Transfer(
 	ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
-	var handed applock.Grant
-	err := p.travel(ctx, Call{Operation: Transfer, Object: grant.Object, Owner: grant.Owner, Grants: 1}, func(Fault) error {
-		if err := p.lost(grant); err != nil {
-			return err
-		}
-		handed = p.begin(grant.Object, to, time.Now())
-		handed.ExpiresAt = p.now().Add(cmp.Or(ttl, applock.DefaultTTL))
-		p.grants[grant.Object] = handed
-		handed.Outcome = applock.OutcomeTransferred
-		return nil
-	})
-	if err != nil {
-		return applock.Grant{}, err
-	}
-	return handed, nil
+	call := Call{Operation: Transfer, Object: grant.Object, Owner: grant.Owner, Grants: 1}
+	return p.hand(ctx, call, grant, Claim{Object: grant.Object, Owner: to, TTL: cmp.Or(ttl, applock.DefaultTTL)}, applock.OutcomeTransferred)
 }
 
 // Pass is [lease.Passer.Pass].
 func (p Program) Pass(
 	ctx context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
-	var handed applock.Grant
+	call := Call{Operation: Pass, Object: grant.Object, Owner: to, Grants: 1}
+	return p.hand(ctx, call, grant, Claim{Object: grant.Object, Owner: to, TTL: ttl}, applock.OutcomeAcquired)
+}
+
+// hand ends a live grant, and begins the next one in the same step.
+func (b *Backend) hand(ctx context.Context, call Call, grant applock.Grant, next Claim, outcome applock.Outcome) (applock.Grant, error) {
 	sent := time.Now()
-	err := p.travel(ctx, Call{Operation: Pass, Object: grant.Object, Owner: to, Grants: 1}, func(Fault) error {
-		if err := p.lost(grant); err != nil {
-			return err
+	return ask(ctx, b, call, func(Fault) (applock.Grant, error) {
+		if err := b.lost(grant); err != nil {
+			return applock.Grant{}, err
 		}
-		handed = p.begin(grant.Object, to, sent)
-		handed.ExpiresAt = p.now().Add(ttl)
-		p.grants[grant.Object] = handed
-		handed.Outcome = applock.OutcomeAcquired
-		return nil
+		return b.begin(next, sent, outcome), nil
 	})
-	if err != nil {
-		return applock.Grant{}, err
-	}
-	return handed, nil
 }
 
 // maxMessages is how many messages may be on their way to a listener. Further ones are lost.

@@ -77,9 +77,7 @@ func (b *Backend) Forget() {
 func (b *Backend) Hold(object applock.Object, owner applock.Owner, ttl time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	grant := b.begin(object, owner, time.Now())
-	grant.ExpiresAt = b.now().Add(ttl)
-	b.grants[object] = grant
+	b.begin(Claim{Object: object, Owner: owner, TTL: ttl}, time.Now(), applock.OutcomeAcquired)
 }
 
 // Step sets the backend's clock forward or back. Free objects stay free for as long as they were. Live grants end by the new time, sooner

@@ -174,11 +174,7 @@ func cancelledAtAnyMoment(t *trial, backend Backend) {
 	for range rounds {
 		holder := mustAcquire(t, place.locker, request(place.object(1)))
 		ctx, cancel := context.WithTimeout(t.Context(), rand.N(longest))
-		result := make(chan acquired, 1)
-		go func() {
-			lease, err := other.Acquire(ctx, request(place.object(1)))
-			result <- acquired{lease, err}
-		}()
+		result := place.acquiring(ctx, other)
 		mustRelease(t, holder)
 		got := ended(t, result)
 		cancel()

@@ -16,43 +16,60 @@ import (
 // directRules are the rules whose checks call the backend itself.
 func directRules(kind Backend) []rule {
 	rules := []rule{
-		{"TakeExcludes", "of many who take a free object at once one gets it, and each other a *HeldError", takeExcludes},
-		{"ReleaseFrees", "a released object is free at once", releaseFrees},
-		{"ReleaseOfALostGrant", "Release of a lost grant returns ErrNotHeld or a *HeldError, and changes nothing", releaseOfALostGrant},
-		{"RenewOfALostGrant", "Renew answers about each grant, and a lost one stays lost", renewOfALostGrant},
-		{"OwnGrantsOnly", "Release and Renew do not find the grant of another operator", ownGrantsOnly},
-		{"PollFindsTheFree", "Poll tells of each object that is waited for and has become free", pollFindsTheFree},
-		{"TransferEndsTheGrant", "Transfer ends the grant and begins one of the new owner", transferEndsTheGrant},
-		{"PassEndsTheGrant", "Pass ends the grant and begins one of the next owner", passEndsTheGrant},
-		{"PassedIsNeverFree", "an object that is passed on is never free in between", passedIsNeverFree},
+		direct("TakeExcludes", "of many who take a free object at once one gets it, and each other a *HeldError", takeExcludes),
+		direct("ReleaseFrees", "a released object is free at once", releaseFrees),
+		direct("ReleaseOfALostGrant", "Release of a lost grant returns ErrNotHeld or a *HeldError, and changes nothing", releaseOfALostGrant),
+		direct("RenewOfALostGrant", "Renew answers about each grant, and a lost one stays lost", renewOfALostGrant),
+		direct("OwnGrantsOnly", "Release and Renew do not find the grant of another operator", ownGrantsOnly),
+		direct("PollFindsTheFree", "Poll tells of each object that is waited for and has become free", pollFindsTheFree),
+		direct("TransferEndsTheGrant", "Transfer ends the grant and begins one of the new owner", transferEndsTheGrant),
+		passing("PassEndsTheGrant", "Pass ends the grant and begins one of the next owner", passEndsTheGrant),
+		passing("PassedIsNeverFree", "an object that is passed on is never free in between", passedIsNeverFree),
 	}
 	if kind.Fences || kind.Owners {
 		rules = append(rules,
-			rule{"TakeAgain", "an operator that has the object gets a new grant, and the former one is over", takeAgain})
+			direct("TakeAgain", "an operator that has the object gets a new grant, and the former one is over", takeAgain))
 	}
 	if kind.Fences {
 		rules = append(rules,
-			rule{"FencesGrow", "a later grant of an object has a greater fence", fencesGrow},
-			rule{"ReleaseByFence", "Release ends the grant with this fence only, and without a fence whichever the owner has", releaseByFence},
-			rule{"RenewByFence", "Renew finds the grant with this fence only", renewByFence})
+			direct("FencesGrow", "a later grant of an object has a greater fence", fencesGrow),
+			direct("ReleaseByFence", "Release ends the grant with this fence only, and without a fence whichever the owner has", releaseByFence),
+			direct("RenewByFence", "Renew finds the grant with this fence only", renewByFence))
 	}
 	if !kind.Endless {
 		rules = append(rules,
-			rule{"ExpiredIsTaken", "Get takes over a grant that has expired, and none before", expiredIsTaken},
-			rule{"ExpiredIsNotReleased", "Release does not find a grant that has expired", expiredIsNotReleased},
-			rule{"ExpiredIsNotRenewed", "Renew does not find a grant that has expired", expiredIsNotRenewed},
-			rule{"RenewExtends", "a renewed grant lasts until its TTL from the renewal", renewExtends},
-			rule{"RenewNeverShortens", "a renewed grant lasts at least as long as it did", renewNeverShortens},
-			rule{"PassLastsItsTTL", "a grant that begins by a pass lasts until its TTL from then", passLastsItsTTL},
-			rule{"ExpiredIsNotPassed", "Pass does not find a grant that has expired", expiredIsNotPassed})
+			direct("ExpiredIsTaken", "Get takes over a grant that has expired, and none before", expiredIsTaken),
+			direct("ExpiredIsNotReleased", "Release does not find a grant that has expired", expiredIsNotReleased),
+			direct("ExpiredIsNotRenewed", "Renew does not find a grant that has expired", expiredIsNotRenewed),
+			direct("RenewExtends", "a renewed grant lasts until its TTL from the renewal", renewExtends),
+			direct("RenewNeverShortens", "a renewed grant lasts at least as long as it did", renewNeverShortens),
+			passing("PassLastsItsTTL", "a grant that begins by a pass lasts until its TTL from then", passLastsItsTTL),
+			passing("ExpiredIsNotPassed", "Pass does not find a grant that has expired", expiredIsNotPassed))
 	}
 	return rules
 }
 
+// direct is a rule whose check calls the backend itself.
+func direct(name, says string, check func(s subject)) rule {
+	return rule{name, says, func(t *trial, kind Backend) { check(newSubject(t, kind)) }}
+}
+
+// passing is a direct rule for a backend that can pass grants on, and whose server can.
+func passing(name, says string, check func(s subject)) rule {
+	return direct(name, says, func(s subject) {
+		if _, ok := s.first.(lease.Passer); !ok {
+			return
+		}
+		_, err := s.tryPass(s.take(s.first, s.object("probe"), ann, longHold), bob, longHold)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			check(s)
+		}
+	})
+}
+
 // Method: operators of two programs take one object at the same time, several times.
-func takeExcludes(t *trial, kind Backend) {
+func takeExcludes(s subject) {
 	const rounds, operators = 5, 8
-	s := newSubject(t, kind)
 	for round := range rounds {
 		grants, errs := make([]applock.Grant, operators), make([]error, operators)
 		var group sync.WaitGroup
@@ -64,14 +81,14 @@ func takeExcludes(t *trial, kind Backend) {
 		group.Wait()
 		winner := slices.Index(errs, nil)
 		if winner < 0 {
-			t.Fatalf("nobody got a free object: %v", errors.Join(errs...))
+			s.t.Fatalf("nobody got a free object: %v", errors.Join(errs...))
 		}
 		for i, err := range errs {
 			if i == winner {
 				continue
 			}
 			if err == nil {
-				t.Fatalf("%s and %s both got the object", grants[winner].Owner, grants[i].Owner)
+				s.t.Fatalf("%s and %s both got the object", grants[winner].Owner, grants[i].Owner)
 			}
 			s.requireRefusal(err, s.object(round), fmt.Sprint("OPERATOR", winner))
 		}
@@ -89,8 +106,7 @@ func (s subject) program(number int) lease.Backend {
 }
 
 // Method: another operator is refused before the release, and gets the object after it.
-func releaseFrees(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func releaseFrees(s subject) {
 	for range 3 {
 		grant := s.take(s.first, s.object(1), ann, longHold)
 		s.refuse(s.second, s.object(1), bob, ann)
@@ -100,8 +116,7 @@ func releaseFrees(t *trial, kind Backend) {
 }
 
 // Method: release a released grant, while the object is free and while another operator has it.
-func releaseOfALostGrant(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func releaseOfALostGrant(s subject) {
 	former := s.take(s.first, s.object(1), ann, longHold)
 	s.release(s.first, former)
 	s.releaseLost(s.first, former, "a grant that has been released")
@@ -113,8 +128,7 @@ func releaseOfALostGrant(t *trial, kind Backend) {
 
 // Method: one call with live grants, a released one, and one whose object another operator has. Each gets an answer, and nothing changes
 // for the lost ones.
-func renewOfALostGrant(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func renewOfALostGrant(s subject) {
 	live, released, others, last := s.object("live"), s.object("released"), s.object("others"), s.object("last")
 	var renewals []lease.Renewal
 	grants := map[applock.Object]applock.Grant{}
@@ -129,7 +143,7 @@ func renewOfALostGrant(t *trial, kind Backend) {
 	for object, isLive := range map[applock.Object]bool{live: true, released: false, others: false, last: true} {
 		answer, answered := answers[object]
 		if !answered || (answer.Lost == nil) != isLive {
-			t.Fatalf("Renew of %s: %+v, want that it is lost: %t", object, answer, !isLive)
+			s.t.Fatalf("Renew of %s: %+v, want that it is lost: %t", object, answer, !isLive)
 		}
 	}
 	s.take(s.second, released, bob, longHold)
@@ -140,8 +154,7 @@ func renewOfALostGrant(t *trial, kind Backend) {
 }
 
 // Method: release the live grant under another operator's name, from both programs; then it is still there.
-func ownGrantsOnly(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func ownGrantsOnly(s subject) {
 	grant := s.take(s.first, s.object(1), ann, longHold)
 	forged := grant
 	forged.Owner = ownerOf(bob)
@@ -154,20 +167,17 @@ func ownGrantsOnly(t *trial, kind Backend) {
 }
 
 // Method: the operator takes the object from another program, as after a crash, and with fences also from the same one.
-func takeAgain(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func takeAgain(s subject) {
 	successors := []lease.Backend{s.second}
-	if kind.Fences {
+	if s.kind.Fences {
 		successors = append(successors, s.first)
-	} else if kind.OneClient {
+	} else if s.kind.OneClient {
 		return // nothing distinguishes the grants
 	}
 	for i, successor := range successors {
 		former := s.take(s.first, s.object(i), ann, longHold)
 		grant := s.take(successor, s.object(i), ann, longHold)
-		if kind.Fences && grant.Fence <= former.Fence {
-			t.Fatalf("the new grant has the fence %d, want a greater one than the former, %d", grant.Fence, former.Fence)
-		}
+		s.requireLater(former, grant)
 		s.renewLost(s.first, former, "the former grant of the operator")
 		s.releaseLost(s.first, former, "the former grant of the operator")
 		s.refuse(s.first, s.object(i), bob, ann)
@@ -177,22 +187,18 @@ func takeAgain(t *trial, kind Backend) {
 }
 
 // Method: grants of two operators and two programs, one after the other.
-func fencesGrow(t *trial, kind Backend) {
-	s := newSubject(t, kind)
-	last := applock.Fence(0)
+func fencesGrow(s subject) {
+	last := applock.Grant{}
 	for i, operator := range []string{ann, bob, bob, ann} {
 		grant := s.take(s.program(i), s.object(1), operator, longHold)
-		if grant.Fence <= last {
-			t.Fatalf("fence %d after %d, want a greater one", grant.Fence, last)
-		}
-		last = grant.Fence
+		s.requireLater(last, grant)
+		last = grant
 		s.release(s.program(i), grant)
 	}
 }
 
 // Method: the fence of an earlier grant of the same operator; then the release without a fence.
-func releaseByFence(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func releaseByFence(s subject) {
 	former := s.take(s.first, s.object(1), ann, longHold)
 	s.release(s.first, former)
 	grant := s.take(s.first, s.object(1), ann, longHold)
@@ -205,8 +211,7 @@ func releaseByFence(t *trial, kind Backend) {
 }
 
 // Method: the fence of an earlier grant of the same operator.
-func renewByFence(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func renewByFence(s subject) {
 	former := s.take(s.first, s.object(1), ann, longHold)
 	s.release(s.first, former)
 	grant := s.take(s.first, s.object(1), ann, longHold)
@@ -217,17 +222,14 @@ func renewByFence(t *trial, kind Backend) {
 }
 
 // Method: another operator tries until it gets the object; then the former grant is over.
-func expiredIsTaken(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func expiredIsTaken(s subject) {
 	began := time.Now()
 	former := s.take(s.first, s.object(1), ann, shortTTL)
 	grant := s.await(s.object(1), bob, longHold)
 	if lasted := time.Since(began); lasted < shortTTL-clockDrift {
-		t.Errorf("taken over %s after a Get for %s", lasted, shortTTL)
+		s.t.Errorf("taken over %s after a Get for %s", lasted, shortTTL)
 	}
-	if kind.Fences && grant.Fence <= former.Fence {
-		t.Errorf("fence %d after %d, want a greater one", grant.Fence, former.Fence)
-	}
+	s.requireLater(former, grant)
 	s.renewLost(s.first, former, "a grant that has expired and was taken over")
 	s.releaseLost(s.first, former, "a grant that has expired and was taken over")
 	s.refuse(s.first, s.object(1), ann, bob)
@@ -235,16 +237,14 @@ func expiredIsTaken(t *trial, kind Backend) {
 }
 
 // Method: a grant that has expired and was not taken over.
-func expiredIsNotReleased(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func expiredIsNotReleased(s subject) {
 	former := s.take(s.first, s.object(1), ann, shortTTL)
 	s.outlast(shortTTL)
 	s.releaseLost(s.first, former, "a grant that has expired")
 }
 
 // Method: as for the release; afterwards the object is free.
-func expiredIsNotRenewed(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func expiredIsNotRenewed(s subject) {
 	former := s.take(s.first, s.object(1), ann, shortTTL)
 	s.outlast(shortTTL)
 	s.renewLost(s.first, former, "a grant that has expired")
@@ -252,8 +252,7 @@ func expiredIsNotRenewed(t *trial, kind Backend) {
 }
 
 // Method: renew a short grant for a long time, and let its first TTL pass. After a stall of the machine, once more with a longer one.
-func renewExtends(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func renewExtends(s subject) {
 	for ttl := shortTTL; ; ttl *= 2 {
 		object, began := s.object(ttl), time.Now()
 		grant := s.take(s.first, object, ann, ttl)
@@ -262,7 +261,7 @@ func renewExtends(t *trial, kind Backend) {
 		case lost != nil && time.Since(began) >= ttl-clockDrift:
 			continue
 		case lost != nil:
-			t.Fatalf("Renew of a live grant says that it is lost: %v", lost)
+			s.t.Fatalf("Renew of a live grant says that it is lost: %v", lost)
 		}
 		s.outlast(ttl)
 		s.refuse(s.second, object, bob, ann)
@@ -273,8 +272,7 @@ func renewExtends(t *trial, kind Backend) {
 }
 
 // Method: renew a long grant for a short time, and let that pass.
-func renewNeverShortens(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func renewNeverShortens(s subject) {
 	grant := s.take(s.first, s.object(1), ann, longHold)
 	s.renew(s.first, grant, shortTTL)
 	s.outlast(shortTTL)
@@ -283,8 +281,7 @@ func renewNeverShortens(t *trial, kind Backend) {
 }
 
 // Method: an object becomes free by a release and, where grants expire, by expiry. An Announcer has listed the waiter before.
-func pollFindsTheFree(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func pollFindsTheFree(s subject) {
 	poller, ok := s.second.(lease.Poller)
 	if !ok {
 		return
@@ -293,7 +290,7 @@ func pollFindsTheFree(t *trial, kind Backend) {
 	s.announce(released.Object)
 	s.release(s.first, released)
 	s.awaitPoll(poller, released.Object)
-	if kind.Endless {
+	if s.kind.Endless {
 		return
 	}
 	expiring := s.take(s.first, s.object("expiring"), ann, shortTTL)
@@ -340,28 +337,24 @@ func (s subject) awaitPoll(poller lease.Poller, object applock.Object) {
 }
 
 // Method: the former owner cannot release, renew or transfer any more, and the new one can release.
-func transferEndsTheGrant(t *trial, kind Backend) {
-	s := newSubject(t, kind)
+func transferEndsTheGrant(s subject) {
 	transferrer, ok := s.first.(lease.Transferrer)
 	if !ok {
 		return
 	}
 	former := s.take(s.first, s.object(1), ann, longHold)
-	t.begin("Transfer")
-	grant, err := transferrer.Transfer(t.Context(), former, ownerOf(bob), longHold)
+	s.t.begin("Transfer")
+	grant, err := transferrer.Transfer(s.t.Context(), former, ownerOf(bob), longHold)
 	if err != nil {
-		t.Fatalf("Transfer of a live grant: %v", err)
+		s.t.Fatalf("Transfer of a live grant: %v", err)
 	}
 	s.requireGrant(grant, s.object(1), bob)
-	if kind.Fences && grant.Fence <= former.Fence {
-		t.Errorf("fence %d after %d, want a greater one", grant.Fence, former.Fence)
-	}
+	s.requireLater(former, grant)
 	s.renewLost(s.first, former, "a grant that was transferred")
 	s.releaseLost(s.first, former, "a grant that was transferred")
-	t.begin("Transfer")
-	if _, err := transferrer.Transfer(t.Context(), former, ownerOf(bob), longHold); !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
-		t.Errorf("Transfer of a lost grant: %v, want ErrNotHeld or a *HeldError", err)
-	}
+	s.t.begin("Transfer")
+	_, err = transferrer.Transfer(s.t.Context(), former, ownerOf(bob), longHold)
+	s.requireNotFound(err, "Transfer", "a lost grant")
 	s.refuse(s.first, s.object(1), eve, bob)
 	s.release(s.second, grant)
 }
@@ -374,9 +367,7 @@ func (s subject) pass(grant applock.Grant, operator string, ttl time.Duration) a
 		s.t.Fatalf("Pass of a live grant: %v", err)
 	}
 	s.requireGrant(next, grant.Object, operator)
-	if s.kind.Fences && next.Fence <= grant.Fence {
-		s.t.Fatalf("fence %d after %d, want a greater one", next.Fence, grant.Fence)
-	}
+	s.requireLater(grant, next)
 	return next
 }
 
@@ -393,27 +384,12 @@ func (s subject) tryPass(grant applock.Grant, operator string, ttl time.Duration
 // passLost requires that Pass finds no such grant. What describes the lost grant.
 func (s subject) passLost(grant applock.Grant, what string) {
 	s.t.Helper()
-	if _, err := s.tryPass(grant, bob, longHold); !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
-		s.t.Fatalf("Pass of %s: %v, want ErrNotHeld or a *HeldError", what, err)
-	}
-}
-
-// newPassing returns a subject, unless the backend, or its server, cannot pass grants on.
-func newPassing(t *trial, kind Backend) (subject, bool) {
-	s := newSubject(t, kind)
-	if _, ok := s.first.(lease.Passer); !ok {
-		return s, false
-	}
-	_, err := s.tryPass(s.take(s.first, s.object("probe"), ann, longHold), bob, longHold)
-	return s, !errors.Is(err, errors.ErrUnsupported)
+	_, err := s.tryPass(grant, bob, longHold)
+	s.requireNotFound(err, "Pass", what)
 }
 
 // Method: the former owner cannot release, renew or pass any more, even if it is the next owner itself, and the next one can.
-func passEndsTheGrant(t *trial, kind Backend) {
-	s, ok := newPassing(t, kind)
-	if !ok {
-		return
-	}
+func passEndsTheGrant(s subject) {
 	former := s.take(s.first, s.object(1), ann, longHold)
 	grant := s.pass(former, bob, longHold)
 	s.renewLost(s.first, former, "a grant that was passed on")
@@ -421,7 +397,7 @@ func passEndsTheGrant(t *trial, kind Backend) {
 	s.passLost(former, "a grant that was passed on")
 	s.refuse(s.second, s.object(1), eve, bob)
 	s.renew(s.first, grant, longHold)
-	if kind.Fences {
+	if s.kind.Fences {
 		again := s.pass(grant, bob, longHold)
 		s.releaseLost(s.first, grant, "a grant that was passed on to its own operator")
 		grant = again
@@ -432,12 +408,8 @@ func passEndsTheGrant(t *trial, kind Backend) {
 }
 
 // Method: another program tries and polls all the time while an object is passed on again and again.
-func passedIsNeverFree(t *trial, kind Backend) {
+func passedIsNeverFree(s subject) {
 	const least = 20
-	s, ok := newPassing(t, kind)
-	if !ok {
-		return
-	}
 	grant := s.take(s.first, s.object(1), ann, longHold)
 	s.announce(grant.Object)
 	var asked atomic.Int32
@@ -447,12 +419,12 @@ func passedIsNeverFree(t *trial, kind Backend) {
 	for passes := 0; (passes < least || asked.Load() < least) && len(answers) == 0; passes++ {
 		grant = s.pass(grant, []string{ann, bob}[passes%2], longHold)
 		if !s.pause() {
-			t.Fatalf("asked %d times, want %d", asked.Load(), least)
+			s.t.Fatalf("asked %d times, want %d", asked.Load(), least)
 		}
 	}
 	close(done)
 	if err := <-answers; err != nil {
-		t.Fatalf("%s, which is passed on: %v", object, err)
+		s.t.Fatalf("%s, which is passed on: %v", object, err)
 	}
 	s.release(s.first, grant)
 	s.await(grant.Object, eve, longHold)
@@ -485,11 +457,7 @@ func (s subject) findsFree(object applock.Object, asked *atomic.Int32, done <-ch
 }
 
 // Method: pass on a short grant for a long time, and let its own TTL pass.
-func passLastsItsTTL(t *trial, kind Backend) {
-	s, ok := newPassing(t, kind)
-	if !ok {
-		return
-	}
+func passLastsItsTTL(s subject) {
 	for ttl := shortTTL; ; ttl *= 2 {
 		object, began := s.object(ttl), time.Now()
 		former := s.take(s.first, object, ann, ttl)
@@ -498,7 +466,7 @@ func passLastsItsTTL(t *trial, kind Backend) {
 		case err != nil && time.Since(began) >= ttl-clockDrift:
 			continue // the machine has stalled
 		case err != nil:
-			t.Fatalf("Pass of a live grant: %v", err)
+			s.t.Fatalf("Pass of a live grant: %v", err)
 		}
 		s.outlast(ttl)
 		s.refuse(s.second, object, eve, bob)
@@ -508,11 +476,7 @@ func passLastsItsTTL(t *trial, kind Backend) {
 }
 
 // Method: a grant that has expired and was not taken over.
-func expiredIsNotPassed(t *trial, kind Backend) {
-	s, ok := newPassing(t, kind)
-	if !ok {
-		return
-	}
+func expiredIsNotPassed(s subject) {
 	former := s.take(s.first, s.object(1), ann, shortTTL)
 	s.outlast(shortTTL)
 	s.passLost(former, "a grant that has expired")

@@ -159,14 +159,20 @@ func (p place) waiting(ctx context.Context, t testing.TB, locker lease.Locker) <
 	if p.backend.Waiters != nil {
 		listed = p.backend.Waiters(t, p.name, p.kind)
 	}
+	result := p.acquiring(ctx, locker)
+	if p.backend.Waiters != nil {
+		eventually(t, "the waiter is listed", func() bool { return len(result) > 0 || p.backend.Waiters(t, p.name, p.kind) > listed })
+	}
+	return result
+}
+
+// acquiring begins to acquire and returns a channel for the result.
+func (p place) acquiring(ctx context.Context, locker lease.Locker) <-chan acquired {
 	result := make(chan acquired, 1)
 	go func() {
 		lease, err := locker.Acquire(ctx, request(p.object(1)))
 		result <- acquired{lease, err}
 	}()
-	if p.backend.Waiters != nil {
-		eventually(t, "the waiter is listed", func() bool { return len(result) > 0 || p.backend.Waiters(t, p.name, p.kind) > listed })
-	}
 	return result
 }
 

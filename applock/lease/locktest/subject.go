@@ -103,6 +103,14 @@ func (s subject) requireGrant(grant applock.Grant, object applock.Object, operat
 	}
 }
 
+// requireLater requires that the fence of a later grant is greater, if grants have fences.
+func (s subject) requireLater(former, later applock.Grant) {
+	s.t.Helper()
+	if s.kind.Fences && later.Fence <= former.Fence {
+		s.t.Fatalf("fence %d after %d, want a greater one", later.Fence, former.Fence)
+	}
+}
+
 // refuse requires that another operator holds the object.
 func (s subject) refuse(backend lease.Backend, object applock.Object, operator, holder string) {
 	s.t.Helper()
@@ -137,9 +145,14 @@ func (s subject) release(backend lease.Backend, grant applock.Grant) {
 func (s subject) releaseLost(backend lease.Backend, grant applock.Grant, what string) {
 	s.t.Helper()
 	s.t.begin("Release of %s", what)
-	err := backend.Release(s.t.Context(), grant)
+	s.requireNotFound(backend.Release(s.t.Context(), grant), "Release", what)
+}
+
+// requireNotFound requires that a call has found no such grant.
+func (s subject) requireNotFound(err error, call, what string) {
+	s.t.Helper()
 	if !errors.Is(err, applock.ErrNotHeld) && !errors.Is(err, applock.ErrHeld) {
-		s.t.Fatalf("Release of %s: %v, want ErrNotHeld or a *HeldError", what, err)
+		s.t.Fatalf("%s of %s: %v, want ErrNotHeld or a *HeldError", call, what, err)
 	}
 }
 

@@ -74,6 +74,7 @@ var (
 )
 
 // trial is the testing.TB of one check, which runs in its own goroutine and may be abandoned. Each failure names the rule.
+// Its exported methods are those of testing.T.
 type trial struct {
 	testing.TB
 
@@ -151,7 +152,6 @@ func (t *trial) report(text string) {
 
 func line(args []any) string { return strings.TrimSuffix(fmt.Sprintln(args...), "\n") }
 
-// Log is [testing.T.Log].
 func (t *trial) Log(args ...any) {
 	t.Helper()
 	t.mutex.Lock()
@@ -161,73 +161,62 @@ func (t *trial) Log(args ...any) {
 	}
 }
 
-// Logf is [testing.T.Logf].
 func (t *trial) Logf(format string, args ...any) {
 	t.Helper()
 	t.Log(fmt.Sprintf(format, args...))
 }
 
-// Fail is [testing.T.Fail].
 func (t *trial) Fail() {
 	t.Helper()
 	t.report("failed")
 }
 
-// Failed is [testing.T.Failed].
 func (t *trial) Failed() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.failed
 }
 
-// Error is [testing.T.Error].
 func (t *trial) Error(args ...any) {
 	t.Helper()
 	t.report(line(args))
 }
 
-// Errorf is [testing.T.Errorf].
 func (t *trial) Errorf(format string, args ...any) {
 	t.Helper()
 	t.report(fmt.Sprintf(format, args...))
 }
 
-// FailNow is [testing.T.FailNow].
 func (t *trial) FailNow() {
 	t.Helper()
 	t.report("failed")
 	runtime.Goexit()
 }
 
-// Fatal is [testing.T.Fatal].
 func (t *trial) Fatal(args ...any) {
 	t.Helper()
 	t.report(line(args))
 	runtime.Goexit()
 }
 
-// Fatalf is [testing.T.Fatalf].
 func (t *trial) Fatalf(format string, args ...any) {
 	t.Helper()
 	t.report(fmt.Sprintf(format, args...))
 	runtime.Goexit()
 }
 
-// Skip is [testing.T.Skip].
 func (t *trial) Skip(args ...any) {
 	t.Helper()
 	t.Log(args...)
 	t.SkipNow()
 }
 
-// Skipf is [testing.T.Skipf].
 func (t *trial) Skipf(format string, args ...any) {
 	t.Helper()
 	t.Logf(format, args...)
 	t.SkipNow()
 }
 
-// SkipNow is [testing.T.SkipNow].
 func (t *trial) SkipNow() {
 	t.mutex.Lock()
 	t.skipped = true
@@ -235,7 +224,6 @@ func (t *trial) SkipNow() {
 	runtime.Goexit()
 }
 
-// Skipped is [testing.T.Skipped].
 func (t *trial) Skipped() bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

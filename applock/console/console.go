@@ -11,6 +11,7 @@
 package console
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -85,21 +86,13 @@ func Handler(client *applock.Client, config Config) http.Handler {
 }
 
 func newConsole(client *applock.Client, config Config) *console {
-	if config.SignIn == nil {
-		config.SignIn = nobody{}
-	}
+	config.SignIn = cmp.Or[SignIn](config.SignIn, nobody{})
 	if config.MayChange == nil {
 		config.MayChange = func(string) bool { return false }
 	}
-	if config.Timeout == 0 {
-		config.Timeout = DefaultTimeout
-	}
-	if config.Interval == 0 {
-		config.Interval = DefaultInterval
-	}
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
+	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
+	config.Interval = cmp.Or(config.Interval, DefaultInterval)
+	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	c := &console{config: config, pages: pages.New(config.Logger)}
 	c.shared = changes.Config{
 		Pages: c.pages, Logger: config.Logger, Timeout: config.Timeout, Answers: changes.NewAnswers(), Noting: make(chan struct{}, 1),

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -80,9 +81,7 @@ func (c *console) serve(w http.ResponseWriter, r *http.Request) {
 // server's URL as browsers see it, empty for none. Ports do not matter. Other requests get 403 and the reason as plain text. The logger,
 // nil for none, has a line for each. The handler is safe for concurrent use.
 func ByItsName(address string, logger *slog.Logger, next http.Handler) http.Handler {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	own := ""
 	if parsed, err := url.Parse(address); err == nil {
 		own = parsed.Hostname()
@@ -184,15 +183,14 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	var refused *RefusedError
 	unknown := errors.As(err, &refused) && refused.Status == http.StatusUnauthorized
-	if strings.Count(r.URL.Path, "/") > 1 {
+	switch {
+	case strings.Count(r.URL.Path, "/") > 1:
 		c.showSignIn(w, r, &RefusedError{Status: http.StatusNotFound, Reason: c.pages.Text("error.no-page")})
-		return
-	}
-	if !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate" {
+	case !unknown || r.Method != http.MethodGet || mode != "" && mode != "navigate":
 		c.showSignIn(w, r, err)
-		return
+	default:
+		c.sendOn(w, r, "sign-in?page="+url.QueryEscape(r.URL.RequestURI()), nil)
 	}
-	c.sendOn(w, r, "sign-in?page="+url.QueryEscape(r.URL.RequestURI()), nil)
 }
 
 // showSignIn shows the page for people who are not signed in.
@@ -250,12 +248,8 @@ type personKey struct{}
 // challenge. A request that a page of another site has sent gets 403. The logger, nil for none, has a line for each refusal, without a
 // secret. A SignIn that sends browsers elsewhere (Sessions) lets no new person in here. The handler is safe for concurrent use.
 func Protect(signIn SignIn, logger *slog.Logger, next http.Handler) http.Handler {
-	if signIn == nil {
-		signIn = nobody{}
-	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	signIn = cmp.Or[SignIn](signIn, nobody{})
+	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
 		refused := refusal(w, r, err, logger, "The sign-in has failed. The reason is in this program's log.")
 		http.Error(w, refused.Reason, refused.Status)

@@ -55,7 +55,7 @@ func (s *site) route() {
 		"GET /statistics": s.page(s.reader.StatisticsPage),
 		"GET /health":     s.page(s.healthPage),
 	}
-	for pattern, page := range s.changer.Pages() {
+	for pattern, page := range s.changer.Handlers() {
 		s.handlers[pattern] = s.page(page)
 	}
 	for _, name := range pages.StaticFiles() {
@@ -283,14 +283,13 @@ func (s *site) checkedBy(ctx context.Context, check Check) checked {
 	line := checked{Name: check.Name, Text: text, State: "health.well"}
 	switch {
 	case err == nil:
-		return line
 	case errors.Is(err, ErrNotChecked):
 		line.State = "health.unchecked"
-		return line
-	}
-	line.State = "health.bad"
-	if text == "" {
-		_, line.Text = s.pages.Explain(err)
+	default:
+		line.State = "health.bad"
+		if text == "" {
+			_, line.Text = s.pages.Explain(err)
+		}
 	}
 	return line
 }

@@ -3,6 +3,7 @@
 package openid
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -102,21 +103,10 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config.Client == nil {
-		config.Client = http.DefaultClient
-	}
+	config.Client = cmp.Or(config.Client, http.DefaultClient)
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, config.Client), config.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("openid: the issuer: %w", err)
-	}
-	if config.Claim == "" {
-		config.Claim = DefaultClaim
-	}
-	if config.Session == 0 {
-		config.Session = DefaultSession
-	}
-	if config.Recheck == 0 {
-		config.Recheck = DefaultRecheck
 	}
 	seal, err := newSeal()
 	if err != nil {
@@ -133,8 +123,8 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		},
 		verifier: provider.Verifier(&oidc.Config{ClientID: config.ClientID}),
 		client:   config.Client,
-		claim:    config.Claim, rolesClaim: config.RolesClaim,
-		session: config.Session, recheck: config.Recheck,
+		claim:    cmp.Or(config.Claim, DefaultClaim), rolesClaim: config.RolesClaim,
+		session: cmp.Or(config.Session, DefaultSession), recheck: cmp.Or(config.Recheck, DefaultRecheck),
 		cookie: name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
 		sessions: newKept[*session](), seal: seal, used: newKept[struct{}](),
@@ -233,7 +223,7 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 		return "", notBegun("This sign-in was used before. Sign in again.")
 	}
 	if old, err := r.Cookie(s.cookie); err == nil {
-		s.sessions.take(old.Value, s.now())
+		s.sessions.remove(old.Value)
 	}
 	s.setCookie(w, s.cookie, s.sessions.keep(begun, s.now().Add(s.session), s.now()), s.session)
 	return a.page, nil
@@ -320,7 +310,7 @@ func withoutAddress(err error) error {
 // End ends the session of a request.
 func (s *SignIn) End(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(s.cookie); err == nil {
-		s.sessions.take(cookie.Value, s.now())
+		s.sessions.remove(cookie.Value)
 	}
 	s.setCookie(w, s.cookie, "", 0)
 }
@@ -410,16 +400,10 @@ func (k *kept[T]) find(word string, now time.Time) (value T, found bool) {
 	return known.value, true
 }
 
-// take returns and removes a value.
-func (k *kept[T]) take(word string, now time.Time) (value T, found bool) {
+func (k *kept[T]) remove(word string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	known, found := k.of[word]
 	delete(k.of, word)
-	if !found || !now.Before(known.until) {
-		return value, false
-	}
-	return known.value, true
 }
 
 // attempt is a sign-in that has begun. Only the browser stores it, so a flood of attempts cannot displace others.

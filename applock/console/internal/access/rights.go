@@ -4,6 +4,7 @@ package access
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -56,14 +57,7 @@ func (v Visitor) May(holder string, rights []string) []string {
 
 // Granted returns the names of the visitor's rights, sorted.
 func (v Visitor) Granted() []string {
-	var granted []string
-	for right, has := range v.Rights {
-		if has {
-			granted = append(granted, right)
-		}
-	}
-	slices.Sort(granted)
-	return granted
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.Rights)), func(right string) bool { return !v.Rights[right] })
 }
 
 // kept is how long the rights of a database user are cached.

@@ -37,27 +37,21 @@ type Config struct {
 
 // Changer changes locks by one client. It is safe for concurrent use.
 type Changer struct {
-	client  *applock.Client
-	rights  *access.Rights
-	reader  *reading.Reader
-	pages   *pages.Pages
-	logger  *slog.Logger
-	timeout time.Duration
-	answers *Answers
-	noting  chan struct{}
-	beats   *beats
+	Config
+
+	client *applock.Client
+	rights *access.Rights
+	reader *reading.Reader
+	beats  *beats
 }
 
 // New returns a changer.
 func New(client *applock.Client, rights *access.Rights, reader *reading.Reader, config Config) *Changer {
-	return &Changer{
-		client: client, rights: rights, reader: reader, pages: config.Pages, logger: config.Logger, timeout: config.Timeout,
-		answers: config.Answers, noting: config.Noting, beats: &beats{of: map[string]*beat{}},
-	}
+	return &Changer{Config: config, client: client, rights: rights, reader: reader, beats: &beats{of: map[string]*beat{}}}
 }
 
-// Pages returns the pages by their patterns. Actions are those with POST.
-func (c *Changer) Pages() map[string]Page {
+// Handlers returns the pages by their patterns. Actions are those with POST.
+func (c *Changer) Handlers() map[string]Page {
 	all := map[string]Page{
 		"GET /ask":       limited(access.Ask, c.askForm),
 		"POST /ask":      limited(access.Ask, c.askPage),
@@ -273,12 +267,12 @@ func (c *Changer) changePage(v verb) Page {
 		switch {
 		case errors.As(err, &changed):
 			d.Old = changed.note
-			return c.form(ctx, v, d, problem{status: http.StatusConflict, text: c.pages.HTML("error.note"), changed: changed})
+			return c.form(ctx, v, d, problem{status: http.StatusConflict, text: c.Pages.HTML("error.note"), changed: changed})
 		case err != nil:
 			return pages.View{}, err
 		}
 		// Redirect to an address of its own, so that neither back nor reload sends the form again.
-		return pages.View{Location: page + "?id=" + url.QueryEscape(c.answers.keep(d.By, shown))}, nil
+		return pages.View{Location: page + "?id=" + url.QueryEscape(c.Answers.keep(d.By, shown))}, nil
 	}
 }
 
@@ -300,8 +294,8 @@ func (*noteChangedError) Error() string { return "somebody has changed the note 
 // check validates a form, and fills in the receiver's department.
 func (c *Changer) check(ctx context.Context, v verb, d *change) (problem, error) {
 	wrong := func(name, argument string, args ...any) (problem, error) {
-		args = append([]any{template.HTML(c.pages.Argument(argument))}, args...) //nolint:gosec // a text of ours
-		return problem{status: http.StatusBadRequest, text: c.pages.HTML(name, args...)}, nil
+		args = append([]any{c.Pages.Label(argument)}, args...)
+		return problem{status: http.StatusBadRequest, text: c.Pages.HTML(name, args...)}, nil
 	}
 	if !v.Hands {
 		d.To.Operator = d.By
@@ -322,7 +316,7 @@ func (c *Changer) check(ctx context.Context, v verb, d *change) (problem, error)
 	}
 	known, err := c.reader.OperatorNamed(ctx, d.To.Operator)
 	if err == nil && known == nil && v.Hands && d.Unknown != d.To.Operator {
-		return problem{status: http.StatusBadRequest, text: c.pages.HTML("error.nobody", d.To.Operator), nobody: d.To.Operator}, nil
+		return problem{status: http.StatusBadRequest, text: c.Pages.HTML("error.nobody", d.To.Operator), nobody: d.To.Operator}, nil
 	}
 	if known != nil && !strings.ContainsFunc(known.Department, pages.Unseen) {
 		d.To.Department = cmp.Or(d.To.Department, known.Department)
@@ -360,7 +354,7 @@ func (c *Changer) shown(v verb, d change, title string) changeShown {
 		holders[key.Operator] = true
 	}
 	delete(holders, "")
-	s.Whose = c.pages.HTML("change.holders", len(holders))
+	s.Whose = c.Pages.HTML("change.holders", len(holders))
 	for holder := range holders {
 		if len(holders) == 1 {
 			s.Whose = pages.Value(holder)
@@ -369,19 +363,24 @@ func (c *Changer) shown(v verb, d change, title string) changeShown {
 	var of template.HTML
 	switch {
 	case len(d.Locks) == 0:
-		s.What, of = c.pages.HTML("change.all"), c.pages.HTML("change.desk", s.Whose)
+		s.What, of = c.Pages.HTML("change.all"), c.Pages.HTML("change.desk", s.Whose)
 	case len(d.Locks) == 1:
-		s.What, s.Back = pages.Value(d.Locks[0].Object), "object?name="+url.QueryEscape(d.Locks[0].Object.String())
+		s.What, s.Back = pages.Value(d.Locks[0].Object), addressOf(d.Locks[0].Object)
 		of = s.What
 	default:
-		s.What, s.Back = c.pages.HTML("change.locks", len(d.Locks)), "./"
-		of = c.pages.HTML("change.locks-of", len(d.Locks), s.Whose)
+		s.What, s.Back = c.Pages.HTML("change.locks", len(d.Locks)), "./"
+		of = c.Pages.HTML("change.locks-of", len(d.Locks), s.Whose)
 	}
 	if d.Desk != "" {
 		s.Back = "operator?name=" + url.QueryEscape(d.Desk)
 	}
-	s.Title = c.pages.HTML(title, of, d.To)
+	s.Title = c.Pages.HTML(title, of, d.To)
 	return s
+}
+
+// addressOf is the address of an object's page.
+func addressOf(object applock.Object) string {
+	return "object?name=" + url.QueryEscape(object.String())
 }
 
 // form returns the form of a verb, with the problem if it is shown again.

@@ -31,7 +31,7 @@ func TestAnswersAreKept(t *testing.T) {
 // Goal: a note that does not fit behind the reason is cut, and the plan says so before. Method: reasons and notes of several lengths.
 func TestHistoryKeepsWhatFits(t *testing.T) {
 	t.Parallel()
-	c := &Changer{pages: pages.New(nil)}
+	c := &Changer{Config: Config{Pages: pages.New(nil)}}
 	for name, test := range map[string]struct {
 		reason, note int
 		whole        bool

@@ -52,7 +52,7 @@ func (c *Changer) DeskPage(ctx context.Context, who access.Visitor, _ url.Values
 	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == access.Take }) // a person's own locks need no take
 	own, err := c.readOwn(ctx, who, data)
 	data.Own = own
-	return pages.View{Template: "operator", Title: c.pages.Text("title.desk"), Here: "desk", Data: data}, err
+	return pages.View{Template: "operator", Title: c.Pages.Text("title.desk"), Here: "desk", Data: data}, err
 }
 
 // readOwn reads the private part of a desk.

@@ -191,11 +191,11 @@ func (c *Changer) withNote(reason, note string) (text string, whole bool) {
 	if note == "" {
 		return reason, true
 	}
-	text = fmt.Sprintf(c.pages.Text("reason.note"), reason, pages.Tidy(note))
+	text = fmt.Sprintf(c.Pages.Text("reason.note"), reason, pages.Tidy(note))
 	if utf8.RuneCountInString(text) <= applock.MaxReasonLength {
 		return text, true
 	}
-	if utf8.RuneCountInString(fmt.Sprintf(c.pages.Text("reason.note"), reason, "…")) > applock.MaxReasonLength {
+	if utf8.RuneCountInString(fmt.Sprintf(c.Pages.Text("reason.note"), reason, "…")) > applock.MaxReasonLength {
 		return reason, false
 	}
 	return string([]rune(text)[:applock.MaxReasonLength-1]) + "…", false
@@ -249,12 +249,12 @@ func isRefusal(err error) bool {
 // do makes the changes, lock by lock. A refused lock stays as it is. After a failure, or half of the timeout, it begins no further change.
 func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) (pages.View, error) {
 	// Go on even if the browser has left: a cancelled change would have an unknown outcome.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Timeout)
 	defer cancel()
 	if v.Name == access.Note { // no other request changes a note between our comparison and our change
 		select {
-		case c.noting <- struct{}{}:
-			defer func() { <-c.noting }()
+		case c.Noting <- struct{}{}:
+			defer func() { <-c.Noting }()
 		case <-ctx.Done():
 			return pages.View{}, ctx.Err()
 		}
@@ -262,7 +262,7 @@ func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) 
 	var rows []outcome
 	begun := time.Now()
 	for i, key := range d.Locks {
-		if i > 0 && time.Since(begun) > c.timeout/2 {
+		if i > 0 && time.Since(begun) > c.Timeout/2 {
 			return c.answer(who, v, d, rows, d.Locks[i:]), nil
 		}
 		row := c.doOne(ctx, v, d, key)
@@ -287,7 +287,7 @@ func (c *Changer) logChange(ctx context.Context, v verb, d change, row outcome) 
 	if v.Gives {
 		line = append(line, slog.String("to", d.To.Operator))
 	}
-	c.logger.LogAttrs(ctx, slog.LevelInfo, "console: "+v.Name, line...)
+	c.Logger.LogAttrs(ctx, slog.LevelInfo, "console: "+v.Name, line...)
 }
 
 // failureOf is an error for the log, without the note that a refusal quotes.
@@ -323,12 +323,12 @@ func (c *Changer) doOne(ctx context.Context, v verb, d change, key applock.Key) 
 	switch {
 	case err != nil || row.Note == "":
 	case !d.Carry || !v.Gives:
-		row.NoteText = c.pages.Text("note.ended")
+		row.NoteText = c.Pages.Text("note.ended")
 	default:
-		row.NoteText = c.pages.Text("note.carried")
+		row.NoteText = c.Pages.Text("note.carried")
 		if err := c.client.Note(ctx, grant.Key(), lock.Note); err != nil {
-			_, why := c.pages.Explain(err)
-			row.NoteText = c.pages.Text("note.failed") + " " + why
+			_, why := c.Pages.Explain(err)
+			row.NoteText = c.Pages.Text("note.failed") + " " + why
 		}
 	}
 	return row
@@ -350,11 +350,11 @@ func (c *Changer) outcomes(v verb, d change, rows []outcome) outcomes {
 		case errors.Is(row.err, applock.ErrNotHeld):
 			row.Outcome = string(applock.OutcomeFree)
 		default:
-			_, row.Text = c.pages.Explain(row.err)
-			row.Text = c.pages.Text("answer.failed") + " " + row.Text
+			_, row.Text = c.Pages.Explain(row.err)
+			row.Text = c.Pages.Text("answer.failed") + " " + row.Text
 		}
 		if row.Text == "" {
-			row.Text = c.pages.Text("answer." + row.Outcome)
+			row.Text = c.Pages.Text("answer." + row.Outcome)
 		}
 		all.Rows, all.Done = append(all.Rows, row), all.Done && row.Done
 		all.Holders, all.Ends = all.Holders || row.Holder.Owner.Operator != "", all.Ends || !row.Holder.ExpiresAt.IsZero()
@@ -380,7 +380,7 @@ func (c *Changer) answer(who access.Visitor, v verb, d change, rows []outcome, r
 		case isRefusal(row.err):
 			status = max(status, http.StatusConflict)
 		default:
-			failed, _ := c.pages.Explain(row.err)
+			failed, _ := c.Pages.Explain(row.err)
 			status = max(status, failed)
 		}
 	}
@@ -405,16 +405,16 @@ func (c *Changer) handBacks(rows []outcome) []handBack {
 		b.Locks = append(b.Locks, applock.Key{Object: row.Object, Operator: row.Holder.Owner.Operator, Fence: row.Holder.Fence})
 		what := pages.Value(row.Object)
 		if len(b.Locks) > 1 {
-			what = c.pages.HTML("change.locks", len(b.Locks))
+			what = c.Pages.HTML("change.locks", len(b.Locks))
 		}
-		b.Title = c.pages.HTML("change.back", what, b.To)
+		b.Title = c.Pages.HTML("change.back", what, b.To)
 	}
 	return backs
 }
 
 // keptPage shows a stored plan or answer.
 func (c *Changer) keptPage(_ context.Context, who access.Visitor, query url.Values) (pages.View, error) {
-	kept, found := c.answers.find(query.Get("id"), who.Person)
+	kept, found := c.Answers.find(query.Get("id"), who.Person)
 	if !found {
 		return pages.View{}, pages.ErrNoAnswer
 	}

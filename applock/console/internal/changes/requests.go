@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"html/template"
 	"log/slog"
 	"maps"
@@ -54,10 +53,10 @@ func (c *Changer) askForm(ctx context.Context, who access.Visitor, query url.Val
 // askAgain returns the form, or says that the object has no holder to ask.
 func (c *Changer) askAgain(ctx context.Context, who access.Visitor, s askShown, problem template.HTML) (pages.View, error) {
 	s.Problem, s.Limit, s.Back = problem, applock.MaxMessageLength, "locks"
-	what := c.pages.HTML("change.locks", len(s.Objects))
+	what := c.nameOf(s.Objects)
 	if len(s.Objects) == 1 {
 		object := s.Objects[0]
-		what, s.Back = pages.Value(object), "object?name="+url.QueryEscape(object.String())
+		s.Back = addressOf(object)
 		lock, err := c.reader.Inquire(ctx, object)
 		switch {
 		case err != nil:
@@ -69,7 +68,7 @@ func (c *Changer) askAgain(ctx context.Context, who access.Visitor, s askShown, 
 		}
 		s.Holder = lock
 	}
-	s.Title = c.pages.HTML("title.ask", what)
+	s.Title = c.Pages.HTML("title.ask", what)
 	v := pages.View{Template: "ask", Title: pages.Plain(s.Title), Data: s}
 	if problem != "" {
 		v.Status = http.StatusBadRequest
@@ -91,13 +90,12 @@ func (c *Changer) askPage(ctx context.Context, who access.Visitor, form url.Valu
 	length := utf8.RuneCountInString(s.Message)
 	switch {
 	case err != nil:
-		_, text := c.pages.Explain(err)
+		_, text := c.Pages.Explain(err)
 		return c.askAgain(ctx, who, s, template.HTML(text)) //nolint:gosec // a text of ours
 	case length > applock.MaxMessageLength:
-		argument := template.HTML(c.pages.Argument("Message")) //nolint:gosec // a text of ours
-		return c.askAgain(ctx, who, s, c.pages.HTML("error.long", argument, length, applock.MaxMessageLength))
+		return c.askAgain(ctx, who, s, c.Pages.HTML("error.long", c.Pages.Label("Message"), length, applock.MaxMessageLength))
 	case strings.ContainsFunc(s.Message, unsayable):
-		return c.askAgain(ctx, who, s, c.pages.HTML("error.unseen", template.HTML(c.pages.Argument("Message")), s.Message)) //nolint:gosec // a text of ours
+		return c.askAgain(ctx, who, s, c.Pages.HTML("error.unseen", c.Pages.Label("Message"), s.Message))
 	}
 	owner, err := c.ownerOf(ctx, who.Person)
 	if err != nil {
@@ -112,11 +110,15 @@ func (c *Changer) askPage(ctx context.Context, who access.Visitor, form url.Valu
 	if asked {
 		return pages.View{Location: "desk"}, nil
 	}
-	what := c.pages.HTML("change.locks", len(objects))
+	return c.keepResults(who.Person, c.nameOf(objects), "title.ask", lines), nil
+}
+
+// nameOf names an object, or says how many there are.
+func (c *Changer) nameOf(objects []applock.Object) template.HTML {
 	if len(objects) == 1 {
-		what = pages.Value(objects[0])
+		return pages.Value(objects[0])
 	}
-	return c.keepResults(who.Person, what, "title.ask", lines), nil
+	return c.Pages.HTML("change.locks", len(objects))
 }
 
 // objectsOf returns the objects in a form.
@@ -167,11 +169,11 @@ type result struct {
 }
 
 func (c *Changer) isFree(object applock.Object) result {
-	return result{Object: object, Word: string(applock.OutcomeFree), Text: c.pages.HTML("result.free"), Gets: true, status: http.StatusConflict}
+	return result{Object: object, Word: string(applock.OutcomeFree), Text: c.Pages.HTML("result.free"), Gets: true, status: http.StatusConflict}
 }
 
 func (c *Changer) isOwn(object applock.Object) result {
-	return result{Object: object, Word: "OWN", Text: c.pages.HTML("result.own"), status: http.StatusConflict}
+	return result{Object: object, Word: "OWN", Text: c.Pages.HTML("result.own"), status: http.StatusConflict}
 }
 
 // failed is the result of a call that was refused, or failed.
@@ -179,13 +181,13 @@ func (c *Changer) failed(object applock.Object, err error) result {
 	var held *applock.HeldError
 	switch {
 	case errors.As(err, &held):
-		return result{Object: object, Word: string(applock.OutcomeHeld), Text: c.pages.HTML("result.held", held.Holder.Owner), status: http.StatusConflict}
+		return result{Object: object, Word: string(applock.OutcomeHeld), Text: c.Pages.HTML("result.held", held.Holder.Owner), status: http.StatusConflict}
 	case errors.Is(err, applock.ErrNotHeld):
-		return result{Object: object, Word: string(applock.OutcomeFree), Text: c.pages.HTML("answer.FREE"), status: http.StatusConflict}
+		return result{Object: object, Word: string(applock.OutcomeFree), Text: c.Pages.HTML("answer.FREE"), status: http.StatusConflict}
 	}
-	status, text := c.pages.Explain(err)
+	status, text := c.Pages.Explain(err)
 	escaped := template.HTML(template.HTMLEscapeString(text)) //nolint:gosec // escaped
-	return result{Object: object, Text: c.pages.HTML("result.failed", escaped), status: status}
+	return result{Object: object, Text: c.Pages.HTML("result.failed", escaped), status: status}
 }
 
 // ask makes one request, and starts its renewal.
@@ -201,7 +203,7 @@ func (c *Changer) ask(ctx context.Context, person string, request applock.AskReq
 		return c.failed(request.Object, err)
 	}
 	c.beats.begin(person)
-	return result{Object: request.Object, Word: string(asked.Outcome), Text: c.pages.HTML("result.asked", asked.Holder.Owner.Operator), Good: true}
+	return result{Object: request.Object, Word: string(asked.Outcome), Text: c.Pages.HTML("result.asked", asked.Holder.Owner.Operator), Good: true}
 }
 
 // withdrawPage withdraws a request.
@@ -243,9 +245,9 @@ func (c *Changer) respondPage(ctx context.Context, who access.Visitor, form url.
 	line := result{Object: key.Object, Word: string(answered.Outcome), Good: true}
 	switch {
 	case err == nil:
-		line.Text = c.pages.HTML("result."+string(request.Answer), request.Asker)
+		line.Text = c.Pages.HTML("result."+string(request.Answer), request.Asker)
 	case errors.Is(err, applock.ErrNotAsking):
-		line = result{Object: key.Object, Word: "GONE", Text: c.pages.HTML("result.gone", request.Asker), status: http.StatusConflict}
+		line = result{Object: key.Object, Word: "GONE", Text: c.Pages.HTML("result.gone", request.Asker), status: http.StatusConflict}
 	case errors.Is(err, applock.ErrInvalid):
 		return pages.View{}, err
 	default:
@@ -267,7 +269,7 @@ func (c *Changer) getPage(ctx context.Context, who access.Visitor, form url.Valu
 	object := objects[0]
 	grant, err := c.client.Get(ctx, applock.GetRequest{Object: object, Owner: owner})
 	c.logRequest(ctx, who.Person, "get", object, string(grant.Outcome), err)
-	line := result{Object: object, Word: string(grant.Outcome), Text: c.pages.HTML("result.have", c.pages.Time(grant.ExpiresAt)), Good: true}
+	line := result{Object: object, Word: string(grant.Outcome), Text: c.Pages.HTML("result.have", c.Pages.Time(grant.ExpiresAt)), Good: true}
 	if err != nil {
 		line = c.failed(object, err)
 	}
@@ -285,7 +287,7 @@ type resultsShown struct {
 }
 
 func (c *Changer) results(what template.HTML, title string, lines []result) pages.View {
-	s := resultsShown{Title: c.pages.HTML(title, what), Rows: lines, Good: true}
+	s := resultsShown{Title: c.Pages.HTML(title, what), Rows: lines, Good: true}
 	v := pages.View{Template: "results", Title: pages.Plain(s.Title)}
 	for _, line := range lines {
 		s.Good, v.Status = s.Good && line.Good, max(v.Status, line.status)
@@ -296,14 +298,13 @@ func (c *Changer) results(what template.HTML, title string, lines []result) page
 
 // keepResults redirects to a page with the results, so that neither back nor reload sends the form again.
 func (c *Changer) keepResults(person string, what template.HTML, title string, lines []result) pages.View {
-	id := c.answers.keep(person, c.results(what, title, lines))
+	id := c.Answers.keep(person, c.results(what, title, lines))
 	return pages.View{Location: "answer?id=" + url.QueryEscape(id)}
 }
 
 func (c *Changer) logRequest(ctx context.Context, person, what string, object applock.Object, outcome string, err error) {
-	c.logger.InfoContext(ctx, fmt.Sprintf("console: %s", what),
-		slog.String("person", person), slog.String("object", object.String()), slog.String("outcome", outcome),
-		failureOf(err))
+	c.Logger.InfoContext(ctx, "console: "+what,
+		slog.String("person", person), slog.String("object", object.String()), slog.String("outcome", outcome), failureOf(err))
 }
 
 // beatEvery is how often the asker's open pages renew a request, which the database keeps for a minute.
@@ -375,7 +376,7 @@ func (c *Changer) Beat(ctx context.Context, person string) {
 		return
 	}
 	if err := c.repeatRequests(ctx, person); err != nil {
-		c.logger.WarnContext(ctx, "console: repeat requests", slog.String("person", person), failureOf(err))
+		c.Logger.WarnContext(ctx, "console: repeat requests", slog.String("person", person), failureOf(err))
 	}
 }
 

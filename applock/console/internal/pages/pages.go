@@ -179,7 +179,7 @@ func (p *Pages) Log(ctx context.Context, page string, err error) {
 func (p *Pages) Explain(err error) (status int, text string) {
 	var invalid *applock.InvalidError
 	if errors.As(err, &invalid) {
-		return http.StatusBadRequest, fmt.Sprintf(p.texts["error.invalid"], p.Argument(invalid.Argument), invalid.Reason)
+		return http.StatusBadRequest, fmt.Sprintf(p.texts["error.invalid"], p.Label(invalid.Argument), invalid.Reason)
 	}
 	for _, known := range []struct {
 		err    error
@@ -209,8 +209,8 @@ func (p *Pages) Explain(err error) (status int, text string) {
 	return http.StatusInternalServerError, p.texts["error.internal"]
 }
 
-// Argument returns the label of a request's field.
-func (p *Pages) Argument(name string) string {
+// Label returns the label of a request's field.
+func (p *Pages) Label(name string) template.HTML {
 	label := map[string]string{
 		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",
 		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
@@ -220,7 +220,7 @@ func (p *Pages) Argument(name string) string {
 		"Message": "label.message", "Wait": "label.wait",
 	}[name]
 	if label == "" {
-		return name
+		return template.HTML(name) //nolint:gosec // a name of ours
 	}
-	return "“" + p.texts[label] + "”"
+	return template.HTML("“" + p.texts[label] + "”") //nolint:gosec // a text of ours
 }

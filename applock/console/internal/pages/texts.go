@@ -1,21 +1,7 @@
 package pages
 
-import "fmt"
-
 // texts are the words of the pages, by name. Names of columns and outcomes come from the database.
 type texts map[string]string
-
-// say formats a text. A missing text fails the page.
-func (t texts) say(name string, args ...any) (string, error) {
-	text, found := t[name]
-	if !found {
-		return "", fmt.Errorf("there is no text %q", name)
-	}
-	if len(args) == 0 {
-		return text, nil
-	}
-	return fmt.Sprintf(text, args...), nil
-}
 
 // english has all texts of the pages.
 //

@@ -33,11 +33,14 @@ func (t texts) functions() template.FuncMap {
 	}
 }
 
-// shown formats a text with isolated values. Without values the result also fits an attribute.
+// shown formats a text with isolated values. Without values the result also fits an attribute. A missing text fails the page.
 func (t texts) shown(name string, args ...any) (any, error) {
-	text, err := t.say(name)
-	if err != nil || len(args) == 0 {
-		return text, err
+	text, found := t[name]
+	switch {
+	case !found:
+		return "", fmt.Errorf("there is no text %q", name)
+	case len(args) == 0:
+		return text, nil
 	}
 	return t.html(name, args...), nil
 }

@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,10 +228,7 @@ func plotOf(title string, values map[string]int64) plot {
 		}
 	}
 	slices.SortFunc(p.Bars, func(a, b bar) int {
-		if a.Value != b.Value {
-			return int(min(1, max(-1, b.Value-a.Value)))
-		}
-		return strings.Compare(a.Label, b.Label)
+		return cmp.Or(cmp.Compare(b.Value, a.Value), strings.Compare(a.Label, b.Label))
 	})
 	p.Bars = p.Bars[:min(len(p.Bars), barsOfPlot)]
 	for i := range p.Bars {

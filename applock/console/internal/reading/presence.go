@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -83,15 +84,9 @@ func (p *present) on(object applock.Object, holder string) here {
 
 // asked returns all requests, the oldest first.
 func (p *present) asked() []applock.Asker {
-	var all []applock.Asker
-	for _, askers := range p.askers {
-		all = append(all, askers...)
-	}
+	all := slices.Concat(slices.Collect(maps.Values(p.askers))...)
 	slices.SortFunc(all, func(a, b applock.Asker) int {
-		if by := a.Since.Compare(b.Since); by != 0 {
-			return by
-		}
-		return a.Object.Compare(b.Object)
+		return cmp.Or(a.Since.Compare(b.Since), a.Object.Compare(b.Object))
 	})
 	return all
 }
@@ -158,10 +153,7 @@ func (p *present) presences(object applock.Object) []presence {
 	}
 	for _, viewer := range p.viewers[object] {
 		does := map[applock.PresenceState]string{applock.StateEditing: "does.edits", applock.StateIdle: "does.idles"}[viewer.State]
-		if does == "" {
-			does = "does.looks"
-		}
-		add(presence{Owner: viewer.Owner, Does: does, Since: viewer.Since})
+		add(presence{Owner: viewer.Owner, Does: cmp.Or(does, "does.looks"), Since: viewer.Since})
 	}
 	return lines
 }
@@ -252,10 +244,6 @@ func (r *Reader) People(ctx context.Context) ([]applock.Owner, error) {
 		}
 		return false
 	})
-	var owners []applock.Owner
-	for _, owner := range known {
-		owners = append(owners, owner)
-	}
-	slices.SortFunc(owners, func(a, b applock.Owner) int { return cmp.Compare(a.Operator, b.Operator) })
+	owners := slices.SortedFunc(maps.Values(known), func(a, b applock.Owner) int { return cmp.Compare(a.Operator, b.Operator) })
 	return owners[:min(len(owners), peopleShown)], err
 }

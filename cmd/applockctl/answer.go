@@ -124,22 +124,41 @@ func (l lockAnswer) fields() []table.Field {
 
 func (l lockAnswer) object() string { return l.ObjectType + ":" + l.ObjectID }
 
-// lookUp fills in the object's present holder, and reports whether it has one.
-func (l *lockAnswer) lookUp(ctx context.Context, s session, object applock.Object) (held bool, err error) {
+// lookUp fills in the object's present holder. It returns errNo if it has none.
+func (l *lockAnswer) lookUp(ctx context.Context, s session, object applock.Object) error {
 	lock, err := s.Inquire(ctx, object)
-	if errors.Is(err, applock.ErrNotHeld) {
-		l.Outcome = applock.OutcomeFree
-		return false, nil
+	if err == nil {
+		l.heldAs(lock)
 	}
-	if err != nil {
-		return false, err
-	}
-	l.heldAs(lock)
-	return true, nil
+	return l.refused(err)
 }
 
-// noteOwnGrant explains a refusal whose holder is the same operator by another grant, since the two names in the answer are equal.
-func (a *app) noteOwnGrant(answer lockAnswer) {
+// refused fills in a refusal, and returns errNo for it. It returns any other error as it is.
+func (l *lockAnswer) refused(err error) error {
+	held, isHeld := errors.AsType[*applock.HeldError](err)
+	lost, isLost := errors.AsType[*applock.LostError](err)
+	switch {
+	case isHeld:
+		l.refusedBy(held.Holder)
+	case isLost && lost.Holder != (applock.Holder{}):
+		l.refusedBy(lost.Holder)
+	case errors.Is(err, applock.ErrNotHeld):
+		l.Outcome = applock.OutcomeFree
+	default:
+		return err
+	}
+	return errNo
+}
+
+// refused also explains a refusal whose holder is the same operator by another grant, since the two names in the answer are equal.
+func (a *app) refused(answer *lockAnswer, err error) error {
+	if err = answer.refused(err); errors.Is(err, errNo) {
+		a.noteOwnGrant(answer)
+	}
+	return err
+}
+
+func (a *app) noteOwnGrant(answer *lockAnswer) {
 	if answer.Outcome != applock.OutcomeHeld || answer.Holder != answer.OperatorID {
 		return
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +22,6 @@ type answerToAsker struct {
 func (a *app) answerApplLockCommand() *cobra.Command {
 	var request applock.AnswerRequest
 	var give, later, no bool
-	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "answer OBJECT --operator O --fence N --asker A (--give | --later | --no) [--client C] [--reason R]",
 		Short: "Answer a request for a held object",
@@ -40,13 +37,12 @@ else, or another grant than --fence, holds the object, or FREE if nobody does (e
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request.Key.Fence = applock.Fence(fence.value)
 			request.Answer = chosenAnswer(give, later)
-			return a.answerApplLock(ctx, args[0], request)
+			return a.answerApplLock(ctx, args, request)
 		}),
 	}
-	a.operatorFlag(command, &request.Key.Operator, "who holds the object")
-	command.Flags().Var(&fence, "fence", "the operator's grant, as the inbox shows it")
+	a.operatorFlag(command, &request.Key.Operator, "who holds the object", a.completeHolder)
+	fenceFlag(command, &request.Key.Fence, "the operator's grant, as the inbox shows it")
 	command.Flags().StringVar(&request.Asker, "asker", "", "who asks")
 	command.Flags().StringVar(&request.Client, "client", "", "the asking program (any)")
 	command.Flags().BoolVar(&give, "give", false, "let the asker have the object")
@@ -56,7 +52,6 @@ else, or another grant than --fence, holds the object, or FREE if nobody does (e
 	require(command, "fence", "asker")
 	command.MarkFlagsOneRequired("give", "later", "no")
 	command.MarkFlagsMutuallyExclusive("give", "later", "no")
-	offers(command, "operator", a.completeHolder)
 	offers(command, "asker", a.completeOperator)
 	return command
 }
@@ -72,35 +67,26 @@ func chosenAnswer(give, later bool) applock.AskAnswer {
 	return applock.AnswerNo
 }
 
-func (a *app) answerApplLock(ctx context.Context, text string, request applock.AnswerRequest) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("answer: %w", err)
-	}
-	request.Key.Object = object
-	return a.call(ctx, "answer "+object.String(), func(ctx context.Context, s session) error {
-		answer := answerToAsker{
+func (a *app) answerApplLock(ctx context.Context, texts []string, request applock.AnswerRequest) error {
+	return a.eachObject(ctx, "answer", texts, answerToAsker{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		request.Key.Object = object
+		answer := &answerToAsker{
 			lockAnswer: newAnswer(object, applock.Owner{Operator: request.Key.Operator}),
 			AskerID:    trim(request.Asker), ClientID: trim(request.Client), Answer: request.Answer, Reason: trim(request.Reason),
 		}
 		answered, err := s.Answer(ctx, request)
-		var held *applock.HeldError
 		switch {
-		case errors.As(err, &held):
-			answer.refusedBy(held.Holder)
-			a.noteOwnGrant(answer.lockAnswer)
-		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = applock.OutcomeFree
 		case errors.Is(err, applock.ErrNotAsking):
 			answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeGone, answer.OperatorID, request.Key.Fence
+			return answer, errNo
 		case err != nil:
-			return err
+			return answer, a.refused(&answer.lockAnswer, err)
 		case answered.Outcome == applock.OutcomeGiven:
 			answer.heldUntil(answered, answer.AskerID, 0)
 		default:
 			answer.heldUntil(answered, answer.OperatorID, request.Key.Fence)
 		}
-		return a.answer(err == nil, answer)
+		return answer, nil
 	})
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +59,7 @@ func listedAskerOf(asker applock.Asker) record {
 
 func (a *app) askingCommand() *cobra.Command {
 	var request applock.AskingRequest
-	limit := number{max: math.MaxInt64}
+	var limit int64
 	command := &cobra.Command{
 		Use:   "asking [--type T | --prefix customer:4] [--operator O] [--department D]",
 		Short: "List the requests for locks",
@@ -74,7 +73,7 @@ With --output json each request is an object on a line of its own.`,
   applockctl asking --operator brown --output json`,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return a.printList(ctx, "asking", "request", listedAsker{}, func(ctx context.Context, s session, p *printer) error {
-				return printRows(s, p, s.Asking(ctx, request), limit.value, listedAskerOf)
+				return printRows(s, p, s.Asking(ctx, request), limit, listedAskerOf)
 			})
 		}),
 	}
@@ -82,7 +81,7 @@ With --output json each request is an object on a line of its own.`,
 	command.Flags().StringVar(&request.Prefix, "prefix", "", "only objects whose TYPE:ID begins with this")
 	command.Flags().StringVar(&request.Operator, "operator", "", "only requests of this operator")
 	command.Flags().StringVar(&request.Department, "department", "", "only requests of this department")
-	command.Flags().Var(&limit, "limit", "print at most this many")
+	limitFlag(command, &limit)
 	offers(command, "operator", a.completeOperator)
 	return command
 }

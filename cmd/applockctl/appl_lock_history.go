@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,8 +43,7 @@ func (e listedEvent) fields() []table.Field {
 
 func (a *app) historyCommand() *cobra.Command {
 	var request applock.HistoryRequest
-	var since duration
-	limit := number{max: math.MaxInt64}
+	var limit int64
 	command := &cobra.Command{
 		Use:   "history [OBJECT] [--operator O] [--since 7d] [--newest]",
 		Short: "Show what happened to objects, by whom and why",
@@ -75,14 +72,13 @@ With --output json each event is an object on a line of its own.`,
 				}
 				request.ObjectType, request.ObjectID = object.Type, object.ID
 			}
-			request.Since = time.Duration(since)
-			return a.history(ctx, request, limit.value)
+			return a.history(ctx, request, limit)
 		}),
 	}
 	command.Flags().StringVar(&request.Operator, "operator", "", "only events that this operator caused, or in which it lost or got a lock")
 	command.Flags().BoolVar(&request.NewestFirst, "newest", false, "the newest first")
-	command.Flags().Var(&since, "since", "only events that are at most this old")
-	command.Flags().Var(&limit, "limit", "print at most this many")
+	command.Flags().Var((*duration)(&request.Since), "since", "only events that are at most this old")
+	limitFlag(command, &limit)
 	offers(command, "operator", a.completeOperator)
 	return command
 }

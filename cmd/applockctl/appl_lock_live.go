@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,17 +43,15 @@ func (l listedLock) fields() []table.Field {
 
 // listFlags select what is listed.
 type listFlags struct {
-	request   applock.ListRequest
-	object    string
-	olderThan duration
-	within    duration
-	waiting   bool
-	order     order.Order
-	limit     number
+	request applock.ListRequest
+	object  string
+	waiting bool
+	order   order.Order
+	limit   int64
 }
 
 func (a *app) listCommand() *cobra.Command {
-	flags := listFlags{limit: number{max: math.MaxInt64}}
+	var flags listFlags
 	command := &cobra.Command{
 		Use:   "list [--waiting] [--prefix customer:4] [--operator O] [--sort left]",
 		Short: "List the live locks, or the waiters",
@@ -89,11 +85,11 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	command.Flags().StringVar(&request.Operator, "operator", "", "only this operator's locks, or waiters")
 	command.Flags().StringVar(&request.Department, "department", "", "only this department's locks, or waiters")
 	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only locks, or waiters, without a department")
-	command.Flags().Var(&flags.olderThan, "older-than", "only locks held, or waits that last, at least this long")
-	command.Flags().Var(&flags.within, "expires-within", "only locks that end within this time unless renewed")
+	command.Flags().Var((*duration)(&request.OlderThan), "older-than", "only locks held, or waits that last, at least this long")
+	command.Flags().Var((*duration)(&request.ExpiresWithin), "expires-within", "only locks that end within this time unless renewed")
 	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list waiters instead of locks")
 	command.Flags().Var(&flags.order, "sort", order.Help)
-	command.Flags().Var(&flags.limit, "limit", "print at most this many")
+	limitFlag(command, &flags.limit)
 	complete(command, "sort", order.All()...)
 	offers(command, "object", a.completeObject)
 	offers(command, "operator", a.completeOperator)
@@ -114,22 +110,20 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 		}
 		flags.request.ObjectType, flags.request.ObjectID = object.Type, object.ID
 	}
-	flags.request.OlderThan = time.Duration(flags.olderThan)
-	flags.request.ExpiresWithin = time.Duration(flags.within)
 	if flags.order.Listed() != applock.ByObject {
 		if flags.waiting || flags.object != "" || flags.request.Prefix != "" {
 			return refused("--sort "+flags.order.String(), "is for a list of locks without --object and --prefix")
 		}
 		flags.request.Order, flags.request.PageSize = flags.order.Listed(), applock.MaxPageSize
-		if flags.limit.value > 0 {
-			flags.request.PageSize = int(min(flags.limit.value, applock.MaxPageSize))
+		if flags.limit > 0 {
+			flags.request.PageSize = int(min(flags.limit, applock.MaxPageSize))
 		}
 	}
 	if flags.waiting {
 		return a.listWaiters(ctx, flags)
 	}
 	return a.printList(ctx, "list", "lock", listedLock{}, func(ctx context.Context, s session, p *printer) error {
-		err := printRows(s, p, s.List(ctx, flags.request), flags.limit.value, listedLockOf)
+		err := printRows(s, p, s.List(ctx, flags.request), flags.limit, listedLockOf)
 		if err == nil && p.records == 0 {
 			a.hintAtOperator(ctx, s, flags.request)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +28,7 @@ func (v listedViewer) fields() []table.Field {
 func (a *app) viewersCommand() *cobra.Command {
 	var request applock.ViewersRequest
 	var object string
-	limit := number{max: math.MaxInt64}
+	var limit int64
 	command := &cobra.Command{
 		Use:   "viewers [--object customer:42 | --type T | --prefix customer:4] [--operator O]",
 		Short: "List the viewers of objects",
@@ -49,7 +48,7 @@ object on a line of its own.`,
 				request.ObjectType, request.ObjectID = one.Type, one.ID
 			}
 			return a.printList(ctx, "viewers", "viewer", listedViewer{}, func(ctx context.Context, s session, p *printer) error {
-				return printRows(s, p, s.Viewers(ctx, request), limit.value, func(viewer applock.Viewer) record { return listedViewer{viewer} })
+				return printRows(s, p, s.Viewers(ctx, request), limit, func(viewer applock.Viewer) record { return listedViewer{viewer} })
 			})
 		}),
 	}
@@ -59,7 +58,7 @@ object on a line of its own.`,
 	command.Flags().StringVar(&request.Operator, "operator", "", "only this operator")
 	command.Flags().StringVar(&request.Department, "department", "", "only viewers of this department")
 	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only viewers without a department")
-	command.Flags().Var(&limit, "limit", "print at most this many")
+	limitFlag(command, &limit)
 	command.MarkFlagsMutuallyExclusive("object", "type", "prefix")
 	offers(command, "object", a.completeObject)
 	offers(command, "operator", a.completeOperator)

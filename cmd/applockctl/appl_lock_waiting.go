@@ -32,7 +32,7 @@ func (w listedWaiter) fields() []table.Field {
 }
 
 func (a *app) listWaiters(ctx context.Context, flags listFlags) error {
-	if flags.within != 0 {
+	if flags.request.ExpiresWithin != 0 {
 		return refused("--expires-within", "is for locks: leave it out with --waiting")
 	}
 	request := applock.WaitersRequest{
@@ -45,7 +45,7 @@ func (a *app) listWaiters(ctx context.Context, flags listFlags) error {
 		OlderThan:    flags.request.OlderThan,
 	}
 	return a.printList(ctx, "list", "waiter", listedWaiter{}, func(ctx context.Context, s session, p *printer) error {
-		return printRows(s, p, s.Waiters(ctx, request), flags.limit.value, listedWaiterOf)
+		return printRows(s, p, s.Waiters(ctx, request), flags.limit, listedWaiterOf)
 	})
 }
 

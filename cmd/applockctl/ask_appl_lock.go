@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +19,6 @@ type askAnswer struct {
 
 func (a *app) askApplLockCommand() *cobra.Command {
 	var request applock.AskRequest
-	var wait duration
 	command := &cobra.Command{
 		Use:   "ask OBJECT --operator O [--message M] [--department D] [--client C] [--wait 10m | --withdraw]",
 		Short: "Ask the holder of an object for it",
@@ -37,40 +33,27 @@ or FREE if nobody does: then "get" it (exit code 1).`,
   applockctl ask customer:42 --operator brown --withdraw`,
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
-		RunE: body(func(ctx context.Context, args []string) error {
-			request.Wait = time.Duration(wait)
-			return a.askApplLock(ctx, args[0], request)
-		}),
+		RunE:              body(func(ctx context.Context, args []string) error { return a.askApplLock(ctx, args, request) }),
 	}
-	a.operatorFlag(command, &request.Owner.Operator, "who asks")
-	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; default $"+departmentVariable)
+	a.operatorFlag(command, &request.Owner.Operator, "who asks", a.completeOperator)
+	a.departmentFlag(command, &request.Owner.Department, departmentUsage)
 	command.Flags().StringVar(&request.Client, "client", program, "the program that asks; requests of different programs are separate")
 	command.Flags().StringVar(&request.Message, "message", "", "a text for the holder")
-	command.Flags().Var(&wait, "wait", "how long the request may last, however often it is repeated (for ever)")
+	command.Flags().Var((*duration)(&request.Wait), "wait", "how long the request may last, however often it is repeated (for ever)")
 	command.Flags().BoolVar(&request.Withdraw, "withdraw", false, "take the request back")
-	offers(command, "operator", a.completeOperator)
 	return command
 }
 
-func (a *app) askApplLock(ctx context.Context, text string, request applock.AskRequest) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("ask: %w", err)
-	}
-	request.Object = object
-	return a.call(ctx, "ask "+object.String(), func(ctx context.Context, s session) error {
-		answer := askAnswer{lockAnswer: newAnswer(object, request.Owner), ClientID: trim(request.Client), Message: trim(request.Message)}
+func (a *app) askApplLock(ctx context.Context, texts []string, request applock.AskRequest) error {
+	return a.eachObject(ctx, "ask", texts, askAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		request.Object = object
+		answer := &askAnswer{lockAnswer: newAnswer(object, request.Owner), ClientID: trim(request.Client), Message: trim(request.Message)}
 		asked, err := s.Ask(ctx, request)
-		var held *applock.HeldError
 		switch {
-		case errors.As(err, &held):
-			answer.refusedBy(held.Holder)
-			answer.Outcome = applock.OutcomeOwn
-		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = applock.OutcomeFree
 		case err != nil:
-			return err
+			if err = answer.refused(err); answer.Outcome == applock.OutcomeHeld {
+				answer.Outcome = applock.OutcomeOwn
+			}
 		case asked.Outcome == applock.OutcomeGiven:
 			answer.grantedTo(asked.Grant)
 			answer.FormerHolder, answer.FormerHolderDepartment = asked.Holder.Owner.Operator, asked.Holder.Owner.Department
@@ -78,6 +61,6 @@ func (a *app) askApplLock(ctx context.Context, text string, request applock.AskR
 			answer.refusedBy(asked.Holder)
 			answer.Outcome = asked.Outcome
 		}
-		return a.answer(err == nil, answer)
+		return answer, err
 	})
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +11,6 @@ import (
 
 func (a *app) assertCommand() *cobra.Command {
 	var key applock.Key
-	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "assert OBJECT --operator O --fence N",
 		Short: "Check whether a grant is live",
@@ -25,38 +22,30 @@ another grant, has the object, or FREE if nobody has it (exit code 1).`,
 		Example:           `  applockctl assert job:nightly --operator "$(hostname):$$" --fence 1795785256123456 && ./publish`,
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
-		RunE: body(func(ctx context.Context, args []string) error {
-			key.Fence = applock.Fence(fence.value)
-			return a.assert(ctx, args[0], key)
-		}),
+		RunE:              body(func(ctx context.Context, args []string) error { return a.assert(ctx, args, key) }),
 	}
-	a.operatorFlag(command, &key.Operator, "who should hold the object")
-	offers(command, "operator", a.completeHolder)
-	command.Flags().Var(&fence, "fence", "the grant")
+	a.operatorFlag(command, &key.Operator, "who should hold the object", a.completeHolder)
+	fenceFlag(command, &key.Fence, "the grant")
 	require(command, "fence")
 	return command
 }
 
-func (a *app) assert(ctx context.Context, text string, key applock.Key) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("assert: %w", err)
-	}
-	key.Object = object
-	return a.call(ctx, "assert "+object.String(), func(ctx context.Context, s session) error {
+func (a *app) assert(ctx context.Context, texts []string, key applock.Key) error {
+	return a.eachObject(ctx, "assert", texts, lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		key.Object = object
 		answer := newAnswer(object, applock.Owner{Operator: key.Operator})
 		err := s.Assert(ctx, key)
-		if err == nil {
+		switch {
+		case err == nil:
 			answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeHeld, answer.OperatorID, key.Fence
-			return a.answer(true, answer)
+			return &answer, nil
+		case !errors.Is(err, applock.ErrLost):
+			return nil, err
 		}
-		if !errors.Is(err, applock.ErrLost) {
-			return err
+		if err := answer.lookUp(ctx, s, object); err != nil {
+			return &answer, err
 		}
-		if _, err := answer.lookUp(ctx, s, object); err != nil {
-			return err
-		}
-		a.noteOwnGrant(answer)
-		return a.answer(false, answer)
+		a.noteOwnGrant(&answer)
+		return &answer, errNo
 	})
 }

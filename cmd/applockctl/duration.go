@@ -45,31 +45,29 @@ func parseDuration(text string) (time.Duration, error) {
 	return parsed, nil
 }
 
-// number is a flag that takes a whole number from 1 to max. Zero means that the flag is not set.
-type number struct {
-	value int64
-	max   int64
+// number is a flag that takes a whole number from 1 to most. Zero means that the flag is not set.
+type number[T ~int | ~int64] struct {
+	value *T
+	most  T
 }
 
-var _ pflag.Value = (*number)(nil)
-
 // Set parses text.
-func (n *number) Set(text string) error {
+func (n number[T]) Set(text string) error {
 	parsed, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || parsed < 1 || parsed > n.max {
-		return fmt.Errorf("write a whole number from 1 to %d", n.max)
+	if err != nil || parsed < 1 || parsed > int64(n.most) {
+		return fmt.Errorf("write a whole number from 1 to %d", n.most)
 	}
-	n.value = parsed
+	*n.value = T(parsed)
 	return nil
 }
 
 // String returns an empty text for a flag that is not set.
-func (n *number) String() string {
-	if n.value == 0 {
+func (n number[T]) String() string {
+	if n.value == nil || *n.value == 0 {
 		return ""
 	}
-	return strconv.FormatInt(n.value, 10)
+	return strconv.FormatInt(int64(*n.value), 10)
 }
 
 // Type is the word for the value in the help.
-func (n *number) Type() string { return "int" }
+func (number[T]) Type() string { return "int" }

@@ -31,7 +31,7 @@ func TestDuration(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	t.Parallel()
-	value := number{max: 10000}
+	value := number[int]{value: new(int), most: 10000}
 	for _, text := range []string{"", "0", "-1", "10001", "1.0", "1e3", "0x10", "99999999999999999999", " 1"} {
 		if err := value.Set(text); err == nil || value.String() != "" {
 			t.Errorf("%q is accepted as %q", text, value.String())

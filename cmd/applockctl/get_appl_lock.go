@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,9 +11,8 @@ import (
 )
 
 func (a *app) getCommand() *cobra.Command {
-	var owner applock.Owner
-	var ttl, wait duration
-	var isNew bool
+	var request applock.GetRequest
+	var wait duration
 	var permits int
 	command := &cobra.Command{
 		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s] [--new | --permits N]",
@@ -47,15 +45,14 @@ fence of the lock.`,
 	}
 	command.RunE = body(func(ctx context.Context, args []string) error {
 		if command.Flags().Changed("permits") {
-			return a.getPermit(ctx, args[0], applock.GetPermitRequest{Permits: permits, Owner: owner, TTL: time.Duration(ttl)})
+			return a.getPermit(ctx, args[0], applock.GetPermitRequest{Permits: permits, Owner: request.Owner, TTL: request.TTL})
 		}
-		return a.get(ctx, args[0], applock.GetRequest{Owner: owner, TTL: time.Duration(ttl), New: isNew}, time.Duration(wait))
+		return a.get(ctx, args, request, time.Duration(wait))
 	})
-	a.operatorFlag(command, &owner.Operator, "the operator that gets the lock")
-	command.Flags().StringVar(&owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; default $"+departmentVariable+" (in a renewal as before, else none)")
-	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (in a renewal as before, else 7d)")
-	command.Flags().BoolVar(&isNew, "new", false, "refuse to renew: succeed only with a new lock")
+	a.operatorFlag(command, &request.Owner.Operator, "the operator that gets the lock", nil)
+	a.departmentFlag(command, &request.Owner.Department, departmentUsage+" (in a renewal as before, else none)")
+	command.Flags().Var((*duration)(&request.TTL), "ttl", "how long the lock lasts from now on (in a renewal as before, else 7d)")
+	command.Flags().BoolVar(&request.New, "new", false, "refuse to renew: succeed only with a new lock")
 	command.Flags().IntVar(&permits, "permits", 0, "how many may hold the object at once; the same number in all calls")
 	command.Flags().Var(&wait, "wait", "how long to wait for the holder")
 	command.MarkFlagsMutuallyExclusive("permits", "new")
@@ -63,29 +60,21 @@ fence of the lock.`,
 	return command
 }
 
-func (a *app) get(ctx context.Context, text string, request applock.GetRequest, wait time.Duration) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("get: %w", err)
-	}
-	request.Object = object
-	return a.call(ctx, "get "+object.String(), func(ctx context.Context, s session) error {
+func (a *app) get(ctx context.Context, texts []string, request applock.GetRequest, wait time.Duration) error {
+	return a.eachObject(ctx, "get", texts, lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		request.Object = object
 		answer := newAnswer(object, request.Owner)
 		grant, err := s.Get(ctx, request)
 		if wait > 0 && isForOthers(err) {
 			grant, err = a.waitAndGet(ctx, s, request, err, wait)
 		}
-		var held *applock.HeldError
 		switch {
-		case ctx.Err() == nil && errors.As(err, &held):
-			answer.refusedBy(held.Holder)
-			a.noteOwnGrant(answer)
-			return a.answer(false, answer)
-		case err != nil:
-			return err
+		case err == nil:
+			answer.grantedTo(grant)
+		case ctx.Err() == nil:
+			err = a.refused(&answer, err)
 		}
-		answer.grantedTo(grant)
-		return a.answer(true, answer)
+		return &answer, err
 	})
 }
 

@@ -72,7 +72,6 @@ func (n listedNotice) fields() []table.Field {
 
 func (a *app) inboxCommand() *cobra.Command {
 	var request applock.InboxRequest
-	after, limit := number{max: math.MaxInt64}, number{max: applock.MaxPageSize}
 	command := &cobra.Command{
 		Use:   "inbox --operator O [--after N]",
 		Short: "Show what concerns an operator: locks taken, handed over, awaited, asked for, expiring",
@@ -97,15 +96,11 @@ are printed, or --limit.
 With --output json each line is an object.`,
 		Example: `  applockctl inbox --operator jdoe
   applockctl inbox --operator jdoe --after 1234 --output json`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			request.Position.After, request.PageSize = after.value, int(limit.value)
-			return a.inbox(ctx, request)
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.inbox(ctx, request) }),
 	}
-	a.operatorFlag(command, &request.Operator, "whom it concerns")
-	command.Flags().Var(&after, "after", "only events after this one, and the present state")
-	command.Flags().Var(&limit, "limit", "print at most this many")
-	offers(command, "operator", a.completeOperator)
+	a.operatorFlag(command, &request.Operator, "whom it concerns", a.completeOperator)
+	command.Flags().Var(number[int64]{&request.Position.After, math.MaxInt64}, "after", "only events after this one, and the present state")
+	command.Flags().Var(number[int]{&request.PageSize, applock.MaxPageSize}, "limit", "print at most this many")
 	return command
 }
 

@@ -40,15 +40,13 @@ order, and the exit code is the worst of theirs.`,
   applockctl inquire customer:42 --output json`,
 		Args:              someObjects,
 		ValidArgsFunction: a.completeObjects,
-		RunE:              body(func(ctx context.Context, args []string) error { return a.inquire(ctx, args) }),
+		RunE:              body(a.inquire),
 	}
 }
 
 func (a *app) inquire(ctx context.Context, texts []string) error {
-	return a.eachObject(ctx, "inquire", texts, inquireAnswer{},
-		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
-			answer := inquireAnswer{newAnswer(object, applock.Owner{})}
-			held, err := answer.lookUp(ctx, s, object)
-			return answer, held, err
-		})
+	return a.eachObject(ctx, "inquire", texts, inquireAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		answer := &inquireAnswer{newAnswer(object, applock.Owner{})}
+		return answer, answer.lookUp(ctx, s, object)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,6 @@ import (
 
 func (a *app) noteCommand() *cobra.Command {
 	var key applock.Key
-	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "note OBJECT TEXT --operator O [--fence N]",
 		Short: "Write on a lock why it is held",
@@ -27,14 +25,10 @@ Prints NOTED with the note (exit code 0), HELD with the holder if somebody else,
   applockctl note customer:42 "" --operator jdoe`,
 		Args:              objectAndText,
 		ValidArgsFunction: a.completeObjects,
-		RunE: body(func(ctx context.Context, args []string) error {
-			key.Fence = applock.Fence(fence.value)
-			return a.noteObject(ctx, args[0], key, args[1])
-		}),
+		RunE:              body(func(ctx context.Context, args []string) error { return a.noteObject(ctx, args[:1], key, args[1]) }),
 	}
-	a.operatorFlag(command, &key.Operator, "who holds the object")
-	offers(command, "operator", a.completeHolder)
-	command.Flags().Var(&fence, "fence", "note only the grant with this fence; by default whatever grant the operator has")
+	a.operatorFlag(command, &key.Operator, "who holds the object", a.completeHolder)
+	fenceFlag(command, &key.Fence, "note only the grant with this fence; by default whatever grant the operator has")
 	return command
 }
 
@@ -52,28 +46,15 @@ func objectAndText(command *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) noteObject(ctx context.Context, text string, key applock.Key, note string) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("note: %w", err)
-	}
-	key.Object = object
-	return a.call(ctx, "note "+object.String(), func(ctx context.Context, s session) error {
+func (a *app) noteObject(ctx context.Context, texts []string, key applock.Key, note string) error {
+	return a.eachObject(ctx, "note", texts, lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		key.Object = object
 		answer := newAnswer(object, applock.Owner{Operator: key.Operator})
 		err := s.Note(ctx, key, note)
-		var held *applock.HeldError
-		switch {
-		case errors.As(err, &held):
-			answer.refusedBy(held.Holder)
-			a.noteOwnGrant(answer)
-		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = applock.OutcomeFree
-		case err != nil:
-			return err
-		default:
+		if err == nil {
 			answer.Outcome = applock.OutcomeNoted
 			answer.Holder, answer.Note = answer.OperatorID, trim(note)
 		}
-		return a.answer(err == nil, answer)
+		return &answer, a.refused(&answer, err)
 	})
 }

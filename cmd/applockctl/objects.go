@@ -20,11 +20,11 @@ func someObjects(_ *cobra.Command, args []string) error {
 
 var errNoObject = errors.New("the object is missing: write it as TYPE:ID, such as customer:42")
 
-// eachObject runs do for one object after the other and prints each answer. The result is no if any answer is no; an error stops the loop.
-// All arguments are parsed before the first call.
+// eachObject runs do for one object after the other and prints each answer. An errNo of do is the answer no, and that of all if any answer is
+// no; another error stops the loop. All arguments are parsed before the first call.
 func (a *app) eachObject(
 	ctx context.Context, verb string, texts []string, like record,
-	do func(ctx context.Context, s session, object applock.Object) (answer record, yes bool, err error),
+	do func(ctx context.Context, s session, object applock.Object) (record, error),
 ) error {
 	objects := make([]applock.Object, len(texts))
 	for i, text := range texts {
@@ -41,8 +41,9 @@ func (a *app) eachObject(
 		printer := a.newPrinter(like)
 		all, none := true, true
 		for _, object := range objects {
-			answer, yes, err := do(ctx, s, object)
-			if quiet := yes && a.quiet; err == nil && !quiet {
+			answer, err := do(ctx, s, object)
+			yes := err == nil
+			if yes && !a.quiet || errors.Is(err, errNo) {
 				err = printer.print(answer)
 			}
 			if err != nil {
@@ -51,16 +52,12 @@ func (a *app) eachObject(
 			all, none = all && yes, none && !yes
 			s.restart()
 		}
-		err := printer.end()
-		if none {
-			err = withoutEffect(err)
-		}
-		if err != nil {
+		if err := printer.end(); err != nil {
+			if none {
+				err = withoutEffect(err)
+			}
 			return err
 		}
-		if !all {
-			return errNo
-		}
-		return nil
+		return yesIf(all)
 	})
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +9,7 @@ import (
 )
 
 func (a *app) purgeHistoryCommand() *cobra.Command {
-	olderThan := duration(applock.DefaultPurgeHistoryAge)
-	batch := number{value: applock.DefaultPageSize, max: applock.MaxPageSize}
+	request := applock.PurgeRequest{OlderThan: applock.DefaultPurgeHistoryAge, Batch: applock.DefaultPageSize}
 	command := &cobra.Command{
 		Use:   "purge-history [--older-than 400d] [--batch 1000]",
 		Short: "Remove old events of the history",
@@ -25,14 +22,9 @@ progress.`,
 		Example: `  applockctl purge-history
   applockctl purge-history --older-than 3650d`,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			request := applock.PurgeRequest{OlderThan: time.Duration(olderThan), Batch: int(batch.value)}
-			return a.purging(ctx, "purge-history", "event", func(ctx context.Context, s session, progress func(int64)) (int64, error) {
-				request.Progress = progress
-				return s.PurgeHistory(ctx, request)
-			})
+			return a.purging(ctx, "purge-history", "event", request, (*applock.Client).PurgeHistory)
 		}),
 	}
-	command.Flags().Var(&olderThan, "older-than", "how old the event is")
-	command.Flags().Var(&batch, "batch", fmt.Sprintf("how many events one transaction removes, at most %d", applock.MaxPageSize))
+	purgeFlags(command, &request, "how old the event is", "events")
 	return command
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +19,7 @@ type purgeAnswer struct {
 func (p purgeAnswer) fields() []table.Field { return []table.Field{{Title: "PURGED", Value: p.Purged}} }
 
 func (a *app) purgeCommand() *cobra.Command {
-	olderThan := duration(applock.DefaultPurgeAge)
-	batch := number{value: applock.DefaultPurgeBatch, max: applock.MaxPageSize}
+	request := applock.PurgeRequest{OlderThan: applock.DefaultPurgeAge, Batch: applock.DefaultPurgeBatch}
 	command := &cobra.Command{
 		Use:   "purge [--older-than 30d] [--batch 50]",
 		Short: "Remove the rows of objects that have been free for long",
@@ -34,29 +32,33 @@ each batch. A terminal shows the progress.`,
 		Example: `  applockctl purge
   applockctl purge --older-than 1d12h --batch 5000`,
 		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.purge(ctx, time.Duration(olderThan), int(batch.value))
+			return a.purging(ctx, "purge", "row", request, (*applock.Client).Purge)
 		}),
 	}
-	command.Flags().Var(&olderThan, "older-than", "how long the object has been free")
-	command.Flags().Var(&batch, "batch", fmt.Sprintf("how many rows one transaction removes, at most %d", applock.MaxPageSize))
+	purgeFlags(command, &request, "how long the object has been free", "rows")
 	return command
 }
 
-func (a *app) purge(ctx context.Context, olderThan time.Duration, batch int) error {
-	return a.purging(ctx, "purge", "row", func(ctx context.Context, s session, progress func(int64)) (int64, error) {
-		return s.Purge(ctx, applock.PurgeRequest{OlderThan: olderThan, Batch: batch, Progress: progress})
-	})
+// purgeFlags adds --older-than and --batch.
+func purgeFlags(command *cobra.Command, request *applock.PurgeRequest, age, what string) {
+	command.Flags().Var((*duration)(&request.OlderThan), "older-than", age)
+	command.Flags().Var(number[int]{&request.Batch, applock.MaxPageSize}, "batch",
+		fmt.Sprintf("how many %s one transaction removes, at most %d", what, applock.MaxPageSize))
 }
 
 // purging runs a purge, shows its progress, and prints the number of removed rows.
-func (a *app) purging(ctx context.Context, name, what string, purge func(context.Context, session, func(int64)) (int64, error)) error {
+func (a *app) purging(
+	ctx context.Context, name, what string, request applock.PurgeRequest,
+	purge func(*applock.Client, context.Context, applock.PurgeRequest) (int64, error),
+) error {
 	var purged int64
 	err := a.call(ctx, name, func(ctx context.Context, s session) (err error) {
 		shown := 0
-		purged, err = purge(ctx, s, func(sum int64) {
+		request.Progress = func(sum int64) {
 			s.restart()
 			shown = a.progress(fmt.Sprintf("purged %s...", table.Count(int(sum), what)))
-		})
+		}
+		purged, err = purge(s.Client, ctx, request)
 		a.eraseProgress(shown)
 		if err != nil {
 			return err

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +10,7 @@ import (
 )
 
 func (a *app) releaseCommand() *cobra.Command {
-	var operator, by, reason string
-	fence := number{max: math.MaxInt64}
+	var request applock.ReleaseRequest
 	var flags allFlags
 	command := &cobra.Command{
 		Use:   "release OBJECT... | --all [--type T] [--dry-run] --operator O [--fence N] [--by O --reason R]",
@@ -40,18 +37,16 @@ Name the operator that got the lock: "$(hostname):$$" is the same in all command
   applockctl release --all --operator jdoe --type order --by mlee --reason "jdoe has left"`,
 		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request := applock.ReleaseRequest{Key: applock.Key{Operator: operator, Fence: applock.Fence(fence.value)}, Actor: by, Reason: reason}
 			if flags.all {
 				return a.releaseAll(ctx, flags, request)
 			}
 			return a.release(ctx, args, request)
 		}),
 	}
-	a.operatorFlag(command, &operator, "who holds the object")
-	offers(command, "operator", a.completeHolder)
-	command.Flags().Var(&fence, "fence", "release only the grant with this fence; by default whatever grant the operator has")
-	a.actorFlags(command, &by, &reason)
-	flags.add(command, &by, &reason)
+	a.operatorFlag(command, &request.Key.Operator, "who holds the object", a.completeHolder)
+	fenceFlag(command, &request.Key.Fence, "release only the grant with this fence; by default whatever grant the operator has")
+	a.actorFlags(command, &request.Actor, &request.Reason)
+	flags.add(command, &request.Actor, &request.Reason)
 	command.MarkFlagsMutuallyExclusive("all", "fence")
 	return command
 }
@@ -75,21 +70,13 @@ func (a *app) release(ctx context.Context, texts []string, request applock.Relea
 		const reason = "is the fence of one object: leave it out, or name one object"
 		return fmt.Errorf("release: %w", &applock.InvalidError{Argument: "Fence", Reason: reason})
 	}
-	return a.eachObject(ctx, "release", texts, lockAnswer{},
-		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
-			request.Key.Object = object
-			answer := newAnswer(object, applock.Owner{Operator: request.Key.Operator})
-			outcome, err := s.Release(ctx, request)
-			var held *applock.HeldError
-			switch {
-			case errors.As(err, &held):
-				answer.refusedBy(held.Holder)
-				a.noteOwnGrant(answer)
-			case err != nil:
-				return nil, false, err
-			default:
-				answer.Outcome = outcome
-			}
-			return answer, held == nil, nil
-		})
+	return a.eachObject(ctx, "release", texts, lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		request.Key.Object = object
+		answer := newAnswer(object, applock.Owner{Operator: request.Key.Operator})
+		outcome, err := s.Release(ctx, request)
+		if err == nil {
+			answer.Outcome = outcome
+		}
+		return &answer, a.refused(&answer, err)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -257,13 +258,34 @@ const (
 	departmentVariable = "APPLOCK_DEPARTMENT"
 )
 
-// operatorFlag adds the mandatory flag --operator, which an environment variable can replace.
-func (a *app) operatorFlag(command *cobra.Command, operator *string, usage string) {
+// operatorFlag adds the mandatory flag --operator, which an environment variable can replace. The shell offers names by completions, if any.
+func (a *app) operatorFlag(command *cobra.Command, operator *string, usage string, completions cobra.CompletionFunc) {
 	fromEnvironment := a.getenv(operatorVariable)
 	command.Flags().StringVar(operator, "operator", fromEnvironment, usage+"; default $"+operatorVariable)
 	if fromEnvironment == "" {
 		require(command, "operator")
 	}
+	if completions != nil {
+		offers(command, "operator", completions)
+	}
+}
+
+// departmentFlag adds --department for the operator's own department.
+func (a *app) departmentFlag(command *cobra.Command, department *string, usage string) {
+	command.Flags().StringVar(department, "department", a.getenv(departmentVariable), usage)
+}
+
+// The usual text of --department.
+const departmentUsage = "where the operator works; default $" + departmentVariable
+
+// fenceFlag adds --fence.
+func fenceFlag(command *cobra.Command, fence *applock.Fence, usage string) {
+	command.Flags().Var(number[applock.Fence]{fence, math.MaxInt64}, "fence", usage)
+}
+
+// limitFlag adds --limit.
+func limitFlag(command *cobra.Command, limit *int64) {
+	command.Flags().Var(number[int64]{limit, math.MaxInt64}, "limit", "print at most this many")
 }
 
 // unknownCommandError is a word that is no command.

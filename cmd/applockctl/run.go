@@ -52,9 +52,7 @@ type endedError struct{ code int }
 func (e *endedError) Error() string { return "exit code " + strconv.Itoa(e.code) }
 
 func (a *app) runCommand() *cobra.Command {
-	ttl, maxHold, grace := duration(time.Minute), duration(7*24*time.Hour), duration(0)
-	var wait, atLeast duration
-	j := job{conflictCode: exitConflict}
+	j := job{conflictCode: exitConflict, request: applock.AcquireRequest{TTL: time.Minute, MaxHold: 7 * 24 * time.Hour}}
 	command := &cobra.Command{
 		Use:   "run OBJECT [--wait 30s] [--at-least 14m] [--max-hold 2h] -- COMMAND [ARG]",
 		Short: "Run a command while holding an object",
@@ -90,20 +88,17 @@ Exit codes: that of the command, 128 plus the number of the signal that ended it
 		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			j.command = args[1:]
-			j.request.TTL, j.request.MaxHold, j.request.MaxWait = time.Duration(ttl), time.Duration(maxHold), time.Duration(wait)
-			j.atLeast, j.grace = time.Duration(atLeast), time.Duration(grace)
 			return a.runJob(ctx, args[0], j)
 		}),
 	}
 	flags := command.Flags()
 	flags.StringVar(&j.request.Owner.Operator, "operator", anyOperator, "the beginning of this run's operator; auto is host and process")
-	flags.StringVar(&j.request.Owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; default $"+departmentVariable)
-	flags.Var(&ttl, "ttl", "how long the lock outlives a crash")
-	flags.Var(&wait, "wait", "how long to wait for the holder")
-	flags.Var(&atLeast, "at-least", "how long the object stays locked, also when the command ends earlier")
-	flags.Var(&maxHold, "max-hold", "how long the command may run, from SIGTERM to SIGKILL included")
-	flags.Var(&grace, "grace", "how long the command may go on after SIGTERM; by default 10s, at most a third of --ttl and --max-hold")
+	a.departmentFlag(command, &j.request.Owner.Department, departmentUsage)
+	flags.Var((*duration)(&j.request.TTL), "ttl", "how long the lock outlives a crash")
+	flags.Var((*duration)(&j.request.MaxWait), "wait", "how long to wait for the holder")
+	flags.Var((*duration)(&j.atLeast), "at-least", "how long the object stays locked, also when the command ends earlier")
+	flags.Var((*duration)(&j.request.MaxHold), "max-hold", "how long the command may run, from SIGTERM to SIGKILL included")
+	flags.Var((*duration)(&j.grace), "grace", "how long the command may go on after SIGTERM; by default 10s, at most a third of --ttl and --max-hold")
 	flags.IntVar(&j.conflictCode, "conflict-exit-code", exitConflict, "the exit code if somebody else holds the object")
 	flags.BoolVar(&j.skipIfHeld, "skip-if-held", false, "exit with 0 and print nothing if somebody else holds the object")
 	command.MarkFlagsMutuallyExclusive("conflict-exit-code", "skip-if-held")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,7 +30,6 @@ func (p presentOne) fields() []table.Field {
 
 func (a *app) seeCommand() *cobra.Command {
 	request := applock.SeeRequest{State: applock.StateViewing}
-	var ttl duration
 	var leave bool
 	command := &cobra.Command{
 		Use:   "see OBJECT --operator O [--state editing | --leave] [--client C]",
@@ -50,23 +48,20 @@ If the type's policy has no presence, nothing is recorded, and no viewer is list
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request.TTL = time.Duration(ttl)
 			if leave {
 				request.State = applock.StateLeft
 			}
 			return a.see(ctx, args[0], request)
 		}),
 	}
-	a.operatorFlag(command, &request.Owner.Operator, "who looks at the object")
-	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
-		"where the operator works; default $"+departmentVariable)
+	a.operatorFlag(command, &request.Owner.Operator, "who looks at the object", a.completeOperator)
+	a.departmentFlag(command, &request.Owner.Department, departmentUsage)
 	command.Flags().StringVar(&request.Client, "client", program, "the browser tab or program, by a name that no other one has")
 	command.Flags().Var((*presenceState)(&request.State), "state", "what the operator does there: viewing, editing or idle")
 	command.Flags().BoolVar(&leave, "leave", false, "the operator does not look any more")
-	command.Flags().Var(&ttl, "ttl", "how long the operator is listed, at most 60s (45s)")
+	command.Flags().Var((*duration)(&request.TTL), "ttl", "how long the operator is listed, at most 60s (45s)")
 	command.MarkFlagsMutuallyExclusive("state", "leave")
 	complete(command, "state", "viewing", "editing", "idle")
-	offers(command, "operator", a.completeOperator)
 	return command
 }
 

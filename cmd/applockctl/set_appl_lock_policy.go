@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,7 +29,6 @@ them: a ttl that is too long is cut, and the answer says when the lock ends.`,
 
 func (a *app) policySetCommand() *cobra.Command {
 	var request applock.SetPolicyRequest
-	var defaultTTL, longestTTL, yieldAfter duration
 	command := &cobra.Command{
 		Use:   "set TYPE [--default-ttl 1h] [--longest-ttl 8h] [--history all] --by O [--reason R]",
 		Short: "Set the policy of a type",
@@ -55,17 +53,15 @@ Prints SET and the policy (exit code 0).`,
 		Args: oneType,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Policy.Type = args[0]
-			request.Policy.DefaultTTL, request.Policy.LongestTTL = time.Duration(defaultTTL), time.Duration(longestTTL)
-			request.Policy.YieldAfter = time.Duration(yieldAfter)
 			return a.setPolicy(ctx, request)
 		}),
 	}
-	command.Flags().Var(&defaultTTL, "default-ttl", "the ttl of a new lock if its get names none (7d)")
-	command.Flags().Var(&longestTTL, "longest-ttl", "the longest ttl (3650d)")
+	command.Flags().Var((*duration)(&request.Policy.DefaultTTL), "default-ttl", "the ttl of a new lock if its get names none (7d)")
+	command.Flags().Var((*duration)(&request.Policy.LongestTTL), "longest-ttl", "the longest ttl (3650d)")
 	command.Flags().BoolVar(&request.Policy.TakeWithoutReason, "take-without-reason", false, "a take needs no reason")
 	command.Flags().Var((*historyLevel)(&request.Policy.HistoryLevel), "history", "what the history keeps: changes, or all")
 	command.Flags().BoolVar(&request.Policy.WithoutPresence, "without-presence", false, "do not record or show who looks at an object")
-	command.Flags().Var(&yieldAfter, "yield-after", "how long a holder may leave a request unanswered, at least 60s (for ever)")
+	command.Flags().Var((*duration)(&request.Policy.YieldAfter), "yield-after", "how long a holder may leave a request unanswered, at least 60s (for ever)")
 	complete(command, "history", "all", "changes")
 	a.policyActorFlags(command, &request.Actor, &request.Reason)
 	return command

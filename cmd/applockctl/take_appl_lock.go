@@ -2,10 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +17,6 @@ type takeAnswer struct {
 
 func (a *app) takeCommand() *cobra.Command {
 	var request applock.TakeRequest
-	var ttl duration
-	fence := number{max: math.MaxInt64}
 	command := &cobra.Command{
 		Use:   "take OBJECT --operator O --reason R [--department D] [--fence N] [--ttl 7d]",
 		Short: "Take an object from its holder, with a reason",
@@ -37,42 +31,26 @@ than --fence holds the object, or FREE if nobody does: then "get" it (exit code 
   applockctl take customer:42 --operator mlee --reason "jdoe has gone home" --fence 1795785256123456 --ttl 2h`,
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
-		RunE: body(func(ctx context.Context, args []string) error {
-			request.TTL, request.ExpectedFence = time.Duration(ttl), applock.Fence(fence.value)
-			return a.take(ctx, args[0], request)
-		}),
+		RunE:              body(func(ctx context.Context, args []string) error { return a.take(ctx, args, request) }),
 	}
-	a.operatorFlag(command, &request.Owner.Operator, "who takes it")
-	command.Flags().StringVar(&request.Owner.Department, "department", a.getenv(departmentVariable),
-		"where that operator works; default $"+departmentVariable)
+	a.operatorFlag(command, &request.Owner.Operator, "who takes it", nil)
+	a.departmentFlag(command, &request.Owner.Department, "where that operator works; default $"+departmentVariable)
 	command.Flags().StringVar(&request.Reason, "reason", "",
 		"why, for the history and the former holder; needed unless the type's policy waives it")
-	command.Flags().Var(&fence, "fence", "take only the grant with this fence; by default whatever grant the holder has")
-	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the former lock)")
+	fenceFlag(command, &request.ExpectedFence, "take only the grant with this fence; by default whatever grant the holder has")
+	command.Flags().Var((*duration)(&request.TTL), "ttl", "how long the new lock lasts (as the former lock)")
 	return command
 }
 
-func (a *app) take(ctx context.Context, text string, request applock.TakeRequest) error {
-	object, err := applock.ParseObject(text)
-	if err != nil {
-		return fmt.Errorf("take: %w", err)
-	}
-	request.Object = object
-	return a.call(ctx, "take "+object.String(), func(ctx context.Context, s session) error {
-		answer := takeAnswer{lockAnswer: newAnswer(object, request.Owner)}
+func (a *app) take(ctx context.Context, texts []string, request applock.TakeRequest) error {
+	return a.eachObject(ctx, "take", texts, takeAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		request.Object = object
+		answer := &takeAnswer{lockAnswer: newAnswer(object, request.Owner)}
 		taken, err := s.Take(ctx, request)
-		var held *applock.HeldError
-		switch {
-		case errors.As(err, &held):
-			answer.refusedBy(held.Holder)
-		case errors.Is(err, applock.ErrNotHeld):
-			answer.Outcome = applock.OutcomeFree
-		case err != nil:
-			return err
-		default:
+		if err == nil {
 			answer.grantedTo(taken)
 			answer.FormerHolder, answer.FormerHolderDepartment = taken.From.Operator, taken.From.Department
 		}
-		return a.answer(err == nil, answer)
+		return answer, answer.refused(err)
 	})
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +16,6 @@ type transferAnswer struct {
 
 func (a *app) transferCommand() *cobra.Command {
 	var request applock.TransferRequest
-	var ttl duration
 	var flags allFlags
 	command := &cobra.Command{
 		Use:   "transfer OBJECT... | --all [--type T] [--dry-run] --from O --to O [--to-department D] [--ttl 7d] --by O [--reason R]",
@@ -41,7 +38,6 @@ continues. --dry-run only prints.`,
   applockctl transfer --all --from jdoe --to asmith --by mlee --reason "jdoe has left" --dry-run`,
 		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
-			request.TTL = time.Duration(ttl)
 			if flags.all {
 				return a.transferAll(ctx, flags, request)
 			}
@@ -51,7 +47,7 @@ continues. --dry-run only prints.`,
 	command.Flags().StringVar(&request.From, "from", "", "who holds the object now")
 	command.Flags().StringVar(&request.To.Operator, "to", "", "who shall hold it")
 	command.Flags().StringVar(&request.To.Department, "to-department", "", "where the new holder works")
-	command.Flags().Var(&ttl, "ttl", "how long the new lock lasts (as the former lock)")
+	command.Flags().Var((*duration)(&request.TTL), "ttl", "how long the new lock lasts (as the former lock)")
 	a.actorFlags(command, &request.Actor, &request.Reason)
 	flags.add(command, &request.Actor, &request.Reason)
 	require(command, "from", "to")
@@ -62,23 +58,14 @@ continues. --dry-run only prints.`,
 }
 
 func (a *app) transfer(ctx context.Context, texts []string, request applock.TransferRequest) error {
-	return a.eachObject(ctx, "transfer", texts, transferAnswer{},
-		func(ctx context.Context, s session, object applock.Object) (record, bool, error) {
-			request.Object = object
-			answer := transferAnswer{lockAnswer: newAnswer(object, request.To)}
-			grant, err := s.Transfer(ctx, request)
-			var held *applock.HeldError
-			switch {
-			case errors.As(err, &held):
-				answer.refusedBy(held.Holder)
-			case errors.Is(err, applock.ErrNotHeld):
-				answer.Outcome = applock.OutcomeFree
-			case err != nil:
-				return nil, false, err
-			default:
-				answer.grantedTo(grant)
-				answer.FormerHolder = trim(request.From)
-			}
-			return answer, err == nil, nil
-		})
+	return a.eachObject(ctx, "transfer", texts, transferAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+		request.Object = object
+		answer := &transferAnswer{lockAnswer: newAnswer(object, request.To)}
+		grant, err := s.Transfer(ctx, request)
+		if err == nil {
+			answer.grantedTo(grant)
+			answer.FormerHolder = trim(request.From)
+		}
+		return answer, answer.refused(err)
+	})
 }

@@ -43,7 +43,7 @@ func (v verifyAnswer) fields() []table.Field {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	stale, held, looksOnly := duration(defaultStale), duration(defaultHeld), false
+	v := verifier{app: a, stale: defaultStale, held: defaultHeld}
 	command := &cobra.Command{
 		Use:   "verify [--older-than 60d] [--held-longer-than 10m] [--look-only]",
 		Short: "Check a live installation from end to end",
@@ -66,33 +66,30 @@ changes nothing else. On a read-only server it does not play. Db2 has only a par
 		Example: `  applockctl verify
   applockctl verify --output json
   applockctl --quiet verify --look-only --older-than 90d || echo "look at the locks"`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.verify(ctx, &verifier{stale: time.Duration(stale), held: time.Duration(held), looksOnly: looksOnly})
-		}),
+		RunE: body(func(ctx context.Context, _ []string) error { return a.call(ctx, "verify", v.run) }),
 	}
-	command.Flags().Var(&stale, "older-than", "the age at which the row of a free object should have been purged")
-	command.Flags().Var(&held, "held-longer-than", "how long a session may hold a snapshot")
-	command.Flags().BoolVar(&looksOnly, "look-only", false, "play nothing on the database")
+	command.Flags().Var((*duration)(&v.stale), "older-than", "the age at which the row of a free object should have been purged")
+	command.Flags().Var((*duration)(&v.held), "held-longer-than", "how long a session may hold a snapshot")
+	command.Flags().BoolVar(&v.looksOnly, "look-only", false, "play nothing on the database")
 	return command
 }
 
-func (a *app) verify(ctx context.Context, v *verifier) error {
-	return a.call(ctx, "verify", func(ctx context.Context, s session) error {
-		v.app, v.session = a, s
-		if err := v.connection(ctx); err != nil {
-			return err
-		}
-		for _, check := range v.checks() {
-			s.restart()
-			if err := check.look(ctx); err != nil {
-				if ctx.Err() != nil || noAnswer(err) {
-					return err
-				}
-				v.fail(check.name, "cannot be checked: "+err.Error())
+// run makes all checks. A check that fails without an answer of the server ends them.
+func (v *verifier) run(ctx context.Context, s session) error {
+	v.session = s
+	if err := v.connection(ctx); err != nil {
+		return err
+	}
+	for _, check := range v.checks() {
+		s.restart()
+		if err := check.look(ctx); err != nil {
+			if ctx.Err() != nil || noAnswer(err) {
+				return err
 			}
+			v.fail(check.name, "cannot be checked: "+err.Error())
 		}
-		return v.print()
-	})
+	}
+	return v.print()
 }
 
 // noAnswer reports whether the server gave no answer to judge.

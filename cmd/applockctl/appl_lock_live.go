@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/applockctl/internal/order"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
+	"github.com/applock/applock/cmd/applockctl/internal/watch"
 )
 
 // listedLock is a line of the list. It has no outcome, since all its locks are held.
@@ -46,7 +46,7 @@ type listFlags struct {
 	request applock.ListRequest
 	object  string
 	waiting bool
-	order   order.Order
+	order   watch.Order
 	limit   int64
 }
 
@@ -88,9 +88,8 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	command.Flags().Var((*duration)(&request.OlderThan), "older-than", "only locks held, or waits that last, at least this long")
 	command.Flags().Var((*duration)(&request.ExpiresWithin), "expires-within", "only locks that end within this time unless renewed")
 	command.Flags().BoolVar(&flags.waiting, "waiting", false, "list waiters instead of locks")
-	command.Flags().Var(&flags.order, "sort", order.Help)
+	sortFlag(command, &flags.order)
 	limitFlag(command, &flags.limit)
-	complete(command, "sort", order.All()...)
 	offers(command, "object", a.completeObject)
 	offers(command, "operator", a.completeOperator)
 	return command
@@ -112,7 +111,7 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	}
 	if flags.order.Listed() != applock.ByObject {
 		if flags.waiting || flags.object != "" || flags.request.Prefix != "" {
-			return refused("--sort "+flags.order.String(), "is for a list of locks without --object and --prefix")
+			return refused("--sort "+string(flags.order), "is for a list of locks without --object and --prefix")
 		}
 		flags.request.Order, flags.request.PageSize = flags.order.Listed(), applock.MaxPageSize
 		if flags.limit > 0 {

@@ -57,12 +57,6 @@ func (a *app) listPolicies(ctx context.Context, objectType string) error {
 		if err != nil {
 			return err
 		}
-		p := a.newPrinter(policyAnswer{})
-		for _, policy := range policies {
-			if err := p.print(policyAnswer{policy}); err != nil {
-				return err
-			}
-		}
-		return p.end()
+		return printEach(a, policyAnswer{}, policies, func(policy applock.Policy) record { return policyAnswer{policy} })
 	})
 }

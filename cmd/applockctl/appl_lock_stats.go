@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
@@ -30,23 +28,6 @@ func (c countedLocks) fields() []table.Field {
 
 // formatPrometheus is an output format of stats alone.
 const formatPrometheus format = "prometheus"
-
-// statsFormat also accepts formatPrometheus.
-type statsFormat struct{ *format }
-
-var _ pflag.Value = statsFormat{}
-
-// Set parses text.
-func (f statsFormat) Set(text string) error {
-	if format(text) == formatPrometheus {
-		*f.format = formatPrometheus
-		return nil
-	}
-	if f.format.Set(text) != nil {
-		return errors.New("write table, json or prometheus")
-	}
-	return nil
-}
 
 func (a *app) statsCommand() *cobra.Command {
 	var request applock.StatsRequest
@@ -73,8 +54,11 @@ docs/watching.md.`,
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Department, "department", "", "only locks and waiters of this department")
 	command.Flags().BoolVar(&request.NoDepartment, "no-department", false, "only locks and waiters without a department, and free objects")
-	command.Flags().Var(statsFormat{&a.output}, "output", "how results are printed: table, json or prometheus")
-	complete(command, "output", string(formatTable), string(formatJSON), string(formatPrometheus))
+	output := choice[format]{
+		&a.output, []format{formatTable, formatJSON, formatPrometheus}, "format", "write table, json or prometheus",
+	}
+	command.Flags().Var(output, "output", "how results are printed: table, json or prometheus")
+	complete(command, "output", output.names()...)
 	return command
 }
 
@@ -89,12 +73,6 @@ func (a *app) stats(ctx context.Context, request applock.StatsRequest) error {
 			_, err := io.WriteString(a.stdout, metricsOf(stats)+metricsOfHeld(held))
 			return wrapWrite(err)
 		}
-		p := a.newPrinter(countedLocks{})
-		for _, of := range stats {
-			if err := p.print(countedLocks{of}); err != nil {
-				return err
-			}
-		}
-		return p.end()
+		return printEach(a, countedLocks{}, stats, func(of applock.Stats) record { return countedLocks{of} })
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,8 +27,8 @@ func (g grantAnswer) fields() []table.Field {
 
 func (a *app) grantCommand() *cobra.Command {
 	var request migrate.GrantRequest
+	var script migrate.GrantScriptRequest
 	var printed bool
-	var dialect string
 	command := &cobra.Command{
 		Use:   "grant --to NAME --as operator|supervisor|auditor|janitor|administrator [--print [--dialect NAME]]",
 		Short: "Grant the rights of a role",
@@ -49,7 +48,8 @@ it grants nothing.`,
   applockctl grant --to shop_app --as operator --print --dialect postgres | psql -v ON_ERROR_STOP=1 -f -`,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			if printed {
-				return a.printGrants(request, dialect)
+				script.Schema, script.Role, script.To = a.schema, request.Role, request.To
+				return a.printScript("grant", &script.Dialect, func() (string, error) { return migrate.GrantScript(script) })
 			}
 			return a.grant(ctx, request)
 		}),
@@ -57,7 +57,7 @@ it grants nothing.`,
 	command.Flags().StringVar(&request.To, "to", "", "the database user or role")
 	command.Flags().StringVar(&request.Role, "as", "", "the role: operator, supervisor, auditor, janitor or administrator")
 	command.Flags().BoolVar(&printed, "print", false, "print the SQL instead of running it")
-	command.Flags().StringVar(&dialect, "dialect", "", "with --print, the kind of database; by default that of the DSN")
+	command.Flags().StringVar(&script.Dialect, "dialect", "", "with --print, the kind of database; by default that of the DSN")
 	complete(command, "as", "operator", "supervisor", "auditor", "janitor", "administrator")
 	complete(command, "dialect", dialectNames()...)
 	require(command, "to", "as")
@@ -73,21 +73,6 @@ func (a *app) grant(ctx context.Context, request migrate.GrantRequest) error {
 		answer := grantAnswer{Outcome: "GRANTED", Role: request.Role, To: request.To, Statements: result.Statements}
 		return a.answer(true, answer)
 	})
-}
-
-func (a *app) printGrants(request migrate.GrantRequest, dialect string) error {
-	dialect, err := a.dialectName(dialect)
-	if err != nil {
-		return fmt.Errorf("grant: %w", err)
-	}
-	script, err := migrate.GrantScript(migrate.GrantScriptRequest{
-		Dialect: dialect, Schema: a.schema, Role: request.Role, To: request.To,
-	})
-	if err != nil {
-		return fmt.Errorf("grant: %w", err)
-	}
-	_, err = io.WriteString(a.stdout, script)
-	return wrapWrite(err)
 }
 
 func (a *app) revokeCommand() *cobra.Command {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -61,15 +59,6 @@ guards.`,
 }
 
 func (a *app) guardPrint(request migrate.GuardScriptRequest) error {
-	var err error
-	if request.Dialect, err = a.dialectName(request.Dialect); err != nil {
-		return fmt.Errorf("guard print: %w", err)
-	}
 	request.Schema = a.schema
-	script, err := migrate.GuardScript(request)
-	if err != nil {
-		return fmt.Errorf("guard print: %w", err)
-	}
-	_, err = io.WriteString(a.stdout, script)
-	return wrapWrite(err)
+	return a.printScript("guard print", &request.Dialect, func() (string, error) { return migrate.GuardScript(request) })
 }

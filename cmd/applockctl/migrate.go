@@ -85,13 +85,7 @@ func (a *app) printMigrations(answers []migrationAnswer, none string) error {
 		a.note("%s", none)
 		return nil
 	}
-	p := a.newPrinter(answers[0])
-	for _, answer := range answers {
-		if err := p.print(answer); err != nil {
-			return err
-		}
-	}
-	return p.end()
+	return printEach(a, answers[0], answers, func(answer migrationAnswer) record { return answer })
 }
 
 // printDone prints the steps that were done, unless --quiet is set.
@@ -105,7 +99,24 @@ func (a *app) printDone(answers []migrationAnswer, none string) error {
 // migrationPatience is how long a migration runs before the program explains the wait.
 const migrationPatience = 2 * time.Second
 
-// patiently runs work that may wait for other migrators without a limit, and tells a person at the terminal about the wait.
+// migrating runs work, which may wait for other migrators without a limit, and then answer. It tells a person at the terminal about the wait.
+func migrating[R, T any](
+	ctx context.Context, a *app, operation string, request R, work func(context.Context, *applock.Client, R) (T, error),
+	answer func(ctx context.Context, s session, done T) error,
+) error {
+	return a.call(ctx, operation, func(ctx context.Context, s session) error {
+		var done T
+		err := a.patiently(ctx, operation, s, func() (err error) {
+			done, err = work(ctx, s.Client, request)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return answer(ctx, s, done)
+	})
+}
+
 func (a *app) patiently(ctx context.Context, operation string, s session, work func() error) error {
 	s.pause()
 	done := make(chan error, 1)

@@ -14,7 +14,7 @@ import (
 const forceHelp = "continue although locks are live"
 
 func (a *app) migrateDownCommand() *cobra.Command {
-	var force bool
+	var request migrate.DownRequest
 	command := &cobra.Command{
 		Use:   "down [--force]",
 		Short: "Undo the newest step",
@@ -24,31 +24,20 @@ are live it undoes nothing, with exit code 1, unless --force is given.
 
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate down`,
-		RunE: body(func(ctx context.Context, _ []string) error {
-			return a.migrateDown(ctx, migrate.DownRequest{Force: force})
-		}),
+		RunE:    body(func(ctx context.Context, _ []string) error { return a.migrateDown(ctx, request) }),
 	}
-	command.Flags().BoolVar(&force, "force", false, forceHelp)
+	command.Flags().BoolVar(&request.Force, "force", false, forceHelp)
 	return command
 }
 
 func (a *app) migrateDown(ctx context.Context, request migrate.DownRequest) error {
-	const operation = "migrate down"
-	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		var undone migrate.DownResult
-		err := a.patiently(ctx, operation, s, func() (err error) {
-			undone, err = migrate.Down(ctx, s.Client, request)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	return migrating(ctx, a, "migrate down", request, migrate.Down, func(_ context.Context, _ session, undone migrate.DownResult) error {
 		return a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied")
 	})
 }
 
 func (a *app) migrateGotoCommand() *cobra.Command {
-	var force bool
+	var request migrate.GotoRequest
 	command := &cobra.Command{
 		Use:   "goto VERSION [--force]",
 		Short: "Apply or undo steps until VERSION is the newest",
@@ -60,14 +49,14 @@ given.
 		Example: `  applockctl migrate goto 2`,
 		Args:    oneVersion,
 		RunE: body(func(ctx context.Context, args []string) error {
-			version, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil {
+			var err error
+			if request.Version, err = strconv.ParseInt(args[0], 10, 64); err != nil {
 				return fmt.Errorf("migrate goto: %w", &applock.InvalidError{Argument: "VERSION", Reason: "must be a number"})
 			}
-			return a.migrateGoto(ctx, migrate.GotoRequest{Version: version, Force: force})
+			return a.migrateGoto(ctx, request)
 		}),
 	}
-	command.Flags().BoolVar(&force, "force", false, forceHelp)
+	command.Flags().BoolVar(&request.Force, "force", false, forceHelp)
 	return command
 }
 
@@ -79,16 +68,7 @@ func oneVersion(_ *cobra.Command, args []string) error {
 }
 
 func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) error {
-	const operation = "migrate goto"
-	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		var done migrate.GotoResult
-		err := a.patiently(ctx, operation, s, func() (err error) {
-			done, err = migrate.Goto(ctx, s.Client, request)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	return migrating(ctx, a, "migrate goto", request, migrate.Goto, func(ctx context.Context, s session, done migrate.GotoResult) error {
 		answers := answersOf(done.Steps, outcomeUndone)
 		if !done.Undone {
 			all, err := migrate.Status(ctx, s.Client)
@@ -102,7 +82,8 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 }
 
 func (a *app) migrateUninstallCommand() *cobra.Command {
-	var yes, force bool
+	var request migrate.UninstallRequest
+	var yes bool
 	command := &cobra.Command{
 		Use:   "uninstall --yes [--force]",
 		Short: "Remove everything that was installed",
@@ -116,11 +97,11 @@ with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one tr
 			if !yes {
 				return a.uninstallWithoutYes()
 			}
-			return a.migrateUninstall(ctx, migrate.UninstallRequest{Force: force})
+			return a.migrateUninstall(ctx, request)
 		}),
 	}
 	command.Flags().BoolVar(&yes, "yes", false, "confirm the removal")
-	command.Flags().BoolVar(&force, "force", false, "continue although live locks are lost")
+	command.Flags().BoolVar(&request.Force, "force", false, "continue although live locks are lost")
 	return command
 }
 

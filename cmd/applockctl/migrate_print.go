@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,40 +83,33 @@ func (r createdAnswer) fields() []table.Field {
 }
 
 func (a *app) migrateSummary(request migrate.ScriptRequest) error {
-	var err error
-	if request.Dialect, err = a.dialectName(request.Dialect); err != nil {
-		return fmt.Errorf("migrate print: %w", err)
-	}
-	script, err := migrate.Script(migrate.ScriptRequest{Dialect: request.Dialect, Platform: request.Platform})
+	created, err := a.created(request)
 	if err != nil {
 		return fmt.Errorf("migrate print: %w", err)
+	}
+	return printEach(a, createdAnswer{}, created, func(each inspect.Created) record {
+		each.Roles = append([]string{}, each.Roles...) // an empty list in JSON
+		return createdAnswer(each)
+	})
+}
+
+// created returns what the steps create.
+func (a *app) created(request migrate.ScriptRequest) ([]inspect.Created, error) {
+	dialect, err := a.dialectName(request.Dialect)
+	if err != nil {
+		return nil, err
+	}
+	script, err := migrate.Script(migrate.ScriptRequest{Dialect: dialect, Platform: request.Platform})
+	if err != nil {
+		return nil, err
 	}
 	reference, err := migrate.Script(migrate.ScriptRequest{Dialect: "postgres"})
-	if err != nil {
-		return fmt.Errorf("migrate print: %w", err)
-	}
-	printer := a.newPrinter(createdAnswer{})
-	for _, each := range inspect.WhatIsCreated(script, reference) {
-		each.Roles = append([]string{}, each.Roles...) // an empty list in JSON
-		if err := printer.print(createdAnswer(each)); err != nil {
-			return err
-		}
-	}
-	return printer.end()
+	return inspect.WhatIsCreated(script, reference), err
 }
 
 func (a *app) migratePrint(request migrate.ScriptRequest) error {
-	var err error
-	if request.Dialect, err = a.dialectName(request.Dialect); err != nil {
-		return fmt.Errorf("migrate print: %w", err)
-	}
 	request.Schema = a.schema
-	script, err := migrate.Script(request)
-	if err != nil {
-		return fmt.Errorf("migrate print: %w", err)
-	}
-	_, err = io.WriteString(a.stdout, script)
-	return wrapWrite(err)
+	return a.printScript("migrate print", &request.Dialect, func() (string, error) { return migrate.Script(request) })
 }
 
 func dialectNames() []string {

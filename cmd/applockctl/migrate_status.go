@@ -94,15 +94,7 @@ procedure is created anew.
 
 func (a *app) migrateRepair(ctx context.Context, request migrate.RepairRequest) error {
 	const operation = "migrate repair"
-	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		var result migrate.RepairResult
-		err := a.patiently(ctx, operation, s, func() (err error) {
-			result, err = migrate.Repair(ctx, s.Client, request)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	repaired := func(ctx context.Context, s session, result migrate.RepairResult) error {
 		none := "nothing to do, everything is as it should be"
 		if len(result.Left) > 0 {
 			none = "nothing was repaired"
@@ -113,5 +105,6 @@ func (a *app) migrateRepair(ctx context.Context, request migrate.RepairRequest) 
 		a.report(operation, result.Left)
 		a.noteMissingGrants(ctx, s)
 		return yesIf(len(result.Left) == 0)
-	})
+	}
+	return migrating(ctx, a, operation, request, migrate.Repair, repaired)
 }

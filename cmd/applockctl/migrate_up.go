@@ -41,15 +41,7 @@ const allApplied = "nothing to do, all steps were applied before"
 
 func (a *app) migrateUp(ctx context.Context) error {
 	const operation = "migrate up"
-	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		var applied migrate.UpResult
-		err := a.patiently(ctx, operation, s, func() (err error) {
-			applied, err = migrate.Up(ctx, s.Client, migrate.UpRequest{})
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	applied := func(ctx context.Context, s session, applied migrate.UpResult) error {
 		all, err := migrate.Status(ctx, s.Client)
 		if err != nil {
 			return err
@@ -60,7 +52,8 @@ func (a *app) migrateUp(ctx context.Context) error {
 		a.report(operation, all.Findings)
 		a.noteMissingGrants(ctx, s)
 		return yesIf(!slices.ContainsFunc(all.Findings, damages))
-	})
+	}
+	return migrating(ctx, a, operation, migrate.UpRequest{}, migrate.Up, applied)
 }
 
 // answersOfApplied returns the steps of an Up. The status adds when they were applied, by the database's clock, and what has changed since.

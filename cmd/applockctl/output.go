@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/applock/applock/cmd/applockctl/internal/table"
@@ -27,33 +26,54 @@ const (
 	formatJSON  format = "json"
 )
 
-var _ pflag.Value = (*format)(nil)
+// choice is a flag that takes one of a few values, in lower case.
+type choice[T ~string] struct {
+	value  *T
+	values []T
+	// kind is the word for the value in the help, and mistake the error of another text.
+	kind, mistake string
+}
 
 // Set parses text.
-func (f *format) Set(text string) error {
-	switch parsed := format(text); parsed {
-	case formatTable, formatJSON:
-		*f = parsed
-		return nil
-	default:
-		return errors.New("write table or json")
+func (c choice[T]) Set(text string) error {
+	for _, value := range c.values {
+		if text == strings.ToLower(string(value)) {
+			*c.value = value
+			return nil
+		}
 	}
+	return errors.New(c.mistake)
 }
 
 // String returns the text that Set parses to the same value.
-func (f *format) String() string { return string(*f) }
+func (c choice[T]) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return strings.ToLower(string(*c.value))
+}
 
 // Type is the word for the value in the help.
-func (f *format) Type() string { return "format" }
+func (c choice[T]) Type() string { return c.kind }
+
+// names are the texts that Set accepts.
+func (c choice[T]) names() []string {
+	var names []string
+	for _, value := range c.values {
+		names = append(names, strings.ToLower(string(value)))
+	}
+	return names
+}
 
 func (a *app) addOutputFlags(root *cobra.Command) {
 	a.output = formatTable
 	flags := root.PersistentFlags()
-	flags.Var(&a.output, "output", "how results are printed: table or json")
+	output := choice[format]{&a.output, []format{formatTable, formatJSON}, "format", "write table or json"}
+	flags.Var(output, "output", "how results are printed: table or json")
 	flags.BoolVar(&a.wide, "wide", false, "show all columns of a table, at full length")
 	flags.BoolVar(&a.utc, "utc", false, "show the times of a table in UTC, not in local time")
 	flags.BoolVar(&a.quiet, "quiet", false, "print nothing on success, and no remarks")
-	complete(root, "output", string(formatTable), string(formatJSON))
+	complete(root, "output", output.names()...)
 }
 
 // record is one result: JSON keys for programs, which must not change, and fields for people.
@@ -139,6 +159,31 @@ func (a *app) print(r record) error {
 		return err
 	}
 	return p.end()
+}
+
+// printEach prints a record for each row.
+func printEach[T any](a *app, like record, rows []T, recordOf func(T) record) error {
+	p := a.newPrinter(like)
+	for _, row := range rows {
+		if err := p.print(recordOf(row)); err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// printScript prints the SQL of script, for the dialect of the flag or else of the DSN.
+func (a *app) printScript(operation string, dialect *string, script func() (string, error)) error {
+	var err error
+	if *dialect, err = a.dialectName(*dialect); err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	text, err := script()
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	_, err = io.WriteString(a.stdout, text)
+	return wrapWrite(err)
 }
 
 // answer prints the answer of an operation, and returns errNo if it is no.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -57,11 +56,15 @@ If the type's policy has no presence, nothing is recorded, and no viewer is list
 	a.operatorFlag(command, &request.Owner.Operator, "who looks at the object", a.completeOperator)
 	a.departmentFlag(command, &request.Owner.Department, departmentUsage)
 	command.Flags().StringVar(&request.Client, "client", program, "the browser tab or program, by a name that no other one has")
-	command.Flags().Var((*presenceState)(&request.State), "state", "what the operator does there: viewing, editing or idle")
+	state := choice[applock.PresenceState]{
+		&request.State, []applock.PresenceState{applock.StateViewing, applock.StateEditing, applock.StateIdle},
+		"viewing|editing|idle", "write viewing, editing or idle",
+	}
+	command.Flags().Var(anyCase{state}, "state", "what the operator does there: viewing, editing or idle")
 	command.Flags().BoolVar(&leave, "leave", false, "the operator does not look any more")
 	command.Flags().Var((*duration)(&request.TTL), "ttl", "how long the operator is listed, at most 60s (45s)")
 	command.MarkFlagsMutuallyExclusive("state", "leave")
-	complete(command, "state", "viewing", "editing", "idle")
+	complete(command, "state", state.names()...)
 	return command
 }
 
@@ -76,30 +79,12 @@ func (a *app) see(ctx context.Context, text string, request applock.SeeRequest) 
 		if err != nil {
 			return err
 		}
-		p := a.newPrinter(presentOne{})
-		for _, one := range present {
-			if err := p.print(presentOne{one}); err != nil {
-				return err
-			}
-		}
-		return p.end()
+		return printEach(a, presentOne{}, present, func(one applock.Presence) record { return presentOne{one} })
 	})
 }
 
-// presenceState is the value of --state.
-type presenceState applock.PresenceState
+// anyCase is a flag whose value may be written in any case.
+type anyCase struct{ pflag.Value }
 
-var _ pflag.Value = (*presenceState)(nil)
-
-func (s *presenceState) Set(text string) error {
-	switch state := applock.PresenceState(strings.ToUpper(text)); state {
-	case applock.StateViewing, applock.StateEditing, applock.StateIdle:
-		*s = presenceState(state)
-		return nil
-	}
-	return errors.New("write viewing, editing or idle")
-}
-
-func (s *presenceState) String() string { return strings.ToLower(string(*s)) }
-
-func (*presenceState) Type() string { return "viewing|editing|idle" }
+// Set parses text.
+func (c anyCase) Set(text string) error { return c.Value.Set(strings.ToLower(text)) }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/applock/applock/applock"
 )
@@ -59,10 +57,13 @@ Prints SET and the policy (exit code 0).`,
 	command.Flags().Var((*duration)(&request.Policy.DefaultTTL), "default-ttl", "the ttl of a new lock if its get names none (7d)")
 	command.Flags().Var((*duration)(&request.Policy.LongestTTL), "longest-ttl", "the longest ttl (3650d)")
 	command.Flags().BoolVar(&request.Policy.TakeWithoutReason, "take-without-reason", false, "a take needs no reason")
-	command.Flags().Var((*historyLevel)(&request.Policy.HistoryLevel), "history", "what the history keeps: changes, or all")
+	history := choice[applock.HistoryLevel]{
+		&request.Policy.HistoryLevel, []applock.HistoryLevel{applock.HistoryAll, applock.HistoryChanges}, "all|changes", "write all or changes",
+	}
+	command.Flags().Var(history, "history", "what the history keeps: changes, or all")
 	command.Flags().BoolVar(&request.Policy.WithoutPresence, "without-presence", false, "do not record or show who looks at an object")
 	command.Flags().Var((*duration)(&request.Policy.YieldAfter), "yield-after", "how long a holder may leave a request unanswered, at least 60s (for ever)")
-	complete(command, "history", "all", "changes")
+	complete(command, "history", history.names()...)
 	a.policyActorFlags(command, &request.Actor, &request.Reason)
 	return command
 }
@@ -94,24 +95,3 @@ func (a *app) setPolicy(ctx context.Context, request applock.SetPolicyRequest) e
 		return a.answer(true, policyAnswer{request.Policy})
 	})
 }
-
-// historyLevel is the value of --history.
-type historyLevel applock.HistoryLevel
-
-var _ pflag.Value = (*historyLevel)(nil)
-
-func (h *historyLevel) Set(text string) error {
-	switch text {
-	case "all":
-		*h = historyLevel(applock.HistoryAll)
-	case "changes":
-		*h = historyLevel(applock.HistoryChanges)
-	default:
-		return errors.New("write all or changes")
-	}
-	return nil
-}
-
-func (h *historyLevel) String() string { return strings.ToLower(string(*h)) }
-
-func (*historyLevel) Type() string { return "all|changes" }

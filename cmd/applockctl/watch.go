@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/applockctl/internal/order"
 	"github.com/applock/applock/cmd/applockctl/internal/watch"
 	"github.com/applock/applock/cmd/internal/secret"
 )
 
 func (a *app) watchCommand() *cobra.Command {
-	config := watch.Config{Query: watch.Query{Order: order.ByObject}}
+	config := watch.Config{Query: watch.Query{Order: watch.ByObject}}
 	every := duration(2 * time.Second)
 	command := &cobra.Command{
 		Use:   "watch [--type T] [--operator O] [--department D] [--every 2s] [--by O]",
@@ -57,13 +56,19 @@ and then a line for each change between two refreshes.`,
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Operator, "operator", "", "only locks of this operator")
 	command.Flags().StringVar(&request.Department, "department", "", "only locks of this department")
-	command.Flags().Var(&config.Query.Order, "sort", order.Help)
+	sortFlag(command, &config.Query.Order)
 	command.Flags().Var(&every, "every", "how long to wait between two refreshes")
 	command.Flags().StringVar(&config.By, "by", a.getenv(operatorVariable), "who you are, for the history; default $"+operatorVariable)
-	complete(command, "sort", order.All()...)
 	offers(command, "operator", a.completeOperator)
 	offers(command, "by", a.completeOperator)
 	return command
+}
+
+// sortFlag adds --sort.
+func sortFlag(command *cobra.Command, by *watch.Order) {
+	sort := choice[watch.Order]{by, watch.Orders(), "order", "write one of object, left, age, waiters"}
+	command.Flags().Var(sort, "sort", watch.OrderHelp)
+	complete(command, "sort", sort.names()...)
 }
 
 // watchTable runs the table on the terminal.

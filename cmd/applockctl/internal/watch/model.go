@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/applockctl/internal/order"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
@@ -330,8 +329,8 @@ func (m model) browse(key keyPress) (model, effect) {
 	case "m":
 		return m.pick()
 	case "s":
-		all := order.All()
-		m.query.Order = order.Order(all[(slices.Index(all, string(m.query.Order))+1)%len(all)])
+		all := Orders()
+		m.query.Order = all[(slices.Index(all, m.query.Order)+1)%len(all)]
 		return m.first()
 	}
 	if at := slices.IndexFunc(m.reports, func(r report) bool { return r.key == key.text }); at >= 0 {

@@ -11,14 +11,13 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/applockctl/internal/order"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // newModel returns the table of a user, boss or nobody, whose window has room for three locks.
 func newModel(by string) model {
 	m := model{
-		style: table.Style{Zone: time.UTC}, query: Query{Order: order.ByObject}, verbs: verbs(by), reports: reports(nil), by: by,
+		style: table.Style{Zone: time.UTC}, query: Query{Order: ByObject}, verbs: verbs(by), reports: reports(nil), by: by,
 		problem: error.Error,
 	}
 	m, _ = m.update(windowSize{width: 100, height: aroundRows + 3})

@@ -9,8 +9,38 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/applockctl/internal/order"
 )
+
+// Order is the sort order of a list. The zero value sorts by object.
+type Order string
+
+// The orders.
+const (
+	ByObject  Order = "object"
+	ByLeft    Order = "left"
+	ByAge     Order = "age"
+	ByWaiters Order = "waiters"
+)
+
+// OrderHelp describes the flag of an order.
+const OrderHelp = "by object, left (the soonest end first), age (the oldest first) or waiters (the longest wait first)"
+
+// Orders returns all orders.
+func Orders() []Order { return []Order{ByObject, ByLeft, ByAge, ByWaiters} }
+
+// Listed returns the façade's value for the order.
+func (o Order) Listed() applock.ListOrder {
+	switch o {
+	case ByLeft:
+		return applock.ByTimeLeft
+	case ByAge:
+		return applock.ByAge
+	case ByWaiters:
+		return applock.ByWaiters
+	default:
+		return applock.ByObject
+	}
+}
 
 // Query selects the contents of the table.
 type Query struct {
@@ -18,7 +48,7 @@ type Query struct {
 	Request applock.ListRequest
 	// filter is a text that must occur in the lock's names or its note, in any case.
 	filter string
-	Order  order.Order
+	Order  Order
 	// rows is the number of locks in the window, zero for no limit.
 	rows int
 	// last asks for the last window behind Request.After, sorted by object.
@@ -125,7 +155,7 @@ func longestFirst(waiters []applock.Waiter) {
 }
 
 // sort sorts the locks as the database would. They arrive sorted by object.
-func (f *Snapshot) sort(by order.Order) {
+func (f *Snapshot) sort(by Order) {
 	waiting := f.waiting()
 	key := func(lock applock.Lock) time.Time {
 		if waiters := waiting[lock.Object]; len(waiters) > 0 {
@@ -134,9 +164,9 @@ func (f *Snapshot) sort(by order.Order) {
 		return time.Time{}
 	}
 	switch by {
-	case order.ByWaiters:
+	case ByWaiters:
 		f.Locks = slices.DeleteFunc(f.Locks, func(lock applock.Lock) bool { return key(lock).IsZero() })
-	case order.ByLeft:
+	case ByLeft:
 		key = func(lock applock.Lock) time.Time { return lock.ExpiresAt }
 	default:
 		key = func(lock applock.Lock) time.Time { return lock.AcquiredAt }
@@ -160,7 +190,7 @@ func (q Query) count(ctx context.Context, s Session) (counted, error) {
 
 // counted reports whether the query shows all locks that count counts.
 func (q Query) counted() bool {
-	return q.Request.Operator == "" && q.filter == "" && q.Order != order.ByWaiters
+	return q.Request.Operator == "" && q.filter == "" && q.Order != ByWaiters
 }
 
 // readOthers reads the waiters and requests between the first and the last lock of the window. The lines of --output json leave out the

@@ -20,7 +20,6 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/applockctl/internal/order"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -61,7 +60,7 @@ func watch(t *testing.T, by string) watched {
 
 func configOf(client *applock.Client, by string) Config {
 	return Config{
-		Query: Query{Order: order.ByObject}, Every: time.Second, By: by, Style: table.Style{Zone: time.UTC}, Problem: error.Error,
+		Query: Query{Order: ByObject}, Every: time.Second, By: by, Style: table.Style{Zone: time.UTC}, Problem: error.Error,
 		Call: func(ctx context.Context, _ string, run func(context.Context, Session) error) error {
 			return run(ctx, Session{Client: client, Restart: func() {}})
 		},
@@ -393,17 +392,17 @@ func TestQueryReadsItsWindow(t *testing.T) {
 		locks, waiters, rowsRead int
 		more                     bool
 	}{
-		{"the first page", Query{Order: order.ByObject, rows: 20}, "00001", "00020", 20, 1, 21, true},
-		{"a page", Query{Order: order.ByObject, rows: 20, Request: middle}, "05001", "05020", 20, 2, 21, true},
-		{"a filter", Query{Order: order.ByObject, rows: 2, Request: middle, filter: "mlEE"}, "06000", "07000", 2, 0, 3000, true},
-		{"the last of a filter", Query{Order: order.ByObject, rows: 20, filter: ":0999"}, "09990", "09999", 10, 1, 10000, false},
-		{"the first by their ends", Query{Order: order.ByLeft, rows: 20}, "10000", "09001", 1000, 5, 1001, true},
-		{"a filter by their ends", Query{Order: order.ByLeft, rows: 20, filter: "mlEE"}, "10000", "01000", 10, 0, 10000, false},
-		{"a filter by their age", Query{Order: order.ByAge, rows: 20, filter: "mlEE"}, "01000", "10000", 10, 0, 10000, false},
-		{"a filter by their waiters", Query{Order: order.ByWaiters, rows: 20, filter: ":050"}, "05001", "05021", 3, 3, 10000, false},
+		{"the first page", Query{Order: ByObject, rows: 20}, "00001", "00020", 20, 1, 21, true},
+		{"a page", Query{Order: ByObject, rows: 20, Request: middle}, "05001", "05020", 20, 2, 21, true},
+		{"a filter", Query{Order: ByObject, rows: 2, Request: middle, filter: "mlEE"}, "06000", "07000", 2, 0, 3000, true},
+		{"the last of a filter", Query{Order: ByObject, rows: 20, filter: ":0999"}, "09990", "09999", 10, 1, 10000, false},
+		{"the first by their ends", Query{Order: ByLeft, rows: 20}, "10000", "09001", 1000, 5, 1001, true},
+		{"a filter by their ends", Query{Order: ByLeft, rows: 20, filter: "mlEE"}, "10000", "01000", 10, 0, 10000, false},
+		{"a filter by their age", Query{Order: ByAge, rows: 20, filter: "mlEE"}, "01000", "10000", 10, 0, 10000, false},
+		{"a filter by their waiters", Query{Order: ByWaiters, rows: 20, filter: ":050"}, "05001", "05021", 3, 3, 10000, false},
 		{"any number", Query{}, "00001", "10000", 10000, 5, 10000, false},
-		{"the last page", Query{Order: order.ByObject, rows: 21, last: true}, "09997", "10000", 4, 1, 10000, false},
-		{"the last page behind another", Query{Order: order.ByObject, rows: 20, Request: middle, last: true}, "09981", "10000", 20, 1, 5000, false},
+		{"the last page", Query{Order: ByObject, rows: 21, last: true}, "09997", "10000", 4, 1, 10000, false},
+		{"the last page behind another", Query{Order: ByObject, rows: 20, Request: middle, last: true}, "09981", "10000", 20, 1, 5000, false},
 	} {
 		records.Reset()
 		found, err := config.Read(t.Context(), test.query)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/applock/applock/cmd/internal/roles"
 )
 
 // script runs a program of npm's, of the folder that make test-agents has made.
@@ -84,7 +86,7 @@ func TestConformance(t *testing.T) {
 	l := locks{
 		client: onSQLite(t).client, ttl: time.Hour, longestTTL: time.Hour, timeout: time.Minute, logger: slog.New(slog.DiscardHandler), version: "1",
 	}
-	f := webFlags{listen: "127.0.0.1:0", header: "X-User", proxies: []string{"127.0.0.1/32"}}
+	f := webFlags{Flags: roles.Flags{Header: "X-User", Proxies: []string{"127.0.0.1/32"}}}
 	signIn, err := f.signIn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +115,7 @@ func TestConformance(t *testing.T) {
 func TestOtherNames(t *testing.T) {
 	t.Parallel()
 	l := locks{client: onSQLite(t).client, logger: slog.New(slog.DiscardHandler), ttl: time.Hour, longestTTL: time.Hour, timeout: time.Minute}
-	f := webFlags{listen: "127.0.0.1:0", header: "X-User", proxies: []string{"127.0.0.1/32"}, address: "https://locks.example.com/mcp"}
+	f := webFlags{Flags: roles.Flags{Header: "X-User", Proxies: []string{"127.0.0.1/32"}, Address: "https://locks.example.com/mcp"}}
 	signIn, err := f.signIn(t.Context())
 	if err != nil {
 		t.Fatal(err)

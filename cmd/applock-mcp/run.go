@@ -143,7 +143,7 @@ func (f flags) check() error {
 		return &applock.InvalidError{Argument: "the DSN", Reason: "is missing: write --dsn DSN, or set APPLOCK_DSN or APPLOCK_DSN_FILE"}
 	case f.web.listen == "" && f.operator == "":
 		return &applock.InvalidError{Argument: "--operator", Reason: "is missing: give each agent its own name, here or by $APPLOCK_OPERATOR"}
-	case f.web.listen == "" && (f.web.signsIn() || len(f.web.roles) > 0):
+	case f.web.listen == "" && (f.web.signsIn() || len(f.web.Roles) > 0):
 		return &applock.InvalidError{Argument: "--listen", Reason: "is missing: nobody signs in on stdio"}
 	case f.ttl < time.Second || f.longestTTL < f.ttl || f.longestTTL > applock.MaxTTL:
 		return &applock.InvalidError{Argument: "--ttl", Reason: "must be 1s or more, and --longest-ttl at least as long, up to 3650 days"}
@@ -158,7 +158,7 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	named, err := f.web.namedRoles()
+	named, err := f.web.Named()
 	if err != nil {
 		return err
 	}

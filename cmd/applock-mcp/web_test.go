@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/internal/roles"
 )
 
 // signed puts what a client signs in by into each request.
@@ -45,7 +46,7 @@ func newWeb(t *testing.T, log io.Writer) (address string, p place) {
 	if err := os.WriteFile(file, []byte("agent-1:hush\nagent-2:shush\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := webFlags{listen: "127.0.0.1:0", passwords: file}
+	f := webFlags{Flags: roles.Flags{Passwords: file}}
 	signIn, err := f.signIn(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -29,19 +29,14 @@ import (
 
 // consoleFlags set the console's address, its sign-in and the rights of its people.
 type consoleFlags struct {
+	roles.Flags
 	listen string
 	// by is the operator's name if nobody signs in.
-	by string
-	// header and proxies are for a proxy that signs people in, passwords is the file for the console's own sign-in.
-	header, rolesHeader string
-	proxies             []string
-	passwords           string
-	mayChange           []string
-	// roles are NAME=FILE, where FILE has the DSN; members are PERSON=ROLE.
-	roles, members []string
-	// issuer is the OpenID Connect issuer. The others are the console's registration there.
-	issuer, clientID, secretFile, address, claim, rolesClaim string
-	scopes                                                   []string
+	by        string
+	mayChange []string
+	// secretFile and scopes are for the issuer.
+	secretFile string
+	scopes     []string
 }
 
 // consoleAnswer has the console's address.
@@ -90,20 +85,20 @@ kinds of sign-in:
 	}
 	command.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8420", "the address to listen on; the port 0 is any free one")
 	command.Flags().StringVar(&flags.by, "by", a.getenv(operatorVariable), "who you are without a sign-in; default $"+operatorVariable)
-	command.Flags().StringVar(&flags.header, "user-header", "", "the header in which a proxy names who has signed in")
-	command.Flags().StringVar(&flags.rolesHeader, "roles-header", "", "the header in which that proxy names the roles, with commas in between")
-	command.Flags().StringSliceVar(&flags.proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
-	command.Flags().StringVar(&flags.passwords, "passwords", "", "a file of names and passwords, which nobody else may read")
+	command.Flags().StringVar(&flags.Header, "user-header", "", "the header in which a proxy names who has signed in")
+	command.Flags().StringVar(&flags.RolesHeader, "roles-header", "", "the header in which that proxy names the roles, with commas in between")
+	command.Flags().StringSliceVar(&flags.Proxies, "proxy", nil, "the networks of that proxy, such as 10.1.0.4/32")
+	command.Flags().StringVar(&flags.Passwords, "passwords", "", "a file of names and passwords, which nobody else may read")
 	command.Flags().StringSliceVar(&flags.mayChange, "may-change", nil, "who may hand over, take over, release and note; by default nobody")
-	command.Flags().StringVar(&flags.issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, where people sign in")
-	command.Flags().StringVar(&flags.clientID, "oidc-client", "", "the client id of the console at that issuer")
+	command.Flags().StringVar(&flags.Issuer, "oidc-issuer", "", "the address of an issuer of OpenID Connect, where people sign in")
+	command.Flags().StringVar(&flags.ClientID, "oidc-client", "", "the client id of the console at that issuer")
 	command.Flags().StringVar(&flags.secretFile, "oidc-secret-file", "", "a file with the client's secret, which nobody else may read")
-	command.Flags().StringVar(&flags.claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
-	command.Flags().StringVar(&flags.rolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
+	command.Flags().StringVar(&flags.Claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
+	command.Flags().StringVar(&flags.RolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
 	command.Flags().StringSliceVar(&flags.scopes, "oidc-scope", nil, "more scopes to ask the issuer for, such as groups or offline_access")
-	command.Flags().StringArrayVar(&flags.roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
-	command.Flags().StringSliceVar(&flags.members, "member", nil, "who has a role: PERSON=ROLE")
-	command.Flags().StringVar(&flags.address, "address", "",
+	command.Flags().StringArrayVar(&flags.Roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
+	command.Flags().StringSliceVar(&flags.Members, "member", nil, "who has a role: PERSON=ROLE")
+	command.Flags().StringVar(&flags.Address, "address", "",
 		"the console's address as browsers see it: for --oidc-issuer, and for a proxy on this host")
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
 	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client")
@@ -147,22 +142,21 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
-		server := &http.Server{
-			Handler: flags.byItsName(a.consoleLog(), console.Handler(s.Client, console.Config{
-				SignIn:    signIn,
-				MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
-				Roles:     consoleRoles,
-				RolesOf:   named.Of,
-				Checks:    healthOf(s.Client),
-				Timeout:   time.Duration(a.timeout),
-				Logger:    a.consoleLog(),
-			})),
-			ReadHeaderTimeout: 10 * time.Second,
-			IdleTimeout:       2 * time.Minute,
-			ErrorLog:          slog.NewLogLogger(a.consoleLog().Handler(), slog.LevelWarn),
-		}
+		handler := flags.byItsName(a.consoleLog(), console.Handler(s.Client, console.Config{
+			SignIn:    signIn,
+			MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
+			Roles:     consoleRoles,
+			RolesOf:   named.Of,
+			Checks:    healthOf(s.Client),
+			Timeout:   time.Duration(a.timeout),
+			Logger:    a.consoleLog(),
+		}))
 		answer := consoleAnswer{Outcome: outcomeListening, Address: a.consoleAddress(listener, signIn)}
-		return errors.Join(a.answer(true, answer), serve(ctx, server, listener))
+		err = a.answer(true, answer)
+		if failed := roles.Serve(ctx, listener, handler, a.consoleLog()); failed != nil {
+			return errors.Join(err, fmt.Errorf("%s: %w", operation, failed))
+		}
+		return errors.Join(err, ctx.Err())
 	})
 }
 
@@ -198,15 +192,11 @@ func (a *app) roleOpener(ctx context.Context) func(dsn string) (*applock.Client,
 
 // namedRoles returns the roles of --role, with the members of --member.
 func (f consoleFlags) namedRoles() (roles.Roles, error) {
-	named, err := roles.Parse(f.roles, f.members)
+	named, err := f.Named()
 	if err != nil {
 		return roles.Roles{}, err
 	}
-	by := roles.SignIn{UserHeader: f.header, RolesHeader: f.rolesHeader, Issuer: f.issuer, RolesClaim: f.rolesClaim}
-	if err := named.Check(by); err != nil {
-		return roles.Roles{}, err
-	}
-	if len(f.scopes) > 0 && f.issuer == "" {
+	if len(f.scopes) > 0 && f.Issuer == "" {
 		return roles.Roles{}, &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
 	}
 	return named, nil
@@ -219,24 +209,6 @@ func (a *app) consoleLog() *slog.Logger {
 		level = slog.LevelError
 	}
 	return secret.Logger(a.stderr, level)
-}
-
-// closingLimit is how long open requests may take after the end of ctx.
-const closingLimit = 5 * time.Second
-
-// serve serves until ctx ends, then waits for open requests.
-func serve(ctx context.Context, server *http.Server, listener net.Listener) error {
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("console: %w", err)
-	case <-ctx.Done():
-	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingLimit)
-	defer cancel()
-	_ = server.Shutdown(closing) // requests still open then are cut off when the process ends
-	return ctx.Err()
 }
 
 // stepsOf checks that all steps are applied.
@@ -327,21 +299,21 @@ func purgeOf(client *applock.Client) func(context.Context) (string, error) {
 
 // byItsName keeps hostile pages from sending requests through the proxy that signs people in.
 func (f consoleFlags) byItsName(logger *slog.Logger, pages http.Handler) http.Handler {
-	if f.header == "" {
+	if f.Header == "" {
 		return pages
 	}
-	return console.ByItsName(f.address, logger, pages)
+	return console.ByItsName(f.Address, logger, pages)
 }
 
 // checkAddress refuses --address where no flag uses it, and a sign-in that lacks it.
 func (f consoleFlags) checkAddress() error {
-	address, err := url.Parse(f.address)
+	address, err := url.Parse(f.Address)
 	switch {
-	case f.address == "" && f.issuer != "":
+	case f.Address == "" && f.Issuer != "":
 		return &applock.InvalidError{Argument: "--address", Reason: "is missing: the issuer has to send browsers back to the console"}
-	case f.address == "":
+	case f.Address == "":
 		return nil
-	case f.issuer == "" && f.header == "":
+	case f.Issuer == "" && f.Header == "":
 		return &applock.InvalidError{Argument: "--address", Reason: "is for --user-header and --oidc-issuer"}
 	case err != nil || address.Hostname() == "":
 		return &applock.InvalidError{Argument: "--address", Reason: "is written as https://locks.example.com/"}
@@ -354,25 +326,11 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	if err := f.checkAddress(); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.issuer != "":
+	if f.Issuer != "" {
 		return f.openID(ctx)
-	case f.header != "":
-		networks := make([]netip.Prefix, len(f.proxies))
-		for i, text := range f.proxies {
-			network, err := netip.ParsePrefix(text)
-			if err != nil {
-				return nil, &applock.InvalidError{Argument: "--proxy", Reason: "is written as 10.1.0.4/32 or fd00::/8"}
-			}
-			networks[i] = network
-		}
-		return console.TrustedHeader(f.header, f.rolesHeader, networks)
-	case f.passwords != "":
-		people, err := secret.Passwords(f.passwords)
-		if err != nil {
-			return nil, &applock.InvalidError{Argument: "--passwords", Reason: err.Error()}
-		}
-		return console.Basic(people)
+	}
+	if signIn, err := f.SignIn(); signIn != nil || err != nil {
+		return signIn, err
 	}
 	if _, err := console.PersonName(f.by); f.by != "" && err != nil {
 		return nil, &applock.InvalidError{Argument: "--by", Reason: "cannot be used: " + err.Error()}
@@ -386,15 +344,10 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	return console.Local(f.by), nil
 }
 
-// issuerLimit bounds one request to the issuer.
-const issuerLimit = 20 * time.Second
-
 // openID returns the sign-in at an OpenID Connect issuer.
 func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
-	config := openid.Config{
-		Issuer: f.issuer, ClientID: f.clientID, Address: f.address, Claim: f.claim, RolesClaim: f.rolesClaim, Scopes: f.scopes,
-		Client: &http.Client{Timeout: issuerLimit},
-	}
+	config := f.OpenID()
+	config.Scopes = f.scopes
 	if f.secretFile != "" {
 		text, err := secret.Read(f.secretFile)
 		if err != nil {

@@ -1,4 +1,4 @@
-// Package roles gives people who sign in the rights of different database users, as the flags --role and --member say. It is for the
+// Package roles signs people in, and gives them the rights of different database users, as the flags --role and --member say. It is for the
 // programs in cmd.
 package roles
 
@@ -39,20 +39,6 @@ func Parse(roles, members []string) (Roles, error) {
 		parsed.members[person] = append(parsed.members[person], role)
 	}
 	return parsed, nil
-}
-
-// SignIn has the flags by which a sign-in names the roles of a person, next to --member.
-type SignIn struct{ UserHeader, RolesHeader, Issuer, RolesClaim string }
-
-// Check returns applock.ErrInvalid, with the flag, where a sign-in names roles that are not there, or cannot name any.
-func (r Roles) Check(by SignIn) error {
-	switch {
-	case len(r.Names) == 0 && (by.RolesHeader != "" || by.RolesClaim != ""):
-		return &applock.InvalidError{Argument: "--role", Reason: "is missing: write --role NAME=FILE for each role, with its DSN in the file"}
-	case by.RolesHeader != "" && by.UserHeader == "" || by.RolesClaim != "" && by.Issuer == "":
-		return &applock.InvalidError{Argument: "--roles-header", Reason: "is for --user-header, and --oidc-roles-claim for --oidc-issuer"}
-	}
-	return nil
 }
 
 // Of returns the roles that --member gives a person.

@@ -97,16 +97,13 @@ func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.Note = lock.Note
 }
 
-// awaitedBy fills in the holder of the object that the waiter waits for.
-func (l *lockAnswer) awaitedBy(waiter applock.Waiter) {
-	l.Outcome = outcomeWaiting
-	l.wantedFrom(waiter.Holder)
-}
-
-// wantedFrom fills in the holder, and the time left.
-func (l *lockAnswer) wantedFrom(holder applock.Holder) {
-	l.Holder, l.HolderDepartment = holder.Owner.Operator, holder.Owner.Department
-	l.SecondsLeft = table.WholeSeconds(holder.Left)
+// wantedBy returns what a waiter or an asker wants: its object, with the holder and the time left.
+func wantedBy(waiter applock.Waiter, outcome applock.Outcome) lockAnswer {
+	answer := newAnswer(waiter.Object, waiter.Owner)
+	answer.Outcome = outcome
+	answer.Holder, answer.HolderDepartment = waiter.Holder.Owner.Operator, waiter.Holder.Owner.Department
+	answer.SecondsLeft = table.WholeSeconds(waiter.Holder.Left)
+	return answer
 }
 
 func (l lockAnswer) fields() []table.Field {

@@ -41,12 +41,17 @@ func (l listedAsker) fields() []table.Field {
 	}
 }
 
+// asWaiter is the part of a request that waiters have, too.
+func asWaiter(asker applock.Asker) applock.Waiter {
+	return applock.Waiter{
+		Object: asker.Object, Owner: asker.Owner, Client: asker.Client, Since: asker.Since, Until: asker.Until, Waited: asker.Waited,
+		Holder: asker.Holder,
+	}
+}
+
 func listedAskerOf(asker applock.Asker) record {
-	answer := newAnswer(asker.Object, asker.Owner)
-	answer.Outcome = outcomeAsking
-	answer.wantedFrom(asker.Holder)
 	return listedAsker{
-		lockAnswer:    answer,
+		lockAnswer:    wantedBy(asWaiter(asker), outcomeAsking),
 		ClientID:      asker.Client,
 		Message:       asker.Message,
 		SinceTS:       table.Timestamp(asker.Since),

@@ -7,14 +7,23 @@ import (
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// listedWaiter is one waiter in the list, the waiter's program, and the lock that is wanted.
+// listedWaiter is one waiter in the list, and the lock that is wanted.
 type listedWaiter struct {
 	lockAnswer
+	waitAnswer
+}
+
+// waitAnswer is the waiter's program, and its time.
+type waitAnswer struct {
 	ClientID string          `json:"client_id"`
 	SinceTS  table.Timestamp `json:"since_ts"`
 	// UntilTS is when the waiter gives up.
 	UntilTS       table.Timestamp `json:"until_ts"`
 	WaitedSeconds int64           `json:"waited_seconds"`
+}
+
+func waitOf(waiter applock.Waiter) waitAnswer {
+	return waitAnswer{waiter.Client, table.Timestamp(waiter.Since), table.Timestamp(waiter.Until), table.WholeSeconds(waiter.Waited)}
 }
 
 func (w listedWaiter) fields() []table.Field {
@@ -50,13 +59,5 @@ func (a *app) listWaiters(ctx context.Context, flags listFlags) error {
 }
 
 func listedWaiterOf(waiter applock.Waiter) record {
-	answer := newAnswer(waiter.Object, waiter.Owner)
-	answer.awaitedBy(waiter)
-	return listedWaiter{
-		lockAnswer:    answer,
-		ClientID:      waiter.Client,
-		SinceTS:       table.Timestamp(waiter.Since),
-		UntilTS:       table.Timestamp(waiter.Until),
-		WaitedSeconds: table.WholeSeconds(waiter.Waited),
-	}
+	return listedWaiter{wantedBy(waiter, outcomeWaiting), waitOf(waiter)}
 }

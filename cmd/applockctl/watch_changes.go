@@ -30,12 +30,9 @@ const (
 // watchedChange is a line of watch --output json: a lock, a waiter or a request as in its list, and its change.
 type watchedChange struct {
 	lockAnswer
-	Change        string          `json:"change"`
-	FormerHolder  string          `json:"former_holder_id"`
-	ClientID      string          `json:"client_id"`
-	SinceTS       table.Timestamp `json:"since_ts"`
-	UntilTS       table.Timestamp `json:"until_ts"`
-	WaitedSeconds int64           `json:"waited_seconds"`
+	Change       string `json:"change"`
+	FormerHolder string `json:"former_holder_id"`
+	waitAnswer
 	requestAnswer
 }
 
@@ -102,10 +99,6 @@ func keyOf(waiter applock.Waiter) waiterKey {
 	return waiterKey{object: waiter.Object, operator: waiter.Owner.Operator, client: waiter.Client}
 }
 
-func askerKey(asker applock.Asker) waiterKey {
-	return waiterKey{object: asker.Object, operator: asker.Owner.Operator, client: asker.Client}
-}
-
 // view is the state after one refresh. The zero value is the state before the first.
 type view struct {
 	watch.Snapshot
@@ -128,7 +121,7 @@ func viewOf(found watch.Snapshot, began, ended time.Time) view {
 		v.waiting[keyOf(waiter)] = true
 	}
 	for _, asker := range found.Askers {
-		v.asking[askerKey(asker)] = requestOf(asker)
+		v.asking[keyOf(asWaiter(asker))] = requestOf(asker)
 	}
 	return v
 }
@@ -173,7 +166,7 @@ func (v view) changes(later view) []watchedChange {
 func (v view) requestChanges(later view) []watchedChange {
 	var all []watchedChange
 	for _, asker := range later.Askers {
-		known, asked := v.asking[askerKey(asker)]
+		known, asked := v.asking[keyOf(asWaiter(asker))]
 		switch now := requestOf(asker); {
 		case v.held == nil:
 			all = append(all, changeOfAsker(changePresent, asker))
@@ -184,7 +177,7 @@ func (v view) requestChanges(later view) []watchedChange {
 		}
 	}
 	for _, asker := range v.Askers {
-		if _, asks := later.asking[askerKey(asker)]; !asks {
+		if _, asks := later.asking[keyOf(asWaiter(asker))]; !asks {
 			all = append(all, changeOfAsker(changeAskerLeft, asker))
 		}
 	}
@@ -229,20 +222,13 @@ func changeOfLock(change string, lock applock.Lock, former string) watchedChange
 
 // changeOfWaiter returns the change of a waiter, with the last known holder of the object.
 func changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
-	line := watchedChange{lockAnswer: newAnswer(waiter.Object, waiter.Owner), Change: change}
-	line.awaitedBy(waiter)
-	line.ClientID, line.WaitedSeconds = waiter.Client, table.WholeSeconds(waiter.Waited)
-	line.SinceTS, line.UntilTS = table.Timestamp(waiter.Since), table.Timestamp(waiter.Until)
-	return line
+	return watchedChange{lockAnswer: wantedBy(waiter, outcomeWaiting), Change: change, waitAnswer: waitOf(waiter)}
 }
 
 // changeOfAsker returns the change of a request, with the holder of the object.
 func changeOfAsker(change string, asker applock.Asker) watchedChange {
-	line := watchedChange{lockAnswer: newAnswer(asker.Object, asker.Owner), Change: change, requestAnswer: requestOf(asker)}
-	line.Outcome = outcomeAsking
-	line.wantedFrom(asker.Holder)
-	line.ClientID, line.WaitedSeconds = asker.Client, table.WholeSeconds(asker.Waited)
-	line.SinceTS, line.UntilTS = table.Timestamp(asker.Since), table.Timestamp(asker.Until)
+	line := changeOfWaiter(change, asWaiter(asker))
+	line.Outcome, line.requestAnswer = outcomeAsking, requestOf(asker)
 	return line
 }
 

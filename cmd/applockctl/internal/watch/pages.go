@@ -1,10 +1,11 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
+	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
@@ -149,29 +150,37 @@ func noticeText(style table.Style, notice applock.Notice) string {
 
 func titleAsking(lock applock.Lock) string { return "Requests for " + lock.Object.String() }
 
-// readAskingOf reads all requests, since the list is not sorted by time.
 func readAskingOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
-	var askers []applock.Asker
-	for asker, err := range s.Asking(ctx, applock.AskingRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
+	request := applock.AskingRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
+	return readWants(s, s.Asking(ctx, request), wantOfAsker, func(asker applock.Asker) string {
+		return style.Time(asker.Since) + "  " + askerText(asker)
+	})
+}
+
+// readWants reads a whole list, since it is not sorted by time, and returns the texts of the oldest.
+func readWants[T any](s Session, list iter.Seq2[T, error], want func(T) (applock.Object, time.Time), text func(T) string) ([]string, error) {
+	var all []T
+	for one, err := range list {
 		if err != nil {
 			return nil, err
 		}
 		s.Restart()
-		askers = append(askers, asker)
+		all = append(all, one)
 	}
+	oldestFirst(all, want)
 	var texts []string
-	for i, asker := range longestAsking(askers) {
-		if i == mostInReport {
-			return append(texts, fmt.Sprintf("... and %d more", len(askers)-mostInReport)), nil
-		}
-		texts = append(texts, style.Time(asker.Since)+"  "+askerText(asker))
+	for _, one := range all[:min(len(all), mostInReport)] {
+		texts = append(texts, text(one))
+	}
+	if more := len(all) - mostInReport; more > 0 {
+		texts = append(texts, fmt.Sprintf("... and %d more", more))
 	}
 	return texts, nil
 }
 
 // askerText names the asker, with the request's text and answer.
 func askerText(asker applock.Asker) string {
-	text := asker.Owner.String() + " for " + cmp.Or(table.Lasting(table.WholeSeconds(asker.Waited)).Short(), "0s")
+	text := asker.Owner.String() + " for " + waited(asker.Waited)
 	if asker.Message != "" {
 		text += fmt.Sprintf(": %q", asker.Message)
 	}
@@ -186,25 +195,11 @@ func askerText(asker applock.Asker) string {
 
 func titleWaiters(lock applock.Lock) string { return "Waiters for " + lock.Object.String() }
 
-// readWaitersOf reads all waiters, since the list is not sorted by time.
 func readWaitersOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
-	var waiters []applock.Waiter
-	for waiter, err := range s.Waiters(ctx, applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}) {
-		if err != nil {
-			return nil, err
-		}
-		s.Restart()
-		waiters = append(waiters, waiter)
-	}
-	longestFirst(waiters)
-	var texts []string
-	for _, waiter := range waiters[:min(len(waiters), mostInReport)] {
-		texts = append(texts, fmt.Sprintf("%s  %s  for %s", style.Time(waiter.Since), waiter.Owner, waited(waiter)))
-	}
-	if more := len(waiters) - mostInReport; more > 0 {
-		texts = append(texts, fmt.Sprintf("... and %d more", more))
-	}
-	return texts, nil
+	request := applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
+	return readWants(s, s.Waiters(ctx, request), wantOfWaiter, func(waiter applock.Waiter) string {
+		return fmt.Sprintf("%s  %s  for %s", style.Time(waiter.Since), waiter.Owner, waited(waiter.Waited))
+	})
 }
 
 // page is an open page.

@@ -122,36 +122,39 @@ func (f Snapshot) behind() Snapshot {
 	return Snapshot{skipped: append(f.skipped, pageStart{f.after, before}), after: f.Locks[len(f.Locks)-1].Object}
 }
 
-// asking returns the requests for an object, the oldest first.
-func (f Snapshot) asking(object applock.Object) []applock.Asker {
-	var askers []applock.Asker
-	for _, asker := range f.Askers {
-		if asker.Object == object {
-			askers = append(askers, asker)
-		}
-	}
-	return longestAsking(askers)
-}
-
-func longestAsking(askers []applock.Asker) []applock.Asker {
-	slices.SortStableFunc(askers, func(a, b applock.Asker) int { return a.Since.Compare(b.Since) })
-	return askers
-}
+// asking returns the requests for each object, the oldest first.
+func (f Snapshot) asking() map[applock.Object][]applock.Asker { return byObject(f.Askers, wantOfAsker) }
 
 // waiting returns the waiters of each object, the longest wait first.
 func (f Snapshot) waiting() map[applock.Object][]applock.Waiter {
-	waiting := map[applock.Object][]applock.Waiter{}
-	for _, waiter := range f.Waiters {
-		waiting[waiter.Object] = append(waiting[waiter.Object], waiter)
-	}
-	for _, waiters := range waiting {
-		longestFirst(waiters)
-	}
-	return waiting
+	return byObject(f.Waiters, wantOfWaiter)
 }
 
-func longestFirst(waiters []applock.Waiter) {
-	slices.SortStableFunc(waiters, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
+// wantOfAsker and wantOfWaiter tell what somebody wants, and since when.
+func wantOfAsker(asker applock.Asker) (applock.Object, time.Time) { return asker.Object, asker.Since }
+func wantOfWaiter(waiter applock.Waiter) (applock.Object, time.Time) {
+	return waiter.Object, waiter.Since
+}
+
+// byObject groups what waiters or askers want, the oldest first.
+func byObject[T any](all []T, want func(T) (applock.Object, time.Time)) map[applock.Object][]T {
+	groups := map[applock.Object][]T{}
+	for _, one := range all {
+		object, _ := want(one)
+		groups[object] = append(groups[object], one)
+	}
+	for _, group := range groups {
+		oldestFirst(group, want)
+	}
+	return groups
+}
+
+func oldestFirst[T any](all []T, want func(T) (applock.Object, time.Time)) {
+	slices.SortStableFunc(all, func(a, b T) int {
+		_, since := want(a)
+		_, other := want(b)
+		return since.Compare(other)
+	})
 }
 
 // sort sorts the locks as the database would. They arrive sorted by object.
@@ -205,12 +208,10 @@ func (q Query) readOthers(ctx context.Context, s Session, found *Snapshot) error
 	}
 	request := applock.WaitersRequest{ObjectType: q.Request.ObjectType, After: found.after}
 	var err error
-	found.Waiters, err = readOf(others, s.Waiters(ctx, request), func(waiter applock.Waiter) applock.Object { return waiter.Object })
-	if err != nil {
+	if found.Waiters, err = readOf(others, s.Waiters(ctx, request), wantOfWaiter); err != nil {
 		return err
 	}
-	objectOf := func(asker applock.Asker) applock.Object { return asker.Object }
-	found.Askers, err = readOf(others, s.Asking(ctx, applock.AskingRequest(request)), objectOf)
+	found.Askers, err = readOf(others, s.Asking(ctx, applock.AskingRequest(request)), wantOfAsker)
 	return err
 }
 
@@ -224,17 +225,18 @@ type others struct {
 }
 
 // readOf reads a list sorted by object, up to the end of the window.
-func readOf[T any](others others, list iter.Seq2[T, error], object func(T) applock.Object) ([]T, error) {
+func readOf[T any](others others, list iter.Seq2[T, error], want func(T) (applock.Object, time.Time)) ([]T, error) {
 	var found []T
 	for item, err := range list {
 		if err != nil {
 			return nil, err
 		}
 		others.restart()
-		if others.last != (applock.Object{}) && before(others.last, object(item)) {
+		object, _ := want(item)
+		if others.last != (applock.Object{}) && before(others.last, object) {
 			break
 		}
-		if others.held[object(item)] || others.query.showsAll() {
+		if others.held[object] || others.query.showsAll() {
 			found = append(found, item)
 		}
 	}

@@ -56,11 +56,11 @@ func waitersOf(waiting []applock.Waiter) string {
 	if len(waiting) == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%d, %s", len(waiting), waited(waiting[0]))
+	return fmt.Sprintf("%d, %s", len(waiting), waited(waiting[0].Waited))
 }
 
-func waited(waiter applock.Waiter) string {
-	return cmp.Or(table.Lasting(table.WholeSeconds(waiter.Waited)).Short(), "0s")
+func waited(long time.Duration) string {
+	return cmp.Or(table.Lasting(table.WholeSeconds(long)).Short(), "0s")
 }
 
 // since returns when a grant began: the time for today's locks, the day for older ones. Today is the day of the database's answer.
@@ -278,7 +278,7 @@ func (m model) aboutWaiting() string {
 	}
 	names := make([]string, len(waiting))
 	for i, waiter := range waiting {
-		names[i] = waiter.Owner.String() + " for " + waited(waiter)
+		names[i] = waiter.Owner.String() + " for " + waited(waiter.Waited)
 	}
 	if len(names) == 1 {
 		return "waiting: " + names[0]
@@ -290,7 +290,7 @@ func (m model) aboutWaiting() string {
 func (m model) aboutAsking() string {
 	lock, _ := m.chosen()
 	var texts []string
-	for _, asker := range m.found.asking(lock.Object) {
+	for _, asker := range m.found.asking()[lock.Object] {
 		texts = append(texts, askerText(asker))
 	}
 	switch len(texts) {

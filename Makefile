@@ -8,8 +8,8 @@ WITH_SERVERS := go run ./internal/testing/testserver --
 ON = APPLOCK_TEST_REQUIRE=$(1) go run ./internal/testing/testserver --only $(1) --
 # Finds IBM's Db2 driver, or fetches it, for what follows.
 WITH_IBM_DRIVER := tools/ibmdriver
-# Runs go test with the flags and packages that follow, and shows what failed, what was skipped and what was slow.
-TEST = $(CURDIR)/tools/gotest -shuffle=on -count=1 -parallel=8 $(if $(CI),-vet=off)
+# Runs go test with the flags and packages that follow, and shows what failed, what was skipped and what was slow. make lint vets.
+TEST = $(CURDIR)/tools/gotest -shuffle=on -count=1 -parallel=8 -vet=off
 # SQLite is C translated to Go. The detector finds nothing in its memory, and takes ten times as long there.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
@@ -49,6 +49,7 @@ build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well.
 ##@ Test
 
 test: ## Test each package, and the contract on every product, on private servers.
+	@go build ./... >/dev/null 2>&1 & # while the servers are fetched
 	$(WITH_SERVERS) $(TEST) -timeout=15m -skip='^TestHeavy' $(PACKAGES)
 
 test-all: ## Run what is left out of make test because it takes long.
@@ -65,7 +66,7 @@ test-mutants: ## See that the tests of the leases notice mistakes in the engine.
 	go test -tags=mutants -count=1 -v -timeout=1h -run='^TestSchedulesCatchMutants$$' ./applock/lease
 
 test-settings: ## Play the contract with unusual settings of MySQL and MariaDB.
-	$(call ON,$(MYSQLS)) $(TEST) -tags=nightly -timeout=30m -run='^Test(SessionSettings|InterleavingsWithFoundRows)$$' ./internal/db/mysql
+	$(call ON,$(MYSQLS)) $(TEST) -tags=nightly -timeout=30m -run='^Test(HeavySessionSettings|InterleavingsWithFoundRows)$$' ./internal/db/mysql
 
 MYSQLS := mariadb,mysql
 # What the servers of make test are not. CONTRIBUTING.md says which versions no registry has.

@@ -91,7 +91,7 @@ func numberOf(err error) uint16 {
 // Goal: the operations are right whatever the session is set to, through the text and the prepared
 // protocol. Method: the contract's scenarios through the ways of calling of settingsWays, with settings that have nothing to do
 // with each other at the same time; each of them is in one of the groups. Without a list of warnings both forms run everywhere.
-func TestSessionSettings(t *testing.T) {
+func TestHeavySessionSettings(t *testing.T) {
 	t.Parallel()
 	settings := map[string]func(config *driver.Config){
 		"found rows, text protocol, lax mode, east of UTC, case-blind": func(config *driver.Config) {
@@ -177,7 +177,7 @@ func untilWaiting(t *testing.T, place contract.Place, sessions int) {
 // Goal: a call leaves the caller's session as it was: LAST_INSERT_ID(), which the caller may still need, the
 // limit of its lock waits and its safe updates. Method: each operation on a connection with these set, with a
 // good answer, a refusal, a bad argument and a wait that is cut off.
-func TestCallerKeepsItsSession(t *testing.T) {
+func TestHeavyCallerKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

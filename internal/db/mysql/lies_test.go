@@ -287,7 +287,7 @@ func playDay(t *testing.T, conn *sql.Conn) []string {
 
 // Goal: no variable of a session changes what a call decides, and no call leaves another value behind. Method: a day of calls with and
 // without each, and its value afterwards. The clock, the numbers and transactions that are read only have tests of their own above.
-func TestSessionVariablesChangeNothing(t *testing.T) {
+func TestHeavySessionVariablesChangeNothing(t *testing.T) {
 	t.Parallel()
 	both := []string{
 		"autocommit = 0", "completion_type = CHAIN", "sql_safe_updates = 1", "sql_select_limit = 0", "sql_select_limit = 1", "max_join_size = 1",

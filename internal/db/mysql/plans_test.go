@@ -22,7 +22,7 @@ const (
 // Goal: a key or an index is the only way to a row, whatever the statistics say: nothing reads the table for each grant,
 // each waiter or each page, nor more of it with each page. Method: statistics of an empty table, of one row, and of a huge
 // table in which no key is worth anything; count the rows that the session reads.
-func TestPlansWithTheWorstStatistics(t *testing.T) {
+func TestHeavyPlansWithTheWorstStatistics(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
@@ -147,7 +147,7 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 // Goal: an inbox reads of the history what an operator lost or got behind the event that it has seen, and as many of these as it
 // answers, whatever the statistics say. Method: a history in which most events are others', and one in which all are the operator's,
 // with statistics of an empty table and of worthless keys; count the rows that the session reads.
-func TestInboxReadsTheOperatorsEvents(t *testing.T) {
+func TestHeavyInboxReadsTheOperatorsEvents(t *testing.T) {
 	t.Parallel()
 	const fillEvents = `INSERT INTO appl_lock_event
 			(event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,

@@ -272,7 +272,7 @@ func TestRefusalsDoNotStarveRenewals(t *testing.T) {
 
 // Goal: a renewed grant is RENEWED, even if it was released or taken before the answer (Q6). Method: a trigger keeps the renewal inside its
 // UPDATE until LOCK TABLES waits, which then comes before the renewal's next read, and ends the grant.
-func TestRenewedStaysRenewed(t *testing.T) {
+func TestHeavyRenewedStaysRenewed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

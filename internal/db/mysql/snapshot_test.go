@@ -21,7 +21,7 @@ import (
 
 // Goal: no call fixes the snapshot of the caller's transaction: who then gets an object sees all that its former holder has written. Method:
 // the call in a transaction, or without autocommit; another session writes and releases; a get comes with the data.
-func TestNoCallFixesTheSnapshot(t *testing.T) {
+func TestHeavyNoCallFixesTheSnapshot(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

@@ -89,7 +89,7 @@ func stormCalls() []string {
 
 // Goal: no deadlock (1213) between single calls, whatever they share. Method: 32 connections, each an operator of its own with two programs,
 // on 3 objects of a type that yields at once. It is a wide net; the interleavings test the guards one by one.
-func TestStormHasNoDeadlock(t *testing.T) {
+func TestHeavyStormHasNoDeadlock(t *testing.T) {
 	t.Parallel()
 	calls := stormCalls()
 	onBoth(t, func(t *testing.T, product string) {

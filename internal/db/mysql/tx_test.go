@@ -62,7 +62,7 @@ func (c commitConn) ExecContext(ctx context.Context, query string, args []driver
 
 // Goal: the end of a transaction of the driver's own says what has happened. Method: commits whose answer is lost,
 // which are refused as a Galera cluster does, and which are not answered in time.
-func TestCommitIsInterpreted(t *testing.T) {
+func TestHeavyCommitIsInterpreted(t *testing.T) {
 	t.Parallel()
 	exec := func(ctx context.Context, conn clientConn, statement string) error {
 		_, err := conn.ExecContext(ctx, statement, nil)

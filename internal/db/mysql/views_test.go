@@ -21,7 +21,7 @@ func worthless(t *testing.T, handle contract.Querier, table string) {
 
 // Goal: a page of the history reads a page, oldest or newest first, also of an operator that has very many events, and whatever the
 // statistics say. Method: the queries of the driver on a pool of one connection, by the rows that its session reads.
-func TestPagesOfTheHistoryReadAPage(t *testing.T) {
+func TestHeavyPagesOfTheHistoryReadAPage(t *testing.T) {
 	t.Parallel()
 	const (
 		page = 20

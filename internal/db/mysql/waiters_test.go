@@ -75,7 +75,7 @@ func TestPollWritesOnlyWhenDue(t *testing.T) {
 // Goal: a poll locks its own program's waiters only, however many others there are and whatever an optimizer makes of
 // their number, and with many others reads no more than it needs. Method: a poll that keeps its waiters, in a
 // transaction; it counts what it reads, and meanwhile other programs' waiters are changed.
-func TestPollTouchesItsOwnWaiters(t *testing.T) {
+func TestHeavyPollTouchesItsOwnWaiters(t *testing.T) {
 	t.Parallel()
 	const all = 12000
 	onBoth(t, func(t *testing.T, product string) {
@@ -144,7 +144,7 @@ func TestPollPassesOverLockedWaiters(t *testing.T) {
 // Goal: a session's calls do not spoil the order of its next ones: MariaDB forgets columns of an ORDER BY that were
 // constant before. Method: on one connection calls whose answers have one row, or one value in a column, between
 // calls for all; after each of them the order is checked.
-func TestOrderIsNotForgotten(t *testing.T) {
+func TestHeavyOrderIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

@@ -40,7 +40,7 @@ const (
 // reads the table for each grant, each waiter or each page. Method: statistics that are missing, stale, of one row, of a
 // time when little was locked, and from after a purge, and plans from a time when the tables had one row; count the
 // rows that the statements inside handle, which are millions for a quadratic plan.
-func TestPlansWithTheWorstStatistics(t *testing.T) {
+func TestHeavyPlansWithTheWorstStatistics(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, pool *pgxpool.Pool){
 		"none": func(t *testing.T, pool *pgxpool.Pool) {
@@ -109,7 +109,7 @@ func TestPlansWithTheWorstStatistics(t *testing.T) {
 // here. That somebody asks for the object costs none of them more. Method: auto_explain counts both for the statements inside, once the
 // operation has been called before; a fifth more of the log is allowed, for what depends on the values. A vacuum takes off what
 // an earlier call would have a later one tidy up. The record of the commit is not counted.
-func TestEachStatementIsOneProbe(t *testing.T) {
+func TestHeavyEachStatementIsOneProbe(t *testing.T) {
 	t.Parallel()
 	dsn := testclient.InstalledPostgres(t)
 	e := newExplained(t, dsn)
@@ -253,7 +253,7 @@ func measuredCalls(t *testing.T) []measuredCall {
 // Goal: an inbox reads of the history what an operator lost or got behind the event that it has seen, and as many of these as it
 // answers, whatever the statistics say. Method: a history in which most events are others', and one in which all are the operator's;
 // count the rows that the statements inside handle.
-func TestInboxReadsTheOperatorsEvents(t *testing.T) {
+func TestHeavyInboxReadsTheOperatorsEvents(t *testing.T) {
 	t.Parallel()
 	const fillEvents = `INSERT INTO applock.appl_lock_event
 			(event_ts, object_type, object_id, event, actor_id, db_user, program, from_operator_id, from_department_id,

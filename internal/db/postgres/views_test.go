@@ -90,7 +90,7 @@ func TestPlansOfViews(t *testing.T) {
 
 // Goal: a page of the history reads a page, oldest or newest first, also of an operator that has very many events, and whatever the
 // statistics say. Method: the queries of the driver, by what they read of the events and their indexes, in rows and in pages.
-func TestPagesOfTheHistoryReadAPage(t *testing.T) {
+func TestHeavyPagesOfTheHistoryReadAPage(t *testing.T) {
 	t.Parallel()
 	viewedRows := testdb.Rows(t, viewedRows)
 	const fill = `INSERT INTO applock.appl_lock_event

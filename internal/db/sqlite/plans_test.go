@@ -18,7 +18,7 @@ const plannedRows = 2000
 // reads a table for each grant, each waiter or each page. Method: no statistics, those of one row, of a time before all was
 // purged, and of huge tables in which no key or only the wrong one is worth anything; then what SQLite says of each statement
 // that the operations run, on a new connection. A purge reads the table once to find what is old.
-func TestPlansWithTheWorstStatistics(t *testing.T) {
+func TestHeavyPlansWithTheWorstStatistics(t *testing.T) {
 	t.Parallel()
 	const worthless = "1000000000 1000000000 1000000000"
 	stale := func(locks, waiters, ofPrograms string) func(t *testing.T, handle *sql.DB) {

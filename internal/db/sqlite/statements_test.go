@@ -232,7 +232,7 @@ func TestContextEndsTheWaitAndNoStatement(t *testing.T) {
 // Goal: every statement of an operation on one object finds its row by the primary key, in a thousand rows as in a million; lists and
 // purges take the rows as they come and sort nothing. Method: EXPLAIN QUERY PLAN of what SQLite is given, and the pages that it
 // looks at: recorded figures, which grow with the depth of the tree (a million rows are some 10,000 pages).
-func TestEachStatementIsOneProbe(t *testing.T) {
+func TestHeavyEachStatementIsOneProbe(t *testing.T) {
 	t.Parallel()
 	recorder, handle, driver := recorded(t)
 	for _, size := range []struct{ rows, pages int }{{1000, 7}, {1_000_000, 13}} {

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/internal/clients"
 )
 
-// handles are the leases of one AcquireAll.
+// handles are the [applock.LeaseSet] of one AcquireAll, whose methods they implement.
 type handles struct {
 	// Leases are sorted by type and id.
 	leases []*handle
@@ -21,7 +21,6 @@ type handles struct {
 	cancel  context.CancelCauseFunc
 }
 
-// Leases is [applock.LeaseSet.Leases].
 func (s *handles) Leases() []applock.Lease {
 	leases := make([]applock.Lease, len(s.leases))
 	for i, lease := range s.leases {
@@ -33,7 +32,6 @@ func (s *handles) Leases() []applock.Lease {
 // String names the grants.
 func (s *handles) String() string { return fmt.Sprint(s.leases) }
 
-// Context is [applock.LeaseSet.Context].
 func (s *handles) Context() context.Context { return s.context }
 
 // getAll gets the locks of all objects but those that are known to be held.

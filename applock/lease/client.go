@@ -26,7 +26,6 @@ func newClientLeases(table *table, logger *slog.Logger, hooks Hooks) *clientLeas
 	return &clientLeases{Leases: leases, getAll: table.operations.GetAllAnew}
 }
 
-// AcquireAll is [applock.Client.AcquireAll].
 func (l *clientLeases) AcquireAll(ctx context.Context, request applock.AcquireAllRequest) (applock.LeaseSet, error) {
 	set, err := l.acquireAll(ctx, request, cmp.Or(request.MaxWait, forever), l.getAll)
 	if err != nil {
@@ -35,7 +34,6 @@ func (l *clientLeases) AcquireAll(ctx context.Context, request applock.AcquireAl
 	return set, nil
 }
 
-// TryAcquireAll is [applock.Client.TryAcquireAll].
 func (l *clientLeases) TryAcquireAll(ctx context.Context, request applock.AcquireAllRequest) (applock.LeaseSet, error) {
 	set, err := l.acquireAll(ctx, request, request.MaxWait, l.getAll)
 	if err != nil {

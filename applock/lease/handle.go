@@ -10,7 +10,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// handle is the lease of one Acquire.
+// handle is the [applock.Lease] of one Acquire, whose methods it implements.
 type handle struct {
 	hold    *hold
 	context context.Context //nolint:containedctx // it is what a lease has to give
@@ -24,42 +24,32 @@ type handle struct {
 
 var errReleased = fmt.Errorf("lease released: %w", applock.ErrNotHeld)
 
-// Object is [applock.Lease.Object].
 func (l *handle) Object() applock.Object { return l.hold.grant.Object }
 
-// Owner is [applock.Lease.Owner].
 func (l *handle) Owner() applock.Owner { return l.hold.grant.Owner }
 
-// Fence is [applock.Lease.Fence].
 func (l *handle) Fence() applock.Fence { return l.hold.grant.Fence }
 
-// Key is [applock.Lease.Key].
-func (l *handle) Key() applock.Key {
-	return l.hold.grant.Key()
-}
+func (l *handle) Key() applock.Key { return l.hold.grant.Key() }
 
 // String names the grant. Without it fmt would read fields that other goroutines write.
 func (l *handle) String() string {
 	return fmt.Sprintf("%s held by %s with fence %d", l.Object(), l.Owner(), l.Fence())
 }
 
-// ExpiresAt is [applock.Lease.ExpiresAt].
 func (l *handle) ExpiresAt() time.Time {
 	grant, _ := l.hold.state()
 	return grant.ExpiresAt
 }
 
-// Deadline is [applock.Lease.Deadline].
 func (l *handle) Deadline() time.Time {
 	t, unlock := l.hold.lock()
 	defer unlock()
 	return t.deadline.Add(-l.hold.leases.slept())
 }
 
-// Context is [applock.Lease.Context].
 func (l *handle) Context() context.Context { return l.context }
 
-// Err is [applock.Lease.Err].
 func (l *handle) Err() error {
 	_ = l.hold.err() // err ends the context, too
 	return context.Cause(l.Context())
@@ -100,7 +90,6 @@ func (c leaseContext) Deadline() (time.Time, bool) {
 	return first, ok
 }
 
-// Renew is [applock.Lease.Renew].
 func (l *handle) Renew(ctx context.Context) error {
 	if err := l.hold.renew(ctx); err != nil {
 		return fmt.Errorf("renew %s: %w", l.Object(), err)
@@ -108,7 +97,6 @@ func (l *handle) Renew(ctx context.Context) error {
 	return nil
 }
 
-// Release is [applock.Lease.Release].
 func (l *handle) Release(ctx context.Context) error {
 	if l.releasing.CompareAndSwap(false, true) {
 		l.finish(l.hold.releaseOf(ctx, l))
@@ -128,7 +116,6 @@ func (l *handle) finish(err error) {
 	close(l.released)
 }
 
-// Transfer is [applock.Lease.Transfer].
 func (l *handle) Transfer(ctx context.Context, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	grant, err := l.hold.transfer(ctx, to, ttl)
 	if err != nil {
@@ -137,7 +124,6 @@ func (l *handle) Transfer(ctx context.Context, to applock.Owner, ttl time.Durati
 	return grant, nil
 }
 
-// Leave is [applock.Lease.Leave].
 func (l *handle) Leave(ctx context.Context, ttl time.Duration) error {
 	if ttl < time.Second || ttl > applock.MaxTTL || ttl%time.Second != 0 {
 		refusal := &applock.InvalidError{Argument: "TTL", Reason: "must be whole seconds between 1 s and 3650 days"}

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -67,13 +68,9 @@ type Config struct {
 
 // New returns leases on a backend. applock.Client has leases on the table; the packages below this one are other backends.
 func New(backend Backend, config Config) *Leases {
-	logger := config.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
 	leases := &Leases{
 		backend: backend,
-		logger:  logger,
+		logger:  cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),
 		hooks:   config.Hooks,
 		ended:   make(chan struct{}),
 	}
@@ -154,15 +151,10 @@ func (l *Leases) releaseAtClose(h *hold) error {
 	return fmt.Errorf("release %s: %w", grant.Object, err)
 }
 
-// untilShutdown returns a context that ends with ctx or when Close stops waiting.
+// untilShutdown returns a context that ends with ctx, or with ErrClosed when Close stops waiting.
 func (l *Leases) untilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
-	return endingWith(ctx, l.shutdownCtx)
-}
-
-// endingWith returns a context that ends with ctx, or with ErrClosed when closing ends.
-func endingWith(ctx, closing context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancelCause(ctx)
-	forget := context.AfterFunc(closing, func() { cancel(applock.ErrClosed) })
+	forget := context.AfterFunc(l.shutdownCtx, func() { cancel(applock.ErrClosed) })
 	return limited, func() {
 		forget()
 		cancel(nil)

@@ -14,7 +14,6 @@ type setReleaser interface {
 	releaseSet(ctx context.Context, operator string) ([]applock.Object, error)
 }
 
-// Release is [applock.LeaseSet.Release].
 func (s *handles) Release(ctx context.Context) error {
 	last := map[*handle]bool{} // the last leases of their holds
 	for _, lease := range s.leases {

@@ -60,7 +60,6 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(clientv3.WithRequireLeader(ctx), callLimit)
 }
 
-// Get is [lease.Backend.Get].
 func (b *backend) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
@@ -74,7 +73,6 @@ func (b *backend) Get(
 	})
 }
 
-// Transfer is [lease.Transferrer.Transfer].
 func (b *backend) Transfer(
 	ctx context.Context, former applock.Grant, to applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
@@ -118,7 +116,6 @@ func (b *backend) grant(
 	}, nil
 }
 
-// Release is [lease.Backend.Release].
 func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()

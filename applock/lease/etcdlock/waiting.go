@@ -85,7 +85,6 @@ func (b *backend) Announce(ctx context.Context, object applock.Object, owner app
 	return applock.ErrBusy
 }
 
-// Retract is [lease.Announcer.Retract].
 func (b *backend) Retract(ctx context.Context, object applock.Object, operator string) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()

@@ -120,10 +120,8 @@ type server struct {
 	namespace string
 }
 
-// Name is [sessions.Server.Name].
 func (s *server) Name(object applock.Object) (string, error) { return Name(s.namespace, object), nil }
 
-// Open is [sessions.Server.Open].
 func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Session[string], error) {
 	pool := sql.OpenDB(s.connector)
 	conn, err := pool.Conn(ctx)
@@ -210,18 +208,15 @@ func (s *session) TryLock(ctx context.Context, name string) (holder string, err 
 	return holder, nil
 }
 
-// Unlock is [sessions.Session.Unlock].
 func (s *session) Unlock(ctx context.Context, name string, _ applock.Object) (had bool, err error) {
 	err = s.conn.QueryRowContext(ctx, "SELECT coalesce(release_lock(?), 0)", name).Scan(&had)
 	return had, err
 }
 
-// Locked is [sessions.Session.Locked].
 func (s *session) Locked(ctx context.Context, names []string) ([]string, error) {
 	return s.which(ctx, "SELECT t.name FROM "+nameTable+" WHERE is_used_lock(t.name) = connection_id()", names)
 }
 
-// Free is [sessions.Session.Free].
 func (s *session) Free(ctx context.Context, names []string) ([]string, error) {
 	return s.which(ctx, "SELECT t.name FROM "+nameTable+" WHERE is_free_lock(t.name) = 1", names)
 }
@@ -265,7 +260,6 @@ func (s *session) Broken(err error) bool {
 	return false
 }
 
-// Close is [sessions.Session.Close].
 func (s *session) Close(context.Context) {
 	_ = s.conn.Close() // the server ends the session in any case
 	_ = s.pool.Close()

@@ -37,7 +37,6 @@ var (
 	_ lease.Passer  = (*backend)(nil)
 )
 
-// Get is [lease.Backend.Get].
 func (b *backend) Get(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -52,7 +51,6 @@ func (b *backend) Get(_ context.Context, object applock.Object, owner applock.Ow
 	return b.table.begin(object, owner, now, ttl), nil
 }
 
-// Pass is [lease.Passer.Pass].
 func (b *backend) Pass(_ context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -70,7 +68,6 @@ func (t *table) begin(object applock.Object, owner applock.Owner, now time.Time,
 	return grant
 }
 
-// Release is [lease.Backend.Release].
 func (b *backend) Release(_ context.Context, grant applock.Grant) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -81,7 +78,6 @@ func (b *backend) Release(_ context.Context, grant applock.Grant) error {
 	return nil
 }
 
-// Renew is [lease.Backend.Renew].
 func (b *backend) Renew(_ context.Context, renewals []lease.Renewal) ([]lease.Renewed, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -43,7 +43,6 @@ func Key(namespace string, object applock.Object) int64 {
 
 var errHintKey = errors.New("its first key is one that this package uses to show who waits; choose another one, or another Namespace")
 
-// Name is [sessions.Server.Name].
 func (s *server) Name(object applock.Object) (LockKey, error) {
 	if s.keys == nil {
 		return Bigint(Key(s.namespace, object)), nil

@@ -124,7 +124,6 @@ var (
 		"it has locks, contrary to SessionPooler; use a DSN that leads to the server itself")
 )
 
-// Open is [sessions.Server.Open].
 func (s *server) Open(ctx context.Context, grace time.Duration) (sessions.Session[LockKey], error) {
 	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
 	if err != nil {
@@ -193,7 +192,6 @@ const advisoryLocks = `SELECT l.pid, (l.classid::bigint << 32) | l.objid::bigint
 	WHERE l.locktype = 'advisory' AND l.granted
 		AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
 
-// TryLock is [sessions.Session.TryLock].
 func (s *session) TryLock(ctx context.Context, key LockKey) (holder string, err error) {
 	statement := "SELECT pg_backend_pid(), pg_try_advisory_lock($1)"
 	if key.pair {
@@ -281,7 +279,6 @@ func (s *session) keys(ctx context.Context, query string, args ...any) ([]LockKe
 	})
 }
 
-// Broken is [sessions.Session.Broken].
 func (s *session) Broken(err error) bool {
 	return s.conn.IsClosed() || errors.Is(err, errShared)
 }

@@ -110,7 +110,6 @@ type releases struct {
 	conn   *pgx.Conn
 }
 
-// Next is [lease.Listener.Next].
 func (r *releases) Next(ctx context.Context) (lease.Message, error) {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, pingPause)
@@ -139,7 +138,6 @@ func (r *releases) ping(ctx context.Context) error {
 	return r.conn.Ping(asking)
 }
 
-// Close is [lease.Listener.Close].
 func (r *releases) Close() error {
 	r.server.listening.Add(-1)
 	return r.disconnect()

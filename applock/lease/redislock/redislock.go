@@ -82,19 +82,17 @@ const (
 
 // New returns leases on Redis. It returns ErrInvalid for an invalid configuration.
 func New(config Config) (*lease.Leases, error) {
-	if config.Client == nil {
-		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: "client", Reason: "must be given"})
+	invalid := func(argument, reason string) (*lease.Leases, error) {
+		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: argument, Reason: reason})
 	}
-	if !heedsContexts(config.Client) {
-		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{Argument: "client", Reason: "must have the option ContextTimeoutEnabled"})
-	}
-	if config.Namespace == "" {
-		config.Namespace = defaultNamespace
-	}
-	if strings.Contains(config.Namespace, ":") || len(config.Namespace) > maxNamespace {
-		return nil, fmt.Errorf("redislock: %w", &applock.InvalidError{
-			Argument: "namespace", Reason: fmt.Sprintf("must have at most %d bytes, and no colon", maxNamespace),
-		})
+	config.Namespace = cmp.Or(config.Namespace, defaultNamespace)
+	switch {
+	case config.Client == nil:
+		return invalid("client", "must be given")
+	case !heedsContexts(config.Client):
+		return invalid("client", "must have the option ContextTimeoutEnabled")
+	case strings.Contains(config.Namespace, ":") || len(config.Namespace) > maxNamespace:
+		return invalid("namespace", fmt.Sprintf("must have at most %d bytes, and no colon", maxNamespace))
 	}
 	return newLeases(config, checkInterval), nil
 }
@@ -243,7 +241,6 @@ func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
 	return states, nil
 }
 
-// Get is [lease.Backend.Get].
 func (b *backend) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
@@ -508,7 +505,6 @@ func lossOf(grant applock.Grant, present state) error {
 	return present.refusal(grant.Object)
 }
 
-// Poll is [lease.Poller.Poll].
 func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
 	const noKey = -2 // the server's answer
 	for some := range slices.Chunk(slices.Collect(waited), batch) {
@@ -538,7 +534,6 @@ func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (an
 // channel is the channel for releases.
 func (b *backend) channel() string { return b.namespace + ":released" }
 
-// Listen is [lease.Notifier.Listen].
 func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {
 	subscription := b.client.Subscribe(ctx, b.channel())
 	if _, err := subscription.Receive(ctx); err != nil { // the server has confirmed the subscription

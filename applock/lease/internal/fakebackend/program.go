@@ -200,7 +200,6 @@ func (e *listener) send(message lease.Message) {
 	}
 }
 
-// Next is [lease.Listener.Next].
 func (e *listener) Next(ctx context.Context) (lease.Message, error) {
 	select {
 	case message := <-e.messages:
@@ -212,7 +211,6 @@ func (e *listener) Next(ctx context.Context) (lease.Message, error) {
 	}
 }
 
-// Close is [lease.Listener.Close].
 func (e *listener) Close() error {
 	e.backend.mutex.Lock()
 	defer e.backend.mutex.Unlock()

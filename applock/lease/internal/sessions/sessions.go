@@ -96,18 +96,10 @@ const (
 
 // Checked returns the configuration with its defaults, or an error that names the invalid field.
 func (c Config) Checked() (Config, error) {
-	if c.Namespace == "" {
-		c.Namespace = defaultNamespace
-	}
-	if c.Sessions == 0 {
-		c.Sessions = 1
-	}
-	if c.Grace == 0 {
-		c.Grace = defaultGrace
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Namespace = cmp.Or(c.Namespace, defaultNamespace)
+	c.Sessions = cmp.Or(c.Sessions, 1)
+	c.Grace = cmp.Or(c.Grace, defaultGrace)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	switch {
 	case strings.Contains(c.Namespace, ":") || len(c.Namespace) > maxNamespace:
 		return c, &applock.InvalidError{Argument: "namespace", Reason: fmt.Sprintf("must have at most %d bytes, and no colon", maxNamespace)}
@@ -200,7 +192,6 @@ func (b *backend[Name]) Get(
 	return applock.Grant{Object: object, Owner: owner, Outcome: outcome}, nil
 }
 
-// Release is [lease.Backend.Release].
 func (b *backend[Name]) Release(ctx context.Context, grant applock.Grant) error {
 	name, line, err := b.lineOf(grant.Object)
 	if err != nil {
@@ -282,7 +273,6 @@ func (b *backend[Name]) Poll(ctx context.Context, waited iter.Seq[applock.Object
 	return answer, nil
 }
 
-// Listen is [lease.Notifier.Listen].
 func (b *backend[Name]) Listen(ctx context.Context) (lease.Listener, error) {
 	notifier, ok := b.server.(Notifier)
 	if !ok {

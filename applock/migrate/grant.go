@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,18 +35,12 @@ type GrantResult struct {
 // nothing; elsewhere the finished grants stay: call it again.
 func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (GrantResult, error) {
 	var result GrantResult
-	err := onTarget(ctx, client, "grant", func(handle db.Handle, target migrate.Target) error {
-		statements, err := grants(GrantScriptRequest{
-			Dialect: handle.Dialect, Schema: handle.Schema, Role: request.Role, To: request.To,
-		})
+	err := onTarget(ctx, client, "grant", func(dialect dialects.Dialect, target migrate.Target) error {
+		statements, err := grants(dialect, target.Schema, request)
 		if err != nil {
 			return err
 		}
-		dialect, err := dialectOf(handle.Dialect)
-		if err != nil {
-			return err
-		}
-		result.Statements, err = execute(ctx, handle, target, statements, func(client migrate.Client) error {
+		result.Statements, err = execute(ctx, target, statements, func(client migrate.Client) error {
 			if target.Granted == nil {
 				return nil
 			}
@@ -79,7 +72,7 @@ func missingAccount(argument, name string, err error) error {
 	if db.KindOf(err) != db.KindNoAccount {
 		return err
 	}
-	return &applock.InvalidError{Argument: argument, Reason: fmt.Sprintf("is no account of this server: %q; create it first", name)}
+	return invalid(argument, "is no account of this server: %q; create it first", name)
 }
 
 // GrantScriptRequest selects the grants of GrantScript.
@@ -96,21 +89,20 @@ type GrantScriptRequest struct {
 // GrantScript returns the statements of Grant as SQL for the database's own command-line client. It returns ErrInvalid as Grant does, and
 // for an invalid dialect or schema.
 func GrantScript(request GrantScriptRequest) (string, error) {
-	statements, err := grants(request)
+	dialect, err := dialectOf(request.Dialect)
+	if err != nil {
+		return "", err
+	}
+	statements, err := grants(dialect, request.Schema, GrantRequest{Role: request.Role, To: request.To})
 	if err != nil {
 		return "", err
 	}
 	return strings.Join(statements, ";\n") + ";\n", nil
 }
 
-func grants(request GrantScriptRequest) ([]string, error) {
-	dialect, err := dialectOf(request.Dialect)
-	if err != nil {
-		return nil, err
-	}
+func grants(dialect dialects.Dialect, schema string, request GrantRequest) ([]string, error) {
 	if dialect.Grants == nil {
-		reason := dialect.Name + " has no rights to grant: whoever may write the file may do everything"
-		return nil, &applock.InvalidError{Argument: "Dialect", Reason: reason}
+		return nil, invalid("Dialect", "%s has no rights to grant: whoever may write the file may do everything", dialect.Name)
 	}
 	role := db.Role(request.Role)
 	if !slices.Contains(db.Roles(), role) {
@@ -118,29 +110,25 @@ func grants(request GrantScriptRequest) ([]string, error) {
 		for _, known := range db.Roles() {
 			names = append(names, string(known))
 		}
-		return nil, &applock.InvalidError{
-			Argument: "Role", Reason: fmt.Sprintf("%q must be one of %s", request.Role, strings.Join(names, ", ")),
-		}
+		return nil, invalid("Role", "%q must be one of %s", request.Role, strings.Join(names, ", "))
 	}
 	if err := checkGrantee("To", request.To); err != nil {
 		return nil, err
 	}
-	schema := cmp.Or(request.Schema, dialect.DefaultSchema)
-	if schema != "" {
-		if err := db.CheckSchema(schema); err != nil {
-			return nil, &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
-		}
+	schema, err := schemaOf(dialect, schema)
+	if err != nil {
+		return nil, err
 	}
 	statements, err := dialect.Grants(schema, role, request.To)
 	if err != nil {
-		return nil, &applock.InvalidError{Argument: "To", Reason: err.Error()}
+		return nil, invalid("To", "%s", err)
 	}
 	return statements, nil
 }
 
 func checkGrantee(argument, name string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return &applock.InvalidError{Argument: argument, Reason: "must be a name without control characters"}
+		return invalid(argument, "must be a name without control characters")
 	}
 	return nil
 }
@@ -168,7 +156,7 @@ type MissingGrantsResult struct {
 // and MariaDB mysql.procs_priv. On Db2 and SQLite it finds nothing.
 func MissingGrants(ctx context.Context, client *applock.Client) (MissingGrantsResult, error) {
 	var result MissingGrantsResult
-	err := onTarget(ctx, client, "missing grants", func(_ db.Handle, target migrate.Target) error {
+	err := onTarget(ctx, client, "missing grants", func(_ dialects.Dialect, target migrate.Target) error {
 		if target.Rights == nil {
 			return nil
 		}
@@ -183,7 +171,7 @@ func MissingGrants(ctx context.Context, client *applock.Client) (MissingGrantsRe
 }
 
 // onTarget runs work on the client's database, opened as for a migration.
-func onTarget(ctx context.Context, client *applock.Client, name string, command func(db.Handle, migrate.Target) error) error {
+func onTarget(ctx context.Context, client *applock.Client, name string, command func(dialects.Dialect, migrate.Target) error) error {
 	if err := dialects.OnTarget(ctx, clients.Driver(client), command); err != nil {
 		return fmt.Errorf("%s: %w", name, clients.Explain(err))
 	}

@@ -1,14 +1,10 @@
 package migrate
 
 import (
-	"cmp"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
@@ -39,32 +35,25 @@ func GuardScript(request GuardScriptRequest) (string, error) {
 		return "", err
 	}
 	if dialect.Guards == nil {
-		reason := dialect.Name + " has no guards: a trigger cannot tell there what its transaction has asserted"
-		return "", &applock.InvalidError{Argument: "Dialect", Reason: reason}
+		return "", invalid("Dialect", "%s has no guards: a trigger cannot tell there what its transaction has asserted", dialect.Name)
 	}
-	guard := migrate.Guard{
-		Schema: cmp.Or(request.Schema, dialect.DefaultSchema), ObjectType: strings.TrimRight(request.ObjectType, " "), Insert: request.Insert,
-	}
-	if guard.Schema != "" {
-		if err := db.CheckSchema(guard.Schema); err != nil {
-			return "", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", guard.Schema, err)}
-		}
+	guard := migrate.Guard{ObjectType: strings.TrimRight(request.ObjectType, " "), Insert: request.Insert}
+	if guard.Schema, err = schemaOf(dialect, request.Schema); err != nil {
+		return "", err
 	}
 	names := dialect.Guards.Names()
 	if guard.Table, err = names.Parse(request.Table, 2); err != nil {
-		return "", &applock.InvalidError{Argument: "Table", Reason: err.Error()}
+		return "", invalid("Table", "%s", err)
 	}
 	if request.Down {
 		return dialect.Guards.Down(guard)
 	}
 	if guard.Column, err = names.Parse(request.IDColumn, 1); err != nil {
-		return "", &applock.InvalidError{Argument: "IDColumn", Reason: err.Error()}
+		return "", invalid("IDColumn", "%s", err)
 	}
 	if length := utf8.RuneCountInString(guard.ObjectType); length < 1 || length > 64 || !utf8.ValidString(guard.ObjectType) ||
 		strings.Contains(guard.ObjectType, ":") || strings.ContainsFunc(guard.ObjectType, unicode.IsControl) {
-		return "", &applock.InvalidError{
-			Argument: "ObjectType", Reason: `must have 1 to 64 characters, without control characters and ":"`,
-		}
+		return "", invalid("ObjectType", `must have 1 to 64 characters, without control characters and ":"`)
 	}
 	return dialect.Guards.Up(guard)
 }

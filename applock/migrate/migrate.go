@@ -71,7 +71,7 @@ type UpResult struct {
 // application's own goose. Up returns a *NewerError if the database is ahead of the program. It does not check earlier steps: Status does.
 func Up(ctx context.Context, client *applock.Client, request UpRequest) (UpResult, error) {
 	var result UpResult
-	err := run(ctx, client, "up", func(ctx context.Context, target migrate.Target) error {
+	err := run(ctx, client, "up", func(target migrate.Target) error {
 		up := migrate.Up
 		if request.DryRun {
 			up = migrate.Pending
@@ -100,7 +100,7 @@ type DownResult struct {
 // after it.
 func Down(ctx context.Context, client *applock.Client, request DownRequest) (DownResult, error) {
 	var result DownResult
-	err := run(ctx, client, "down", func(ctx context.Context, target migrate.Target) error {
+	err := run(ctx, client, "down", func(target migrate.Target) error {
 		steps, err := migrate.Down(ctx, target, request.Force)
 		result.Steps = migrations(steps)
 		return err
@@ -128,13 +128,13 @@ type GotoResult struct {
 // none. It returns ErrInvalid for an unknown step.
 func Goto(ctx context.Context, client *applock.Client, request GotoRequest) (GotoResult, error) {
 	var result GotoResult
-	err := run(ctx, client, "goto", func(ctx context.Context, target migrate.Target) error {
+	err := run(ctx, client, "goto", func(target migrate.Target) error {
 		newest, err := migrate.NewestKnown(target.Migrations)
 		if err != nil {
 			return err
 		}
 		if request.Version < 0 || request.Version > newest {
-			return &applock.InvalidError{Argument: "Version", Reason: fmt.Sprintf("must lie between 0 and %d", newest)}
+			return invalid("Version", "must lie between 0 and %d", newest)
 		}
 		steps, undone, err := migrate.Goto(ctx, target, request.Version, request.Force)
 		result = GotoResult{Steps: migrations(steps), Undone: undone}
@@ -154,7 +154,7 @@ type UninstallRequest struct {
 // transaction, and an error means that nothing has changed. Elsewhere each statement is committed by itself: after an error call it again.
 // Uninstalling twice is no error.
 func Uninstall(ctx context.Context, client *applock.Client, request UninstallRequest) error {
-	return run(ctx, client, "uninstall", func(ctx context.Context, target migrate.Target) error {
+	return run(ctx, client, "uninstall", func(target migrate.Target) error {
 		return migrate.Uninstall(ctx, target, request.Force)
 	})
 }
@@ -211,7 +211,7 @@ type StatusResult struct {
 // Status returns all steps with their times, and the deviations from them. It changes nothing.
 func Status(ctx context.Context, client *applock.Client) (StatusResult, error) {
 	var result StatusResult
-	err := run(ctx, client, "status", func(ctx context.Context, target migrate.Target) error {
+	err := run(ctx, client, "status", func(target migrate.Target) error {
 		steps, err := migrate.Status(ctx, target)
 		result.Steps = migrations(steps)
 		if err != nil {
@@ -253,9 +253,9 @@ type RepairResult struct {
 // repeated and run concurrently. If no step is applied it returns ErrSchema.
 func Repair(ctx context.Context, client *applock.Client, request RepairRequest) (RepairResult, error) {
 	var result RepairResult
-	err := run(ctx, client, "repair", func(ctx context.Context, target migrate.Target) error {
+	err := run(ctx, client, "repair", func(target migrate.Target) error {
 		if request.Owner != "" && !slices.Contains(target.Compares, migrate.PartOwners) {
-			return &applock.InvalidError{Argument: "Owner", Reason: "is for PostgreSQL, MySQL and MariaDB only"}
+			return invalid("Owner", "is for PostgreSQL, MySQL and MariaDB only")
 		}
 		target.Owner = request.Owner
 		mended, left, err := migrate.Repair(ctx, target)
@@ -269,10 +269,8 @@ func Repair(ctx context.Context, client *applock.Client, request RepairRequest) 
 }
 
 // Schemas returns the schemas of a PostgreSQL database in which applock is installed. Other products have none.
-func Schemas(ctx context.Context, client *applock.Client) ([]string, error) {
-	var schemas []string
-	err := onTarget(ctx, client, "schemas", func(_ db.Handle, target migrate.Target) error {
-		var err error
+func Schemas(ctx context.Context, client *applock.Client) (schemas []string, err error) {
+	err = onTarget(ctx, client, "schemas", func(_ dialects.Dialect, target migrate.Target) error {
 		schemas, err = migrate.Schemas(ctx, target)
 		return err
 	})
@@ -321,16 +319,10 @@ func shown(err error) error {
 }
 
 // run runs a goose command on the client's database.
-func run(
-	ctx context.Context, client *applock.Client, name string, command func(context.Context, migrate.Target) error,
-) error {
+func run(ctx context.Context, client *applock.Client, name string, command func(migrate.Target) error) error {
 	var rights string
-	err := onTarget(ctx, client, "migrate "+name, func(handle db.Handle, target migrate.Target) error {
-		dialect, err := dialectOf(handle.Dialect)
-		if err != nil {
-			return err
-		}
-		err = shown(command(ctx, target))
+	err := onTarget(ctx, client, "migrate "+name, func(dialect dialects.Dialect, target migrate.Target) error {
+		err := shown(command(target))
 		rights = cmp.Or(belongs(ctx, target, err), dialect.Rights)
 		var ahead *NewerError
 		if errors.As(err, &ahead) {
@@ -387,21 +379,16 @@ func Script(request ScriptRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	schema := cmp.Or(request.Schema, dialect.DefaultSchema)
-	script, err := scriptFor(schema, steps)
+	schema, err := schemaOf(dialect, request.Schema)
 	if err != nil {
-		return "", &applock.InvalidError{Argument: "Schema", Reason: fmt.Sprintf("%q: %s", schema, err)}
+		return "", err
 	}
-	return script, nil
+	return scriptFor(schema, steps)
 }
 
 // way returns the steps of a script.
 func way(d dialects.Dialect, request ScriptRequest) (migrate.Way, error) {
-	fsys, err := d.Migrations()
-	if err != nil {
-		return migrate.Way{}, err
-	}
-	newest, err := migrate.NewestKnown(fsys)
+	newest, err := migrate.NewestKnown(d.Migrations())
 	if err != nil {
 		return migrate.Way{}, err
 	}
@@ -416,14 +403,14 @@ func way(d dialects.Dialect, request ScriptRequest) (migrate.Way, error) {
 		step int64
 	}{{"From", way.From}, {"To", way.To}} {
 		if end.step < 0 || end.step > newest {
-			return way, &applock.InvalidError{Argument: end.name, Reason: fmt.Sprintf("must lie between 0 and %d", newest)}
+			return way, invalid(end.name, "must lie between 0 and %d", newest)
 		}
 	}
 	if request.Down && way.To >= way.From {
-		return way, &applock.InvalidError{Argument: "To", Reason: fmt.Sprintf("must be less than %d on the way down", way.From)}
+		return way, invalid("To", "must be less than %d on the way down", way.From)
 	}
 	if !request.Down && way.To <= way.From {
-		return way, &applock.InvalidError{Argument: "To", Reason: fmt.Sprintf("must be greater than %d on the way up", way.From)}
+		return way, invalid("To", "must be greater than %d on the way up", way.From)
 	}
 	return way, nil
 }
@@ -437,8 +424,24 @@ func dialectOf(name string) (dialects.Dialect, error) {
 	for _, dialect := range dialects.All() {
 		names = append(names, dialect.Name)
 	}
-	reason := fmt.Sprintf("%q must be one of %s", name, strings.Join(names, ", "))
-	return dialect, &applock.InvalidError{Argument: "Dialect", Reason: reason}
+	return dialect, invalid("Dialect", "%q must be one of %s", name, strings.Join(names, ", "))
+}
+
+// schemaOf returns the schema of a request: the named one, or the dialect's default.
+func schemaOf(d dialects.Dialect, name string) (string, error) {
+	schema := cmp.Or(name, d.DefaultSchema)
+	if schema == "" {
+		return "", nil
+	}
+	if err := d.CheckSchema(schema); err != nil {
+		return "", invalid("Schema", "%q: %s", schema, err)
+	}
+	return schema, nil
+}
+
+// invalid returns the error of an argument.
+func invalid(argument, reason string, args ...any) error {
+	return &applock.InvalidError{Argument: argument, Reason: fmt.Sprintf(reason, args...)}
 }
 
 // scriptOf returns the script of a platform, the default one for an empty name.
@@ -449,9 +452,8 @@ func scriptOf(d dialects.Dialect, platform string) (dialects.ScriptFor, error) {
 	if script, known := d.Platforms[platform]; known {
 		return script, nil
 	}
-	reason := fmt.Sprintf("must be empty for %[2]s, which has one script for all platforms, and not %[1]q", platform, d.Name)
 	if len(d.Platforms) > 0 {
-		reason = fmt.Sprintf("%q must be one of %s", platform, strings.Join(slices.Sorted(maps.Keys(d.Platforms)), ", "))
+		return nil, invalid("Platform", "%q must be one of %s", platform, strings.Join(slices.Sorted(maps.Keys(d.Platforms)), ", "))
 	}
-	return nil, &applock.InvalidError{Argument: "Platform", Reason: reason}
+	return nil, invalid("Platform", "must be empty for %[2]s, which has one script for all platforms, and not %[1]q", platform, d.Name)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/dialects"
 	"github.com/applock/applock/internal/migrate"
 )
 
@@ -30,31 +31,23 @@ type RevokeResult struct {
 // an error has revoked nothing; elsewhere call it again.
 func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) (RevokeResult, error) {
 	var result RevokeResult
-	err := onTarget(ctx, client, "revoke", func(handle db.Handle, target migrate.Target) error {
+	err := onTarget(ctx, client, "revoke", func(dialect dialects.Dialect, target migrate.Target) error {
 		if err := checkGrantee("From", request.From); err != nil {
 			return err
 		}
-		dialect, err := dialectOf(handle.Dialect)
-		if err != nil {
-			return err
-		}
 		if dialect.Revokes == nil {
-			return &applock.InvalidError{Argument: "Dialect", Reason: dialect.Name + " is not one that rights are revoked on: " +
-				"SQLite has none, and on Db2 the administrator revokes"}
+			return invalid("Dialect", "%s is not one that rights are revoked on: SQLite has none, and on Db2 the administrator revokes", dialect.Name)
 		}
 		rights, err := target.Rights(ctx)
 		if err != nil {
 			return err
 		}
-		statements, err := dialect.Revokes(handle.Schema, request.From, rights)
-		if err != nil {
-			return &applock.InvalidError{Argument: "From", Reason: err.Error()}
-		}
+		statements := dialect.Revokes(target.Schema, request.From, rights)
 		if request.DryRun {
 			result.Statements = statements
 			return nil
 		}
-		result.Statements, err = execute(ctx, handle, target, statements, func(client migrate.Client) error {
+		result.Statements, err = execute(ctx, target, statements, func(client migrate.Client) error {
 			if target.Revoked == nil {
 				return nil
 			}
@@ -67,16 +60,16 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 
 // execute runs statements on one connection, checks their effect, and returns those that stay. Where it can it is one transaction.
 func execute(
-	ctx context.Context, handle db.Handle, target migrate.Target, statements []string, check func(migrate.Client) error,
+	ctx context.Context, target migrate.Target, statements []string, check func(migrate.Client) error,
 ) (done []string, err error) {
-	conn, err := target.DB.Conn(ctx)
+	conn, err := target.Conn(ctx)
 	if err != nil {
-		return nil, db.NotSent(ctx, handle.Interpret(ctx, err))
+		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	var failed error // already interpreted, unlike an error of the transaction itself
 	onClient := func(client migrate.Client) error {
-		if done, failed = executeOn(ctx, handle, client, statements); failed == nil {
+		if done, failed = executeOn(ctx, target, client, statements); failed == nil {
 			failed = check(client)
 		}
 		return failed
@@ -88,15 +81,15 @@ func execute(
 	if err := migrate.InTx(ctx, conn, onClient); failed != nil {
 		return nil, failed
 	} else if err != nil {
-		return nil, handle.Interpret(ctx, err)
+		return nil, target.Interpret(ctx, err)
 	}
 	return statements, nil
 }
 
-func executeOn(ctx context.Context, handle db.Handle, client migrate.Client, statements []string) (done []string, err error) {
+func executeOn(ctx context.Context, target migrate.Target, client migrate.Client, statements []string) (done []string, err error) {
 	for _, statement := range statements {
 		if _, err := client.ExecContext(ctx, statement); err != nil {
-			return done, &db.GrantError{Err: fmt.Errorf("%s: %w", statement, handle.Interpret(ctx, err))}
+			return done, &db.GrantError{Err: fmt.Errorf("%s: %w", statement, target.Interpret(ctx, err))}
 		}
 		done = append(done, statement)
 	}

@@ -1,6 +1,7 @@
 package migrate_test
 
 import (
+	"cmp"
 	"errors"
 	"os/exec"
 	"path/filepath"
@@ -151,8 +152,10 @@ func TestScriptRefusesOtherWays(t *testing.T) {
 		"To must be greater than 1 on the way up": {From: 1, To: 1},
 		"To must be less than 1 on the way down":  {From: 1, To: 2, Down: true},
 		"From must lie between 0 and 2 ":          {From: -1},
+		"Schema \"Bad\": must have":               {Schema: "Bad", Dialect: "db2"},
+		"Schema \"other\": ":                      {Schema: "other", Dialect: "sqlite"},
 	} {
-		request.Dialect = "mariadb"
+		request.Dialect = cmp.Or(request.Dialect, "mariadb")
 		if _, err := migrate.Script(request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error()+" ", want) {
 			t.Errorf("%+v: %v, want %s", request, err, want)
 		}

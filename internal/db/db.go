@@ -170,3 +170,17 @@ type Handle struct {
 	// Close releases DB, unless it was handed to the driver.
 	Close func() error
 }
+
+// Qualify returns the name of a table or routine with the schema, if there is one.
+func (h Handle) Qualify(name string) string {
+	if h.Schema == "" {
+		return name
+	}
+	return h.Schema + "." + name
+}
+
+// Conn returns a connection of DB.
+func (h Handle) Conn(ctx context.Context) (*sql.Conn, error) {
+	conn, err := h.DB.Conn(ctx)
+	return conn, NotSent(ctx, h.Interpret(ctx, err))
+}

@@ -20,8 +20,10 @@ type Dialect struct {
 	// Alias is another common name.
 	Alias         string
 	DefaultSchema string
-	Migrations    func() (fs.FS, error)
-	Target        func(db.Handle) (migrate.Target, error)
+	// OneSchema is true if a database has one schema, without a name.
+	OneSchema  bool
+	Migrations func() fs.FS
+	Target     func(db.Handle) (migrate.Target, error)
 	// Rights describes the rights that migrating needs.
 	Rights string
 	// Granter describes the account that may grant; empty if the owner may.
@@ -30,11 +32,19 @@ type Dialect struct {
 	// Grants returns the statements that give a role's rights; nil if the dialect has no grants.
 	Grants func(schema string, role db.Role, to string) ([]string, error)
 	// Revokes returns the statements that revoke the given rights; nil if the dialect cannot list rights.
-	Revokes func(schema, from string, rights []migrate.Right) ([]string, error)
+	Revokes func(schema, from string, rights []migrate.Right) []string
 	// Guards creates triggers; nil if the dialect has none.
 	Guards *Guards
 	// Platforms has the scripts of a dialect whose platforms differ.
 	Platforms map[string]ScriptFor
+}
+
+// CheckSchema returns what is wrong with the name of a schema, or nil.
+func (d Dialect) CheckSchema(name string) error {
+	if d.OneSchema {
+		return db.ErrNoSchemas
+	}
+	return db.CheckSchema(name)
 }
 
 // ScriptFor returns the SQL for a schema and a way.
@@ -71,7 +81,7 @@ func All() []Dialect {
 				" and routines in the schema to install",
 		},
 		{
-			Name: "sqlite", Migrations: sqlite.Migrations, Target: sqlite.Target, Script: sqlite.Script,
+			Name: "sqlite", OneSchema: true, Migrations: sqlite.Migrations, Target: sqlite.Target, Script: sqlite.Script,
 			Rights: "the account that migrates must be able to write the file and its directory",
 		},
 	}
@@ -88,7 +98,7 @@ func Named(name string) (Dialect, bool) {
 }
 
 // OnTarget runs a command on a driver's database, opened as for a migration. It returns the errors as they come.
-func OnTarget(ctx context.Context, driver db.Driver, command func(db.Handle, migrate.Target) error) (err error) {
+func OnTarget(ctx context.Context, driver db.Driver, command func(Dialect, migrate.Target) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,8 +115,6 @@ func OnTarget(ctx context.Context, driver db.Driver, command func(db.Handle, mig
 	if err != nil {
 		return err
 	}
-	if target.Close != nil {
-		defer func() { err = errors.Join(err, target.Close()) }()
-	}
-	return command(handle, target)
+	defer func() { err = errors.Join(err, target.Close()) }()
+	return command(dialect, target)
 }

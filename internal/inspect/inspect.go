@@ -49,7 +49,7 @@ func LookForStale(ctx context.Context, driver db.Driver, freeFor time.Duration) 
 func ask[T any](
 	ctx context.Context, driver db.Driver, name string, question func(context.Context, migrate.Target) (T, error),
 ) (answer T, err error) {
-	err = dialects.OnTarget(ctx, driver, func(_ db.Handle, target migrate.Target) error {
+	err = dialects.OnTarget(ctx, driver, func(_ dialects.Dialect, target migrate.Target) error {
 		answer, err = question(ctx, target)
 		return err
 	})

@@ -168,14 +168,14 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limit)
 	defer cancel()
-	err := dialects.OnTarget(bounded, r.driver, func(handle db.Handle, target migrate.Target) error {
+	err := dialects.OnTarget(bounded, r.driver, func(_ dialects.Dialect, target migrate.Target) error {
 		for objectType := range r.types {
 			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event"} {
 				if err := migrate.InTx(bounded, target.DB, func(client migrate.Client) error {
 					_, err := client.ExecContext(bounded, target.DeleteType(table), objectType)
 					return err
 				}); err != nil {
-					return handle.Interpret(bounded, err)
+					return target.Interpret(bounded, err)
 				}
 			}
 		}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pressly/goose/v3/database"
-
 	"github.com/applock/applock/internal/db"
 )
 
@@ -127,8 +125,17 @@ func tablesOf(up string) []Table {
 	return tables
 }
 
+// TableNames returns the names of tables, and of goose's version table.
+func TableNames(tables []Table) []string {
+	names := []string{VersionTable}
+	for _, table := range tables {
+		names = append(names, table.Name)
+	}
+	return names
+}
+
 // inspect compares the database with the applied migrations. It changes nothing.
-func inspect(ctx context.Context, target Target, client database.DBTxConn, steps []Migration) ([]Finding, error) {
+func inspect(ctx context.Context, target Target, client Client, steps []Migration) ([]Finding, error) {
 	ours := slices.DeleteFunc(slices.Clone(steps), foreign)
 	want, err := installation(target, ours)
 	if err != nil {
@@ -171,7 +178,7 @@ func inspectSteps(target Target, steps []Migration) []Finding {
 }
 
 // unnoted finds our tables when the version table has no record of them.
-func unnoted(ctx context.Context, target Target, client database.DBTxConn, steps []Migration) ([]Finding, error) {
+func unnoted(ctx context.Context, target Target, client Client, steps []Migration) ([]Finding, error) {
 	text, err := fs.ReadFile(target.Migrations, steps[0].Name)
 	if err != nil {
 		return nil, err
@@ -192,7 +199,7 @@ func unnoted(ctx context.Context, target Target, client database.DBTxConn, steps
 }
 
 // inspectInstalled compares the tables. If all are there, it compares what else the dialect supports.
-func inspectInstalled(ctx context.Context, target Target, client database.DBTxConn, want Installation) ([]Finding, error) {
+func inspectInstalled(ctx context.Context, target Target, client Client, want Installation) ([]Finding, error) {
 	var findings []Finding
 	for _, table := range want.Tables {
 		problem, err := problemOf(ctx, target, client, table)
@@ -209,17 +216,17 @@ func inspectInstalled(ctx context.Context, target Target, client database.DBTxCo
 	}
 	if target.Obstacles != nil {
 		if findings, err := target.Obstacles(ctx, client, want); err != nil || len(findings) > 0 {
-			return findings, err
+			return findings, target.Interpret(ctx, err)
 		}
 	}
 	findings, err := inspectViews(ctx, target, client, want.Views)
-	if err != nil || target.Inspect == nil {
+	if err != nil {
 		return findings, err
 	}
 	inspected, err := target.Inspect(ctx, client, want)
 	all := append(unexplained(findings, inspected), inspected...)
 	askForOwner(all)
-	return all, err
+	return all, target.Interpret(ctx, err)
 }
 
 // unexplained removes the findings about views that the dialect explains by the view's owner, with the same way to mend them.
@@ -245,7 +252,7 @@ func askForOwner(findings []Finding) {
 }
 
 // inspectViews finds views that are missing, or whose columns differ from the contract.
-func inspectViews(ctx context.Context, target Target, client database.DBTxConn, views []*RoutineText) ([]Finding, error) {
+func inspectViews(ctx context.Context, target Target, client Client, views []*RoutineText) ([]Finding, error) {
 	var findings []Finding
 	for _, view := range views {
 		problem, err := problemOf(ctx, target, client, Table{Name: view.Name, Columns: columnsOf(view.Name)})
@@ -266,7 +273,7 @@ func inspectViews(ctx context.Context, target Target, client database.DBTxConn, 
 
 // unreadable is the problem of a view that nobody can read, for example because its owner is gone. The account may not see which accounts
 // exist.
-func (t Target) unreadable(ctx context.Context, client database.DBTxConn, view string) (string, error) {
+func (t Target) unreadable(ctx context.Context, client Client, view string) (string, error) {
 	account := "the account"
 	if t.ViewOwner != nil {
 		owner, err := t.ViewOwner(ctx, client, view)
@@ -315,31 +322,14 @@ func MissingIndexes(tables []Table, there map[string]bool, qualify func(table st
 	return findings
 }
 
-// ReadNames returns the texts that a query returns, as a set.
-func ReadNames(ctx context.Context, client database.DBTxConn, query string, args ...any) (names map[string]bool, err error) {
-	rows, err := client.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	names = map[string]bool{}
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names[name] = true
-	}
-	return names, rows.Err()
-}
-
 const problemMissing = "is missing"
 
 // problemOf reads the table itself, in the same way on every product. A table without the right to read it exists: callers do not need that
 // right.
-func problemOf(ctx context.Context, target Target, client database.DBTxConn, table Table) (string, error) {
+func problemOf(ctx context.Context, target Target, client Client, table Table) (string, error) {
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE 1 = 0", strings.Join(table.Columns, ", "), target.Qualify(table.Name))
-	err := target.Interpret(ctx, readNothing(ctx, client, query))
+	_, err := Read(ctx, client, func(*any) []any { return nil }, query) // some clients report an error only behind the rows
+	err = target.Interpret(ctx, err)
 	switch {
 	case err == nil:
 		return "", nil
@@ -356,19 +346,6 @@ func problemOf(ctx context.Context, target Target, client database.DBTxConn, tab
 	default:
 		return "", err
 	}
-}
-
-// readNothing runs a query that returns no rows, and reads them: some clients report an error only then.
-func readNothing(ctx context.Context, client database.DBTxConn, query string) error {
-	rows, err := client.QueryContext(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }() // Err has its error already
-	for rows.Next() {
-		continue
-	}
-	return rows.Err()
 }
 
 // repairRounds is how often a repair checks again: recreated things may need an owner, and others may work at the same time.
@@ -423,39 +400,13 @@ func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding
 		if len(finding.Mend) == 0 {
 			continue
 		}
-		mend := func(client Client) error { return execute(ctx, client, finding.Mend) }
+		mend := func(client Client) error { return Execute(ctx, client, finding.Mend...) }
 		if err := InTx(ctx, conn, mend); err != nil {
 			return done, fmt.Errorf("%s %s: %w", finding.Name, finding.Problem, target.Interpret(ctx, err))
 		}
 		done = append(done, finding)
 	}
 	return done, nil
-}
-
-// InTx runs work in a transaction, which is undone if work fails. A pool may be without autocommit.
-func InTx(ctx context.Context, on interface {
-	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
-}, work func(Client) error,
-) error {
-	tx, err := on.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // does nothing after a commit
-	if err := work(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-// execute runs statements.
-func execute(ctx context.Context, client Client, statements []string) error {
-	for _, statement := range statements {
-		if _, err := client.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ErrNotInstalled means that there is no table yet.

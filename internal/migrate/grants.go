@@ -115,18 +115,7 @@ func missing(role db.Role, routines []string) []string {
 }
 
 // ReadRights returns the grantees and names that a query returns for a schema.
-func ReadRights(ctx context.Context, handle db.Handle, query string) (rights []Right, err error) {
-	rows, err := handle.DB.QueryContext(ctx, query, handle.Schema)
-	if err != nil {
-		return nil, handle.Interpret(ctx, err)
-	}
-	defer func() { _ = rows.Close() }() // Err has its error already
-	for rows.Next() {
-		var right Right
-		if err := rows.Scan(&right.Grantee, &right.Name); err != nil {
-			return nil, handle.Interpret(ctx, err)
-		}
-		rights = append(rights, right)
-	}
-	return rights, handle.Interpret(ctx, rows.Err())
+func ReadRights(ctx context.Context, handle db.Handle, query string) ([]Right, error) {
+	rights, err := Read(ctx, handle.DB, func(r *Right) []any { return []any{&r.Grantee, &r.Name} }, query, handle.Schema)
+	return rights, handle.Interpret(ctx, err)
 }

@@ -55,9 +55,9 @@ func LookForHolders(ctx context.Context, target Target) (Horizon, error) {
 	if target.Horizon == nil {
 		return Horizon{}, errors.ErrUnsupported
 	}
-	conn, err := target.DB.Conn(ctx)
+	conn, err := target.Conn(ctx)
 	if err != nil {
-		return Horizon{}, db.NotSent(ctx, target.Interpret(ctx, err))
+		return Horizon{}, err
 	}
 	defer func() { _ = conn.Close() }() // returns it to the pool
 	found, err := target.Horizon(ctx, conn)
@@ -68,20 +68,12 @@ func LookForHolders(ctx context.Context, target Target) (Horizon, error) {
 }
 
 // ReadHolders reads holders from a query with one column per field of Holder, in order. Age is in seconds.
-func ReadHolders(ctx context.Context, conn *sql.Conn, query string) (holders []Holder, err error) {
-	rows, err := conn.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
+func ReadHolders(ctx context.Context, conn *sql.Conn, query string) ([]Holder, error) {
+	holders, err := Read(ctx, conn, func(h *Holder) []any {
+		return []any{&h.Kind, &h.Name, &h.User, &h.Application, &h.State, &h.Age, &h.Transactions, &h.End}
+	}, query)
+	for at := range holders {
+		holders[at].Age *= time.Second
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var h Holder
-		var seconds int64
-		if err := rows.Scan(&h.Kind, &h.Name, &h.User, &h.Application, &h.State, &seconds, &h.Transactions, &h.End); err != nil {
-			return nil, err
-		}
-		h.Age = time.Duration(seconds) * time.Second
-		holders = append(holders, h)
-	}
-	return holders, rows.Err()
+	return holders, err
 }

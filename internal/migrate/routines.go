@@ -58,6 +58,15 @@ func (r *RoutineText) Signature() string {
 	return strings.Join(strings.Fields(definition), " ")
 }
 
+// Texts returns the statements.
+func (r *RoutineText) Texts() []string {
+	var texts []string
+	for _, statement := range r.Statements {
+		texts = append(texts, strings.TrimSpace(statement.Text))
+	}
+	return texts
+}
+
 // set replaces the statement with the same verb, or adds one.
 func (r *RoutineText) set(later Statement) {
 	i := slices.IndexFunc(r.Statements, func(s Statement) bool { return s.Verb == later.Verb })

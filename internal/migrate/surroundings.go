@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/applock/applock/internal/db"
 )
 
 // StaleRows is how many rows of appl_lock are searched for stale ones, since no index leads to them.
@@ -35,9 +33,9 @@ func LookAround(ctx context.Context, target Target) (Surroundings, error) {
 	if target.Look == nil {
 		return Surroundings{}, errors.ErrUnsupported
 	}
-	conn, err := target.DB.Conn(ctx)
+	conn, err := target.Conn(ctx)
 	if err != nil {
-		return Surroundings{}, db.NotSent(ctx, target.Interpret(ctx, err))
+		return Surroundings{}, err
 	}
 	defer func() { _ = conn.Close() }() // returns it to the pool
 	found, err := target.Look(ctx, conn)
@@ -48,9 +46,9 @@ func LookAround(ctx context.Context, target Target) (Surroundings, error) {
 		return found, nil
 	}
 	for question := range clockQuestions {
-		var now int64
 		asked := time.Now()
-		if err := conn.QueryRowContext(ctx, target.Clock).Scan(&now); err != nil {
+		now, err := Value[int64](ctx, conn, target.Clock)
+		if err != nil {
 			return found, target.Interpret(ctx, err)
 		}
 		took := time.Since(asked)
@@ -75,10 +73,9 @@ func LookForStale(ctx context.Context, target Target, freeFor time.Duration) (St
 		return StaleLocks{}, errors.ErrUnsupported
 	}
 	var found StaleLocks
-	var seconds int64
 	row := target.DB.QueryRowContext(ctx, target.Stale, int64(freeFor/time.Second))
-	err := row.Scan(&found.Looked, &found.Rows, &seconds)
-	found.Longest = time.Duration(seconds) * time.Second
+	err := row.Scan(&found.Looked, &found.Rows, &found.Longest)
+	found.Longest *= time.Second
 	return found, target.Interpret(ctx, err)
 }
 

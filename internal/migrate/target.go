@@ -26,23 +26,20 @@ import (
 // two stay separate.
 const VersionTable = "appl_lock_goose"
 
-// Client is a connection, or a transaction on one.
-type Client = database.DBTxConn
-
 // Target is a database as goose needs it.
 type Target struct {
-	DB         *sql.DB
+	db.Handle
 	Migrations fs.FS
 	// Versions reads and writes goose's version table.
 	Versions database.Store
 	// HasVersions reports whether goose's version table exists.
 	HasVersions func(ctx context.Context) (bool, error)
-	// Prepare creates what goose requires; nil if goose creates it.
-	Prepare func(ctx context.Context) error
+	// Prepare creates what goose requires, with its version table.
+	Prepare func(ctx context.Context, versions database.Store) error
 	// Dependents is the query for others' objects that depend on ours and prevent their removal; empty if nothing can.
 	Dependents string
-	// Remove removes what Prepare, or goose instead, has created.
-	Remove func(ctx context.Context, client database.DBTxConn) error
+	// Remove removes what Prepare has created.
+	Remove func(ctx context.Context, client Client) error
 	// UndoesDDL is true if a rollback restores dropped objects. Then a way down is one transaction, with several statements per message.
 	UndoesDDL bool
 	// SessionLocker separates concurrent migrators; nil if the dialect relies on retries.
@@ -50,31 +47,27 @@ type Target struct {
 	// Rights returns the rights on routines and views; nil if the dialect has none, or its catalogue is not read.
 	Rights func(ctx context.Context) ([]Right, error)
 	// Granted and Revoked return an error if a GRANT or REVOKE, which have not failed, have not had their effect; nil where they fail.
-	Granted func(ctx context.Context, client database.DBTxConn, role db.Role, to string) error
-	Revoked func(ctx context.Context, client database.DBTxConn, from string) error
+	Granted func(ctx context.Context, client Client, role db.Role, to string) error
+	Revoked func(ctx context.Context, client Client, from string) error
 	// Denied explains a missing right to an account that does not own the installation. It returns an empty text if that is not the reason.
 	// It is nil if accounts own nothing.
 	Denied func(ctx context.Context) (string, error)
-	// Interpret gives an error of DB its kind.
-	Interpret func(ctx context.Context, err error) error
-	// Qualify qualifies the name of a table.
-	Qualify func(table string) string
-	// LiveLocks is the query that counts the live locks.
-	LiveLocks string
+	// Now is the server's time as an expression.
+	Now string
 	// Split divides a block of several statements; nil if no block has several.
 	Split func(block string) []string
-	// Inspect compares the routines, the texts and owners of the views, and what else the dialect supports; nil if it has only tables. The
-	// views and their columns have been checked before.
-	Inspect func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
+	// Inspect compares the routines, the texts and owners of the views, and what else the dialect supports. The views and their columns have
+	// been checked before.
+	Inspect func(ctx context.Context, client Client, want Installation) ([]Finding, error)
 	// Obstacles finds what breaks views and routines whatever their texts, so it must be mended first; nil if nothing can.
-	Obstacles func(ctx context.Context, client database.DBTxConn, want Installation) ([]Finding, error)
+	Obstacles func(ctx context.Context, client Client, want Installation) ([]Finding, error)
 	// Owner is the wanted owner of a repair; empty keeps the owners.
 	Owner string
 	// CreateView returns the statements that create or replace a view of a migration, with its grants if the dialect keeps them; nil if the
 	// view's own statements suffice.
 	CreateView func(view *RoutineText) []string
 	// ViewOwner returns the account whose rights a view uses, if this user may see it; nil if the server reports it otherwise.
-	ViewOwner func(ctx context.Context, client database.DBTxConn, view string) (string, error)
+	ViewOwner func(ctx context.Context, client Client, view string) (string, error)
 	// Repeatable is true if a step may be applied again to its own result.
 	Repeatable bool
 	// Compares are the parts that Inspect compares completely.
@@ -92,8 +85,6 @@ type Target struct {
 	Stale string
 	// OfType is the condition for rows about objects of a type, its argument.
 	OfType string
-	// Close releases what Target has opened; nil if nothing is open.
-	Close func() error
 }
 
 // DeleteType returns the statement that deletes a table's rows about objects of a type, its argument.
@@ -106,11 +97,7 @@ func (t Target) creating(view *RoutineText) []string {
 	if t.CreateView != nil {
 		return t.CreateView(view)
 	}
-	var statements []string
-	for _, statement := range view.Statements {
-		statements = append(statements, strings.TrimSpace(statement.Text))
-	}
-	return statements
+	return view.Texts()
 }
 
 // Migration is one migration and when it was applied; AppliedAt is zero while it is pending.
@@ -132,10 +119,8 @@ func Up(ctx context.Context, target Target, to int64) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	if target.Prepare != nil {
-		if err := target.Prepare(ctx); err != nil {
-			return nil, err
-		}
+	if err := target.Prepare(ctx, target.Versions); err != nil {
+		return nil, err
 	}
 	if err := newerThan(ctx, target); err != nil {
 		return nil, err
@@ -293,35 +278,26 @@ func stepDown(ctx context.Context, target Target, to int64) ([]Migration, error)
 }
 
 // undo undoes migrations in one transaction, which ends with follows unless that is nil. If it fails, nothing has changed.
-func undo(ctx context.Context, target Target, undoing []Migration, follows func(context.Context, database.DBTxConn) error) error {
-	return onConn(ctx, target, func(conn *sql.Conn) error {
-		return target.Interpret(ctx, undoOn(ctx, conn, target, undoing, follows))
-	})
-}
-
-func undoOn(
-	ctx context.Context, conn *sql.Conn, target Target, undoing []Migration, follows func(context.Context, database.DBTxConn) error,
-) error {
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // does nothing after a commit
-	for _, migration := range undoing {
-		if err := undoIn(ctx, tx, target, migration); err != nil {
-			return fmt.Errorf("nothing was undone: %s: %w", migration.Name, err)
+func undo(ctx context.Context, target Target, undoing []Migration, follows func(context.Context, Client) error) error {
+	all := func(tx Client) error {
+		for _, migration := range undoing {
+			if err := undoIn(ctx, tx, target, migration); err != nil {
+				return fmt.Errorf("nothing was undone: %s: %w", migration.Name, err)
+			}
 		}
-	}
-	if follows != nil {
+		if follows == nil {
+			return nil
+		}
 		if err := follows(ctx, tx); err != nil {
 			return fmt.Errorf("nothing was undone: %w", err)
 		}
+		return nil
 	}
-	return tx.Commit()
+	return onConn(ctx, target, func(conn *sql.Conn) error { return target.Interpret(ctx, InTx(ctx, conn, all)) })
 }
 
 // undoIn undoes one migration. The version's row is deleted first: on SQLite a transaction that begins with a write waits for its turn.
-func undoIn(ctx context.Context, tx *sql.Tx, target Target, migration Migration) error {
+func undoIn(ctx context.Context, tx Client, target Target, migration Migration) error {
 	if err := target.Versions.Delete(ctx, tx, migration.Version); err != nil {
 		return err
 	}
@@ -336,9 +312,9 @@ func undoIn(ctx context.Context, tx *sql.Tx, target Target, migration Migration)
 
 // onConn works on a connection of the pool, and makes other migrators wait.
 func onConn(ctx context.Context, target Target, work func(conn *sql.Conn) error) (err error) {
-	conn, err := target.DB.Conn(ctx)
+	conn, err := target.Conn(ctx)
 	if err != nil {
-		return db.NotSent(ctx, target.Interpret(ctx, err))
+		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	if target.SessionLocker == nil {
@@ -388,7 +364,8 @@ func (e *LiveLocksError) Error() string {
 // refuseLive refuses to undo the steps above a version while locks are live. Only the first step has the tables.
 func refuseLive(ctx context.Context, target Target, version int64) error {
 	var locks int64
-	if err := target.DB.QueryRowContext(ctx, target.LiveLocks).Scan(&locks); err != nil {
+	query := "SELECT COUNT(*) FROM " + target.Qualify("appl_lock") + " WHERE released_ts IS NULL AND expires_ts > " + target.Now
+	if err := target.DB.QueryRowContext(ctx, query).Scan(&locks); err != nil {
 		return fmt.Errorf("count the live locks: %w", target.Interpret(ctx, err))
 	}
 	if locks > 0 {

@@ -143,10 +143,7 @@ func TestPlainGoose(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				handle := oneConnection(t, testdb.MySQL(t, product), inMode(mode))
-				fsys, err := mysqlmigrations.Migrations()
-				if err != nil {
-					t.Fatal(err)
-				}
+				fsys := mysqlmigrations.Migrations()
 				provider, err := goose.NewProvider(goose.DialectMySQL, handle, fsys, goose.WithTableName("appl_lock_goose"))
 				if err != nil {
 					t.Fatal(err)

@@ -52,10 +52,7 @@ func plainGoose(t *testing.T, dsn, schema string) (*sql.DB, *goose.Provider) {
 	}
 	handle := stdlib.OpenDB(*config)
 	t.Cleanup(func() { _ = handle.Close() })
-	fsys, err := postgresmigrations.Migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := postgresmigrations.Migrations()
 	provider, err := goose.NewProvider(goose.DialectPostgres, handle, fsys)
 	if err != nil {
 		t.Fatal(err)

@@ -34,10 +34,7 @@ func newHandle(t *testing.T) *sql.DB {
 func TestPlainGoose(t *testing.T) {
 	t.Parallel()
 	handle := newHandle(t)
-	fsys, err := sqlitemigrations.Migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := sqlitemigrations.Migrations()
 	provider, err := goose.NewProvider(goose.DialectSQLite3, handle, fsys, goose.WithTableName("appl_lock_goose"))
 	if err != nil {
 		t.Fatal(err)

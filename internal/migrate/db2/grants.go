@@ -14,9 +14,6 @@ var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // Grants returns the statements that grant a role's rights to a role of the database.
 func Grants(schema string, role db.Role, to string) ([]string, error) {
-	if err := db.CheckSchema(schema); err != nil {
-		return nil, err
-	}
 	if !plainName.MatchString(to) {
 		return nil, errors.New("the name of a Db2 role must have letters, digits and underscores only")
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
@@ -16,11 +15,7 @@ const terminator = "\n@\n"
 
 // Script returns the migrations on a way as SQL for Db2's command line processor on Linux, UNIX and Windows.
 func Script(schema string, way migrate.Way) (string, error) {
-	fsys, err := Migrations()
-	if err != nil {
-		return "", err
-	}
-	script, err := script(schema, way, fsys)
+	script, err := script(schema, way, Migrations())
 	if err != nil {
 		return "", err
 	}
@@ -36,11 +31,7 @@ func Script(schema string, way migrate.Way) (string, error) {
 
 // ScriptZOS returns the migrations on a way as SQL for SPUFI or DSNTEP2 on z/OS.
 func ScriptZOS(schema string, way migrate.Way) (string, error) {
-	fsys, err := ZOSMigrations()
-	if err != nil {
-		return "", err
-	}
-	script, err := script(schema, way, fsys)
+	script, err := script(schema, way, ZOSMigrations())
 	if err != nil {
 		return "", err
 	}
@@ -59,9 +50,6 @@ func ScriptZOS(schema string, way migrate.Way) (string, error) {
 }
 
 func script(schema string, way migrate.Way, fsys fs.FS) (string, error) {
-	if err := db.CheckSchema(schema); err != nil {
-		return "", err
-	}
 	versions, err := database.NewStoreFromQuerier(schema+"."+migrate.VersionTable, versionQueries{})
 	if err != nil {
 		return "", err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -24,41 +23,26 @@ import (
 const migrationTable = "appl_lock_migration"
 
 // Migrations returns the dialect's goose migrations.
-func Migrations() (fs.FS, error) {
-	return fs.Sub(migrations.FS, "db2")
-}
+func Migrations() fs.FS { return migrations.Of("db2") }
 
 // site is a schema of a database.
 type site struct{ db.Handle }
 
-func (s site) qualify(name string) string { return s.Schema + "." + name }
-
-func (s site) conn(ctx context.Context) (*sql.Conn, error) {
-	conn, err := s.DB.Conn(ctx)
-	return conn, db.NotSent(ctx, s.Interpret(ctx, err))
-}
-
 // Target returns the database of a handle for goose.
 func Target(handle db.Handle) (migrate.Target, error) {
-	fsys, err := Migrations()
-	if err != nil {
-		return migrate.Target{}, err
-	}
 	s := site{handle}
-	versions, err := database.NewStoreFromQuerier(s.qualify(migrate.VersionTable), versionQueries{})
+	versions, err := database.NewStoreFromQuerier(s.Qualify(migrate.VersionTable), versionQueries{})
 	if err != nil {
 		return migrate.Target{}, err
 	}
 	return migrate.Target{
-		DB:            handle.DB,
-		Migrations:    fsys,
+		Handle:        handle,
+		Migrations:    Migrations(),
 		Versions:      versions,
 		HasVersions:   s.connectedHasVersions,
-		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Prepare:       s.prepare,
 		Remove:        s.remove,
-		Interpret:     s.Interpret,
-		Qualify:       s.qualify,
-		LiveLocks:     "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE released_ts IS NULL AND expires_ts > " + now,
+		Now:           now,
 		Inspect:       s.inspect,
 		Compares:      []migrate.Part{migrate.PartSteps},
 		OfType:        "object_type = ?",
@@ -99,7 +83,7 @@ func (versionQueries) GetLatestVersion(table string) string {
 }
 
 func (s site) connectedHasVersions(ctx context.Context) (exists bool, err error) {
-	conn, err := s.conn(ctx)
+	conn, err := s.Conn(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -109,7 +93,7 @@ func (s site) connectedHasVersions(ctx context.Context) (exists bool, err error)
 
 // exists reads the table itself, because the catalogue's tables have other names on z/OS.
 func (s site) exists(ctx context.Context, conn *sql.Conn, table string) (bool, error) {
-	err := driver.Rows(ctx, conn, "SELECT COUNT(*) FROM "+s.qualify(table), nil, driver.Into(new(int64)))
+	err := driver.Rows(ctx, conn, "SELECT COUNT(*) FROM "+s.Qualify(table), nil, driver.Into(new(int64)))
 	err = s.Interpret(ctx, err)
 	if db.KindOf(err) == db.KindSchema {
 		return false, nil
@@ -119,7 +103,7 @@ func (s site) exists(ctx context.Context, conn *sql.Conn, table string) (bool, e
 
 // prepare creates the tables for migrating, unless another migrator is faster.
 func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
-	conn, err := s.conn(ctx)
+	conn, err := s.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,24 +115,20 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 	if err != nil {
 		return err
 	}
-	_, err = versions.GetLatestVersion(ctx, conn)
-	if errors.Is(err, database.ErrVersionNotFound) {
-		err = versions.Insert(ctx, conn, database.InsertRequest{Version: 0})
-		if isDuplicate(err) {
-			return nil
-		}
+	err = migrate.InsertFirst(ctx, conn, versions)
+	if isDuplicate(err) {
+		return nil
 	}
 	return s.Interpret(ctx, err)
 }
 
 func (s site) createMigrationTable(ctx context.Context, conn *sql.Conn) error {
 	return s.create(ctx, conn, migrationTable, func() error {
-		_, err := conn.ExecContext(ctx, "CREATE TABLE "+s.qualify(migrationTable)+" ("+
+		return migrate.Execute(ctx, conn, "CREATE TABLE "+s.Qualify(migrationTable)+" ("+
 			"id INTEGER NOT NULL, "+
 			"owner VARCHAR(64) NOT NULL, "+
 			"expires_ts TIMESTAMP NOT NULL, "+
 			"CONSTRAINT appl_lock_migration_pk PRIMARY KEY (id))")
-		return err
 	})
 }
 
@@ -173,13 +153,9 @@ func isDuplicate(err error) bool {
 }
 
 // remove leaves the schema: only an administrator may drop it, and an empty one does no harm.
-func (s site) remove(ctx context.Context, client database.DBTxConn) error {
-	for _, table := range []string{migrate.VersionTable, migrationTable} {
-		if _, err := client.ExecContext(ctx, "DROP TABLE "+s.qualify(table)); err != nil {
-			return s.Interpret(ctx, err)
-		}
-	}
-	return nil
+func (s site) remove(ctx context.Context, client migrate.Client) error {
+	return s.Interpret(ctx, migrate.Execute(ctx, client,
+		"DROP TABLE "+s.Qualify(migrate.VersionTable), "DROP TABLE "+s.Qualify(migrationTable)))
 }
 
 const (
@@ -203,40 +179,18 @@ type registers struct {
 	schema, path string
 }
 
-func registersOf(schema string) registers {
-	return registers{schema: schema, path: "SYSTEM PATH, " + schema}
-}
-
 func (r registers) statements() []string {
 	return []string{"SET CURRENT SCHEMA = " + r.schema, "SET CURRENT PATH = " + r.path}
 }
 
 // EnterSchema returns the statements that make unqualified names on a connection refer to a schema.
-func EnterSchema(schema string) []string { return registersOf(schema).statements() }
-
-func (l *migrationLock) set(ctx context.Context, conn *sql.Conn, r registers) error {
-	for _, statement := range r.statements() {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return l.Interpret(ctx, err)
-		}
-	}
-	return nil
+func EnterSchema(schema string) []string {
+	return registers{schema: schema, path: "SYSTEM PATH, " + schema}.statements()
 }
 
 var _ lock.SessionLocker = (*migrationLock)(nil)
 
-// turns are the statements on migrationTable; the value is its qualified name.
-type turns string
-
 const now = "CURRENT TIMESTAMP - CURRENT TIMEZONE"
-
-func (t turns) endOverdue() string { return "DELETE FROM " + string(t) + " WHERE expires_ts < " + now }
-
-func (t turns) begin() string {
-	return "INSERT INTO " + string(t) + " (id, owner, expires_ts) VALUES (1, ?, " + now + " + (" + migrationSeconds + ") SECOND)"
-}
-
-func (t turns) end() string { return "DELETE FROM " + string(t) + " WHERE owner = ?" }
 
 // SessionLock waits for the other migrators.
 func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
@@ -268,11 +222,11 @@ func (l *migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (l *migrationLock) take(ctx context.Context, conn *sql.Conn) (bool, error) {
-	table := turns(l.qualify(migrationTable))
-	if _, err := conn.ExecContext(ctx, table.endOverdue()); err != nil {
+	table := l.Qualify(migrationTable)
+	if err := migrate.Execute(ctx, conn, "DELETE FROM "+table+" WHERE expires_ts < "+now); err != nil {
 		return false, err
 	}
-	_, err := conn.ExecContext(ctx, table.begin(), l.owner)
+	_, err := conn.ExecContext(ctx, "INSERT INTO "+table+" (id, owner, expires_ts) VALUES (1, ?, "+now+" + ("+migrationSeconds+") SECOND)", l.owner)
 	if isDuplicate(err) {
 		return false, nil
 	}
@@ -286,7 +240,7 @@ func (l *migrationLock) enterSchema(ctx context.Context, conn *sql.Conn) error {
 		return l.Interpret(ctx, err)
 	}
 	l.former.schema = `"` + strings.TrimRight(l.former.schema, " ") + `"` // the path has quotes
-	return l.set(ctx, conn, registersOf(l.Schema))
+	return l.Interpret(ctx, migrate.Execute(ctx, conn, EnterSchema(l.Schema)...))
 }
 
 // SessionUnlock restores the connection and ends the turn. If the connection fails, it is closed and the turn ended on another one.
@@ -295,25 +249,21 @@ func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error
 		return nil
 	}
 	driver.Discard(conn) // waits for the end of the connection's transaction
-	_, err := l.DB.ExecContext(ctx, turns(l.qualify(migrationTable)).end(), l.owner)
-	return l.Interpret(ctx, err)
+	return l.Interpret(ctx, l.end(ctx, l.DB))
+}
+
+func (l *migrationLock) end(ctx context.Context, client migrate.Client) error {
+	_, err := client.ExecContext(ctx, "DELETE FROM "+l.Qualify(migrationTable)+" WHERE owner = ?", l.owner)
+	return err
 }
 
 // leave ends the turn in a transaction of its own. That is refused while a migration's transaction is still being rolled back, in the
 // background after the end of a context. Without its own transaction the end of the turn would be rolled back, too.
 func (l *migrationLock) leave(ctx context.Context, conn *sql.Conn) error {
 	if l.former != (registers{}) {
-		if err := l.set(ctx, conn, l.former); err != nil {
+		if err := migrate.Execute(ctx, conn, l.former.statements()...); err != nil {
 			return err
 		}
 	}
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // does nothing after a commit
-	if _, err := tx.ExecContext(ctx, turns(l.qualify(migrationTable)).end(), l.owner); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return migrate.InTx(ctx, conn, func(tx migrate.Client) error { return l.end(ctx, tx) })
 }

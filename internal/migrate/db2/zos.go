@@ -57,10 +57,7 @@ func ZOSStatement(statement string) string {
 }
 
 // ZOSMigrations returns the migrations for z/OS: its own steps for tables, and the procedures of LUW with the deltas.
-func ZOSMigrations() (fs.FS, error) {
-	fsys, err := Migrations()
-	return zosFiles{fsys}, err
-}
+func ZOSMigrations() fs.FS { return zosFiles{Migrations()} }
 
 type zosFiles struct{ fs.FS }
 

@@ -14,10 +14,7 @@ import (
 // Goal: the list of deltas is minimal. Method: the procedures of LUW need each of them.
 func TestDeltasAreNeeded(t *testing.T) {
 	t.Parallel()
-	fsys, err := db2.Migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := db2.Migrations()
 	text, err := fs.ReadFile(fsys, "00002_procedures.sql")
 	if err != nil {
 		t.Fatal(err)
@@ -37,10 +34,7 @@ func TestDeltasAreNeeded(t *testing.T) {
 // Goal: z/OS has the steps of LUW. Method: each can be read.
 func TestZOSMigrationsAreComplete(t *testing.T) {
 	t.Parallel()
-	fsys, err := db2.ZOSMigrations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := db2.ZOSMigrations()
 	names, err := fs.Glob(fsys, "*.sql")
 	if err != nil || len(names) < 2 {
 		t.Fatalf("there are %d steps, %v", len(names), err)
@@ -56,10 +50,7 @@ func TestZOSMigrationsAreComplete(t *testing.T) {
 // table and the check that z/OS cannot make.
 func TestZOSTablesAreThoseOfLUW(t *testing.T) {
 	t.Parallel()
-	fsys, err := db2.ZOSMigrations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := db2.ZOSMigrations()
 	steps, err := fs.Glob(fsys, "zos/*.sql")
 	if err != nil || len(steps) == 0 {
 		t.Fatalf("there are %d steps of tables, %v", len(steps), err)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pressly/goose/v3/database"
-
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
@@ -14,16 +12,10 @@ import (
 // Grants returns the statements that grant a role's rights to an account, NAME or NAME@HOST, or to a role. Without a schema they apply to
 // the database of the connection.
 func Grants(schema string, role db.Role, to string) ([]string, error) {
-	qualifier := ""
-	if schema != "" {
-		if err := db.CheckSchema(schema); err != nil {
-			return nil, err
-		}
-		qualifier = schema + "."
-	}
+	qualify := db.Handle{Schema: schema}.Qualify
 	var statements []string
 	grant := func(routine string) {
-		statements = append(statements, fmt.Sprintf("GRANT EXECUTE ON PROCEDURE %s%s TO %s", qualifier, routine, account(to)))
+		statements = append(statements, fmt.Sprintf("GRANT EXECUTE ON PROCEDURE %s TO %s", qualify(routine), account(to)))
 	}
 	for _, routine := range migrate.Routines(role) {
 		grant(routine.Name)
@@ -37,38 +29,35 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 		}
 	}
 	for _, view := range role.Visible() {
-		statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s%s TO %s", qualifier, view.Name, account(to)))
+		statements = append(statements, fmt.Sprintf("GRANT SELECT ON %s TO %s", qualify(view.Name), account(to)))
 	}
 	return statements, nil
 }
 
 // Revokes returns the statements that revoke the given rights of an account. Revoking others would be an error.
-func Revokes(schema, from string, rights []migrate.Right) ([]string, error) {
-	qualifier := ""
-	if schema != "" {
-		qualifier = schema + "."
-	}
+func Revokes(schema, from string, rights []migrate.Right) []string {
+	qualify := db.Handle{Schema: schema}.Qualify
 	var statements []string
 	for _, right := range rights {
-		if right.Grantee == strings.TrimSuffix(from, "@%") {
-			what := "EXECUTE ON PROCEDURE "
-			if migrate.IsView(right.Name) {
-				what = "SELECT ON "
-			}
-			statements = append(statements, fmt.Sprintf("REVOKE %s%s%s FROM %s", what, qualifier, right.Name, account(from)))
+		if right.Grantee != strings.TrimSuffix(from, "@%") {
+			continue
 		}
+		what := "EXECUTE ON PROCEDURE "
+		if migrate.IsView(right.Name) {
+			what = "SELECT ON "
+		}
+		statements = append(statements, "REVOKE "+what+qualify(right.Name)+" FROM "+account(from))
 	}
-	return statements, nil
+	return statements
 }
 
 // revoked finds an account that does not exist, for which there was nothing to revoke.
-func (s site) revoked(ctx context.Context, client database.DBTxConn, from string) error {
-	var first string
-	err := s.Interpret(ctx, client.QueryRowContext(ctx, "SHOW GRANTS FOR "+account(from)).Scan(&first))
-	if db.KindOf(err) == db.KindPrivilege {
-		return nil // only an administrator sees others' grants
+func (s site) revoked(ctx context.Context, client migrate.Client, from string) error {
+	_, err := migrate.Value[string](ctx, client, "SHOW GRANTS FOR "+account(from))
+	if s.isDenied(ctx, err) { // only an administrator sees others' grants
+		return nil
 	}
-	return err
+	return s.Interpret(ctx, err)
 }
 
 // account quotes an account. The last @ separates the host, since a name may contain @.

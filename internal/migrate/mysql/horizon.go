@@ -25,8 +25,8 @@ const holders = `SELECT CASE WHEN t.trx_mysql_thread_id = 0 THEN 'prepared trans
 // horizon needs PROCESS. It restores the session's time zone.
 func horizon(ctx context.Context, conn *sql.Conn) (_ migrate.Horizon, err error) {
 	found := migrate.Horizon{KeptAre: "transactions whose old rows are not purged (history list length)"}
-	var zone string
-	if err := conn.QueryRowContext(ctx, "SELECT @@session.time_zone").Scan(&zone); err != nil {
+	zone, err := migrate.Value[string](ctx, conn, "SELECT @@session.time_zone")
+	if err != nil {
 		return found, err
 	}
 	if _, err := conn.ExecContext(ctx, "SET time_zone = 'SYSTEM'"); err != nil {
@@ -39,7 +39,7 @@ func horizon(ctx context.Context, conn *sql.Conn) (_ migrate.Horizon, err error)
 	if found.Holders, err = migrate.ReadHolders(ctx, conn, holders); err != nil {
 		return found, err
 	}
-	err = conn.QueryRowContext(ctx,
-		"SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'").Scan(&found.Kept)
+	found.Kept, err = migrate.Value[int64](ctx, conn,
+		"SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'")
 	return found, err
 }

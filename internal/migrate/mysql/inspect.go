@@ -2,25 +2,14 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/pressly/goose/v3/database"
-
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
-
-// installed is a procedure or view in the database.
-type installed struct {
-	definer, security, mode string
-	// text is its CREATE in the server's words; invalid if the user may not see it.
-	text sql.NullString
-}
 
 var (
 	// pinnedMode matches the sql_mode for creating the procedures.
@@ -31,67 +20,56 @@ var (
 
 // inspect compares each procedure: its text without comments, which the client mariadb does not send; its sql_mode; its definer; and
 // whether the definer exists, if that can be seen.
-func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
-	there, err := s.procedures(ctx, client)
+func (s site) inspect(ctx context.Context, client migrate.Client, want migrate.Installation) ([]migrate.Finding, error) {
+	is, err := s.lookAt(ctx, client, want)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
-	mode := ""
-	for _, text := range want.Texts {
-		if found := pinnedMode.FindStringSubmatch(text); found != nil {
-			mode = found[1]
-		}
-	}
-	findings, err := s.inspectTables(ctx, client, want.Tables, there)
+	findings, err := s.inspectTables(ctx, client, want.Tables, is.procedures)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
-	alive := map[string]bool{}
-	views, err := s.views(ctx, client)
-	if err != nil {
-		return nil, s.Interpret(ctx, err)
-	}
-	damaged, err := s.inspectViews(ctx, client, want.Views, views, alive)
-	if err != nil {
-		return nil, s.Interpret(ctx, err)
-	}
-	findings = append(findings, damaged...)
-	grants, err := s.grantsOnProcedures(ctx, client)
-	if err != nil {
-		return nil, s.Interpret(ctx, err)
-	}
+	findings = append(findings, is.inspectViews(want.Views)...)
 	for _, routine := range want.Routines {
-		part, problem := migrate.PartRoutines, "is missing"
-		mend := append(replacing(routine, mode, ""), grants[routine.Name]...)
-		if is, found := there[routine.Name]; found {
-			// Grants come first: an account that may not grant them again fails before the procedure is dropped.
-			mend = slices.Concat(grants[routine.Name], mend)
-			if err := s.read(ctx, client, routine.Name, &is); err != nil {
-				return nil, s.Interpret(ctx, err)
-			}
-			if err := s.ask(ctx, client, is.definer, alive); err != nil {
-				return nil, err
-			}
-			part, problem = is.problem(routine.Definition(), mode, alive[is.definer])
+		finding, err := s.inspectProcedure(ctx, client, routine, is)
+		if err != nil {
+			return nil, err
 		}
-		if problem == "" {
-			continue
+		if finding.Problem != "" {
+			findings = append(findings, finding)
 		}
-		findings = append(findings, migrate.Finding{
-			Part: part, Name: "procedure " + routine.Name, Problem: problem, Mend: mend,
-		})
 	}
-	is := definers{procedures: there, views: views, alive: alive, mode: mode}
 	if findings, err = s.askForOwner(ctx, client, want, is, findings); err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
 	owners, err := s.inspectOwners(ctx, client, want, is)
-	return append(findings, owners...), s.Interpret(ctx, err)
+	return append(findings, owners...), err
+}
+
+// inspectProcedure compares one procedure. It returns no problem if the procedure is right.
+func (s site) inspectProcedure(
+	ctx context.Context, client migrate.Client, routine *migrate.RoutineText, is present,
+) (migrate.Finding, error) {
+	grants := is.grants[routine.Name]
+	finding := migrate.Finding{
+		Part: migrate.PartRoutines, Name: "procedure " + routine.Name, Problem: "is missing",
+		Mend: append(replacing(routine, is.mode, ""), grants...),
+	}
+	found, exists := is.procedures[routine.Name]
+	if !exists {
+		return finding, nil
+	}
+	// Grants come first: an account that may not grant them again fails before the procedure is dropped.
+	finding.Mend = slices.Concat(grants, finding.Mend)
+	row := client.QueryRowContext(ctx, "SHOW CREATE PROCEDURE "+s.Qualify(routine.Name))
+	err := row.Scan(new(any), &found.mode, &found.text, new(any), new(any), new(any))
+	finding.Part, finding.Problem = found.problem(routine.Definition(), is.mode, is.alive[found.definer])
+	return finding, err
 }
 
 // inspectTables compares the indexes of the tables, and the rights to change them or to call anything, if they can be seen.
 func (s site) inspectTables(
-	ctx context.Context, client database.DBTxConn, tables []migrate.Table, routines map[string]installed,
+	ctx context.Context, client migrate.Client, tables []migrate.Table, routines map[string]installed,
 ) ([]migrate.Finding, error) {
 	indexes, err := migrate.ReadNames(ctx, client, `
 		SELECT DISTINCT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pk') ELSE index_name END
@@ -100,53 +78,12 @@ func (s site) inspectTables(
 	if err != nil {
 		return nil, err
 	}
-	findings := migrate.MissingIndexes(tables, indexes, s.qualify)
-	names := []string{migrate.VersionTable}
-	for _, table := range tables {
-		names = append(names, table.Name)
-	}
-	rights, err := s.inspectRights(ctx, client, names, routines)
-	if db.KindOf(s.Interpret(ctx, err)) == db.KindPrivilege {
+	findings := migrate.MissingIndexes(tables, indexes, s.Qualify)
+	rights, err := s.inspectRights(ctx, client, migrate.TableNames(tables), routines)
+	if s.isDenied(ctx, err) {
 		return findings, nil
 	}
 	return append(findings, rights...), err
-}
-
-// procedures returns the procedures of the database, without their texts.
-func (s site) procedures(ctx context.Context, client database.DBTxConn) (there map[string]installed, err error) {
-	const query = `SELECT routine_name, definer, security_type FROM information_schema.routines
-		WHERE routine_type = 'PROCEDURE' AND routine_schema = COALESCE(NULLIF(?, ''), DATABASE())`
-	rows, err := client.QueryContext(ctx, query, s.Schema)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	there = map[string]installed{}
-	for rows.Next() {
-		var name string
-		var is installed
-		if err := rows.Scan(&name, &is.definer, &is.security); err != nil {
-			return nil, err
-		}
-		there[strings.ToLower(name)] = is
-	}
-	return there, rows.Err()
-}
-
-// read adds what the server reports for a single procedure only.
-func (s site) read(ctx context.Context, client database.DBTxConn, name string, is *installed) error {
-	row := client.QueryRowContext(ctx, "SHOW CREATE PROCEDURE "+s.qualify(name))
-	return row.Scan(new(any), &is.mode, &is.text, new(any), new(any), new(any))
-}
-
-// ask records whether an account exists, once per account.
-func (s site) ask(ctx context.Context, client database.DBTxConn, account string, alive map[string]bool) error {
-	if _, asked := alive[account]; asked {
-		return nil
-	}
-	exists, err := s.isAlive(ctx, client, account)
-	alive[account] = exists
-	return err
 }
 
 // parted splits an account of the catalogue into user and host. The last @ separates them, since a user may contain @.
@@ -155,15 +92,17 @@ func parted(account string) (user, host string) {
 	return account[:max(at, 0)], account[at+1:]
 }
 
+// isDenied reports whether an error is a missing right of this user.
+func (s site) isDenied(ctx context.Context, err error) bool {
+	return db.KindOf(s.Interpret(ctx, err)) == db.KindPrivilege
+}
+
 // isAlive reports whether an account exists, as far as this user may know.
-func (s site) isAlive(ctx context.Context, client database.DBTxConn, account string) (bool, error) {
+func (s site) isAlive(ctx context.Context, client migrate.Client, account string) (bool, error) {
 	user, host := parted(account)
-	var exists bool
-	row := client.QueryRowContext(ctx,
-		"SELECT CURRENT_USER() = ? OR EXISTS (SELECT 1 FROM mysql.user WHERE user = ? AND host = ?)",
-		account, user, host)
-	err := s.Interpret(ctx, row.Scan(&exists))
-	if db.KindOf(err) == db.KindPrivilege {
+	exists, err := migrate.Value[bool](ctx, client,
+		"SELECT CURRENT_USER() = ? OR EXISTS (SELECT 1 FROM mysql.user WHERE user = ? AND host = ?)", account, user, host)
+	if s.isDenied(ctx, err) {
 		return s.answersFor(ctx, client, account)
 	}
 	return exists, err
@@ -171,22 +110,16 @@ func (s site) isAlive(ctx context.Context, client database.DBTxConn, account str
 
 // answersFor calls a procedure that runs with the rights of an account: it fails if the account is gone. It returns true if the account has
 // no such procedure.
-func (s site) answersFor(ctx context.Context, client database.DBTxConn, account string) (bool, error) {
-	var definer string
-	err := client.QueryRowContext(ctx, `
+func (s site) answersFor(ctx context.Context, client migrate.Client, account string) (bool, error) {
+	definer, err := migrate.Value[string](ctx, client, `
 		SELECT COALESCE(MAX(definer), '')
 		FROM information_schema.routines
-		WHERE routine_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND routine_name = 'appl_lock_version'`, s.Schema).Scan(&definer)
+		WHERE routine_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND routine_name = 'appl_lock_version'`, s.Schema)
 	if err != nil || definer != account {
-		return true, s.Interpret(ctx, err)
+		return true, err
 	}
-	_, err = client.ExecContext(ctx, "CALL "+s.qualify("appl_lock_version")+"()")
+	_, err = client.ExecContext(ctx, "CALL "+s.Qualify("appl_lock_version")+"()")
 	return db.KindOf(s.Interpret(ctx, err)) != db.KindNoAccount, nil
-}
-
-// gone is the problem of a procedure whose definer does not exist.
-func (is installed) gone() string {
-	return fmt.Sprintf("has the rights of %s, an account that does not exist", is.definer)
 }
 
 // problem returns the deviation, or an empty text.

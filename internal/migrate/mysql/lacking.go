@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pressly/goose/v3/database"
-
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
@@ -36,23 +34,23 @@ const given = `WITH a AS (SELECT ? AS user, ? AS host, COALESCE(NULLIF(?, ''), D
 
 // inspectLacking finds definers that lack rights, for example after loading a dump into a database of another name. For a repair with a new
 // owner only that owner counts. It finds none if the user may not read the database mysql.
-func (s site) inspectLacking(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+func (s site) inspectLacking(ctx context.Context, client migrate.Client, want migrate.Installation) ([]migrate.Finding, error) {
 	definers, err := s.definers(ctx, client, want)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
-	var place string
-	if err := client.QueryRowContext(ctx, "SELECT COALESCE(NULLIF(?, ''), DATABASE())", s.Schema).Scan(&place); err != nil {
-		return nil, s.Interpret(ctx, err)
+	place, err := migrate.Value[string](ctx, client, "SELECT COALESCE(NULLIF(?, ''), DATABASE())", s.Schema)
+	if err != nil {
+		return nil, err
 	}
 	var findings []migrate.Finding
 	for _, definer := range definers {
 		lacks, err := s.lacks(ctx, client, definer)
 		switch {
-		case db.KindOf(s.Interpret(ctx, err)) == db.KindPrivilege:
+		case s.isDenied(ctx, err):
 			return nil, nil
 		case err != nil:
-			return nil, s.Interpret(ctx, err)
+			return nil, err
 		case len(lacks) == 0:
 			continue
 		}
@@ -67,30 +65,18 @@ func (s site) inspectLacking(ctx context.Context, client database.DBTxConn, want
 }
 
 // definers returns the accounts by whose rights procedures and views run, or shall run.
-func (s site) definers(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]string, error) {
+func (s site) definers(ctx context.Context, client migrate.Client, want migrate.Installation) ([]string, error) {
 	if want.Owner != "" {
 		owner, err := s.owner(ctx, client, want.Owner)
 		return []string{owner}, err
 	}
-	procedures, err := s.procedures(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	views, err := s.views(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	definers := map[string]bool{}
-	for _, text := range slices.Concat(want.Views, want.Routines) {
-		definers[views[text.Name].definer], definers[procedures[text.Name].definer] = true, true
-	}
-	delete(definers, "") // of what is missing
-	return slices.Sorted(maps.Keys(definers)), nil
+	is, err := s.definitions(ctx, client)
+	return slices.Sorted(maps.Keys(is.ownedBy(want))), err
 }
 
 // lacks returns which of the rights an account lacks. It is not for accounts that do not exist, which another check finds, and returns
 // nothing for an account with roles.
-func (s site) lacks(ctx context.Context, client database.DBTxConn, definer string) ([]string, error) {
+func (s site) lacks(ctx context.Context, client migrate.Client, definer string) ([]string, error) {
 	user, host := parted(definer)
 	exists, err := s.isAlive(ctx, client, definer)
 	if err != nil || !exists {

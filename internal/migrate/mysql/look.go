@@ -1,9 +1,9 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,20 +12,22 @@ import (
 
 // look queries one session. Older versions of MariaDB have other names for two variables.
 func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
+	type setting struct{ name, value string }
 	settings := map[string]string{}
 	for _, query := range []string{
 		`SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation', 'tx_read_only', 'transaction_read_only',
 			'read_only', 'innodb_read_only', 'wsrep_on')`,
 		"SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status')",
 	} {
-		if err := readSettings(ctx, conn, query, settings); err != nil {
+		read, err := migrate.Read(ctx, conn, func(s *setting) []any { return []any{&s.name, &s.value} }, query)
+		if err != nil {
 			return migrate.Surroundings{}, err
 		}
+		for _, setting := range read {
+			settings[setting.name] = setting.value
+		}
 	}
-	found := migrate.Surroundings{Isolation: strings.ToLower(settings["transaction_isolation"])}
-	if found.Isolation == "" {
-		found.Isolation = strings.ToLower(settings["tx_isolation"])
-	}
+	found := migrate.Surroundings{Isolation: strings.ToLower(cmp.Or(settings["transaction_isolation"], settings["tx_isolation"]))}
 	on := func(name string) bool { return settings[name] != "" && settings[name] != "OFF" }
 	cluster := on("wsrep_on")
 	switch {
@@ -43,22 +45,6 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 	return found, nil
 }
 
-func readSettings(ctx context.Context, conn *sql.Conn, query string, settings map[string]string) (err error) {
-	rows, err := conn.QueryContext(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return err
-		}
-		settings[name] = value
-	}
-	return rows.Err()
-}
-
 // stale is [migrate.Target.Stale]. It ignores rows that a purge keeps because of their fence.
 func (s site) stale() string {
 	return fmt.Sprintf(`SELECT COUNT(*), COALESCE(SUM(l.stale), 0), COALESCE(MAX(CASE WHEN l.stale THEN l.free_for END), 0)
@@ -68,5 +54,5 @@ func (s site) stale() string {
 				TIMESTAMPDIFF(SECOND, COALESCE(r.released_ts, r.expires_ts), UTC_TIMESTAMP(6)) AS free_for
 			FROM %s AS r
 			LIMIT %d
-		) AS l`, s.qualify("appl_lock"), migrate.StaleRows)
+		) AS l`, s.Qualify("appl_lock"), migrate.StaleRows)
 }

@@ -1,16 +1,12 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/pressly/goose/v3/database"
-
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
@@ -34,19 +30,19 @@ const rolePowers = `WITH RECURSIVE active (user, host) AS (
 	WHERE p.grantee = CONCAT('''', active.user, '''@''', active.host, '''') AND p.privilege_type IN ` + powers
 
 // powersOf returns an account's excessive rights, as far as this user may know.
-func (s site) powersOf(ctx context.Context, client database.DBTxConn, account string) ([]string, error) {
+func (s site) powersOf(ctx context.Context, client migrate.Client, account string) ([]string, error) {
 	user, host := parted(account)
 	found, err := migrate.ReadNames(ctx, client, ownPowers, user, host)
 	if err != nil {
 		return nil, err
 	}
-	var version string
-	if err := client.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+	version, err := migrate.Value[string](ctx, client, "SELECT VERSION()")
+	if err != nil {
 		return nil, err
 	}
 	if !strings.Contains(version, "MariaDB") {
 		byRole, err := migrate.ReadNames(ctx, client, rolePowers, user, host)
-		if err != nil && db.KindOf(s.Interpret(ctx, err)) != db.KindPrivilege {
+		if err != nil && !s.isDenied(ctx, err) {
 			return nil, err
 		}
 		maps.Copy(found, byRole)
@@ -54,35 +50,16 @@ func (s site) powersOf(ctx context.Context, client database.DBTxConn, account st
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// definers are the existing procedures and views with their definers.
-type definers struct {
-	procedures, views map[string]installed
-	alive             map[string]bool
-	mode              string
-}
-
-// ownedBy returns the procedures and views of each existing account, the views first.
-func (d definers) ownedBy(want migrate.Installation) map[string][]*migrate.RoutineText {
-	owned := map[string][]*migrate.RoutineText{}
-	for _, text := range slices.Concat(want.Views, want.Routines) {
-		if account := cmp.Or(d.views[text.Name].definer, d.procedures[text.Name].definer); d.alive[account] {
-			owned[account] = append(owned[account], text)
-		}
-	}
-	return owned
-}
-
 // inspectOwners finds definers with too many rights, and those that want.Owner shall replace. Without want.Owner a single plain account
 // replaces the others, if there is one.
 func (s site) inspectOwners(
-	ctx context.Context, client database.DBTxConn, want migrate.Installation, is definers,
+	ctx context.Context, client migrate.Client, want migrate.Installation, is present,
 ) ([]migrate.Finding, error) {
 	owner, err := s.owner(ctx, client, want.Owner)
 	if err != nil {
 		return nil, err
 	}
-	owned := is.ownedBy(want)
-	accounts := slices.Sorted(maps.Keys(owned))
+	owned, accounts := is.ownedBy(want), is.owners(want)
 	tooMany, plain, err := s.judge(ctx, client, accounts)
 	if err != nil {
 		return nil, err
@@ -90,10 +67,7 @@ func (s site) inspectOwners(
 	if owner == "" && len(plain) == 1 {
 		owner = plain[0]
 	}
-	present := gift{owner: owner, mode: is.mode, first: want.Views[:min(1, len(want.Views))]}
-	if present.grants, err = s.grantsOnProcedures(ctx, client); err != nil {
-		return nil, err
-	}
+	firstView := want.Views[:min(1, len(want.Views))]
 	var findings []migrate.Finding
 	for _, account := range accounts {
 		has := tooMany[account]
@@ -108,7 +82,7 @@ func (s site) inspectOwners(
 			finding.Problem += ", which may write on a server that is read only by its rights: " + strings.Join(has, ", ")
 		}
 		if owner != "" && owner != account {
-			finding.Mend = present.of(owned[account])
+			finding.Mend = is.giving(slices.Concat(firstView, owned[account]), owner)
 		}
 		finding.NeedsOwner = finding.Mend == nil
 		findings = append(findings, finding)
@@ -118,7 +92,7 @@ func (s site) inspectOwners(
 
 // judge returns each account's excessive rights, and the plain accounts, which have none.
 func (s site) judge(
-	ctx context.Context, client database.DBTxConn, accounts []string,
+	ctx context.Context, client migrate.Client, accounts []string,
 ) (tooMany map[string][]string, plain []string, err error) {
 	tooMany = map[string][]string{}
 	for _, account := range accounts {
@@ -135,18 +109,18 @@ func (s site) judge(
 // askForOwner marks the findings about missing owners as needing a new one. A repair without a name makes this account the owner. That
 // suffices if the account is plain, or if one plain owner is left, who gets everything back.
 func (s site) askForOwner(
-	ctx context.Context, client database.DBTxConn, want migrate.Installation, is definers, findings []migrate.Finding,
+	ctx context.Context, client migrate.Client, want migrate.Installation, is present, findings []migrate.Finding,
 ) ([]migrate.Finding, error) {
 	ofGone := func(finding migrate.Finding) bool { return finding.Part == migrate.PartOwners }
 	if want.Owner != "" || !slices.ContainsFunc(findings, ofGone) {
 		return findings, nil
 	}
-	_, plain, err := s.judge(ctx, client, slices.Sorted(maps.Keys(is.ownedBy(want))))
+	_, plain, err := s.judge(ctx, client, is.owners(want))
 	if err != nil || len(plain) == 1 {
 		return findings, err
 	}
-	var account string
-	if err := client.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&account); err != nil {
+	account, err := migrate.Value[string](ctx, client, "SELECT CURRENT_USER()")
+	if err != nil {
 		return nil, err
 	}
 	powers, err := s.powersOf(ctx, client, account)
@@ -158,7 +132,7 @@ func (s site) askForOwner(
 
 // owner returns an account, NAME or NAME@HOST, as in the catalogue. It fails if the account does not exist, since some servers would accept
 // it as a definer.
-func (s site) owner(ctx context.Context, client database.DBTxConn, name string) (string, error) {
+func (s site) owner(ctx context.Context, client migrate.Client, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -173,41 +147,33 @@ func (s site) owner(ctx context.Context, client database.DBTxConn, name string) 
 }
 
 // grantsOnProcedures returns the statements that restore the grants of each procedure; none if this user may not see them.
-func (s site) grantsOnProcedures(ctx context.Context, client database.DBTxConn) (map[string][]string, error) {
+func (s site) grantsOnProcedures(ctx context.Context, client migrate.Client) (map[string][]string, error) {
 	rights, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE FROM mysql.procs_priv
 		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`)
-	if err != nil && db.KindOf(s.Interpret(ctx, err)) != db.KindPrivilege {
+	if err != nil && !s.isDenied(ctx, err) {
 		return nil, err
 	}
 	grants := map[string][]string{}
 	for _, is := range rights {
 		if !is.everybody() {
-			grants[is.name] = append(grants[is.name], fmt.Sprintf("GRANT EXECUTE ON PROCEDURE %s TO %s", s.qualify(is.name), is.account()))
+			grants[is.name] = append(grants[is.name], fmt.Sprintf("GRANT EXECUTE ON PROCEDURE %s TO %s", s.Qualify(is.name), is.account()))
 		}
 	}
 	return grants, nil
 }
 
-// gift changes the owner of procedures and views by recreating them.
-type gift struct {
-	owner, mode string
-	// first are the views to start with. grants are lost with a procedure and must be restored.
-	first  []*migrate.RoutineText
-	grants map[string][]string
-}
-
-// of returns the statements. Before a procedure is dropped, a view is recreated and its present grants are repeated: an account without the
-// right to do either fails there, while nothing is lost.
-func (g gift) of(texts []*migrate.RoutineText) []string {
+// giving returns the statements that give procedures and views to an owner by recreating them. The first is a view, and before a procedure
+// is dropped its present grants are repeated: an account without the right to do either fails there, while nothing is lost.
+func (is present) giving(texts []*migrate.RoutineText, owner string) []string {
 	var statements []string
-	for _, text := range slices.Concat(g.first, texts) {
-		grants := g.grants[text.Name]
+	for _, text := range texts {
+		grants := is.grants[text.Name]
 		if text.Kind != migrate.KindView {
-			statements = slices.Concat(statements, grants, replacing(text, g.mode, g.owner), grants)
+			statements = slices.Concat(statements, grants, replacing(text, is.mode, owner), grants)
 			continue
 		}
 		for _, statement := range createView(text) {
-			statements = append(statements, definedBy(g.owner, "SQL SECURITY", statement))
+			statements = append(statements, definedBy(owner, "SQL SECURITY", statement))
 		}
 	}
 	return statements

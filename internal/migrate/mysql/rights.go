@@ -2,12 +2,9 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/migrate"
 )
@@ -46,7 +43,7 @@ func (r right) grantee() string {
 // inspectRights finds the rights of everybody, and the accounts that can change a table without the procedures. The current account and the
 // definers need that right.
 func (s site) inspectRights(
-	ctx context.Context, client database.DBTxConn, tables []string, routines map[string]installed,
+	ctx context.Context, client migrate.Client, tables []string, routines map[string]installed,
 ) ([]migrate.Finding, error) {
 	onProcedures, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE
 		FROM mysql.procs_priv
@@ -61,6 +58,10 @@ func (s site) inspectRights(
 	if err != nil {
 		return nil, err
 	}
+	definers := map[string]bool{}
+	for _, routine := range routines {
+		definers[routine.definer] = true
+	}
 	var findings []migrate.Finding
 	for _, right := range onProcedures {
 		if routines[right.name].definer != "" {
@@ -72,40 +73,20 @@ func (s site) inspectRights(
 		case !slices.Contains(tables, right.name):
 		case right.everybody():
 			findings = append(findings, s.openTo(right, "table", "used"))
-		case !right.looks && !isDefiner(routines, right.user+"@"+right.host):
+		case !right.looks && !definers[right.user+"@"+right.host]:
 			findings = append(findings, s.changedBy(right)...)
 		}
 	}
 	return findings, nil
 }
 
-func (s site) rightsOn(ctx context.Context, client database.DBTxConn, query string) (rights []right, err error) {
-	rows, err := client.QueryContext(ctx, query, s.Schema)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var is right
-		if err := rows.Scan(&is.name, &is.user, &is.host, &is.privileges, &is.looks); err != nil {
-			return nil, err
-		}
-		rights = append(rights, is)
-	}
-	return rights, rows.Err()
-}
-
-func isDefiner(routines map[string]installed, account string) bool {
-	for _, routine := range routines {
-		if routine.definer == account {
-			return true
-		}
-	}
-	return false
+func (s site) rightsOn(ctx context.Context, client migrate.Client, query string) ([]right, error) {
+	fields := func(is *right) []any { return []any{&is.name, &is.user, &is.host, &is.privileges, &is.looks} }
+	return migrate.Read(ctx, client, fields, query, s.Schema)
 }
 
 func (s site) openTo(is right, kind, verb string) migrate.Finding {
-	object := s.qualify(is.name)
+	object := s.Qualify(is.name)
 	if kind == "procedure" {
 		object = "PROCEDURE " + object
 	}
@@ -134,6 +115,6 @@ func (s site) changedBy(is right) []migrate.Finding {
 	return []migrate.Finding{{
 		Part: migrate.PartRights, Name: "table " + is.name,
 		Problem:   fmt.Sprintf("may be changed by %s without the procedures (%s)", is.grantee(), privileges),
-		Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(is.name), is.account()),
+		Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.Qualify(is.name), is.account()),
 	}}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
@@ -15,24 +14,17 @@ import (
 func Script(schema string, way migrate.Way) (string, error) {
 	target, use := "DATABASE ", ""
 	if schema != "" {
-		if err := db.CheckSchema(schema); err != nil {
-			return "", err
-		}
 		target, use = "", fmt.Sprintf("USE %s;\n", schema)
 		if way.From == 0 {
 			use = fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s;\n%s", schema, use)
 		}
-	}
-	fsys, err := Migrations()
-	if err != nil {
-		return "", err
 	}
 	versions, err := database.NewStore(database.DialectMySQL, migrate.VersionTable)
 	if err != nil {
 		return "", err
 	}
 	// A body contains semicolons.
-	script, err := migrate.Script(versions, fsys, way, migrate.Frame{
+	script, err := migrate.Script(versions, Migrations(), way, migrate.Frame{
 		Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n", Guard: guard(way),
 	})
 	if err != nil {

@@ -18,52 +18,30 @@ import (
 )
 
 // Migrations returns the dialect's goose migrations.
-func Migrations() (fs.FS, error) {
-	return fs.Sub(migrations.FS, "mysql")
-}
+func Migrations() fs.FS { return migrations.Of("mysql") }
 
 // site is a database of a server, by default that of the connection.
 type site struct{ db.Handle }
 
-// qualify returns a name that is valid in any database.
-func (s site) qualify(name string) string {
-	if s.Schema == "" {
-		return name
-	}
-	return s.Schema + "." + name
-}
-
-func (s site) versionTable() string { return s.qualify(migrate.VersionTable) }
-
-func (s site) conn(ctx context.Context) (*sql.Conn, error) {
-	conn, err := s.DB.Conn(ctx)
-	return conn, db.NotSent(ctx, s.Interpret(ctx, err))
-}
+func (s site) versionTable() string { return s.Qualify(migrate.VersionTable) }
 
 // Target returns the database of a handle for goose.
 func Target(handle db.Handle) (migrate.Target, error) {
-	fsys, err := Migrations()
-	if err != nil {
-		return migrate.Target{}, err
-	}
 	s := site{handle}
 	versions, err := database.NewStore(database.DialectMySQL, s.versionTable())
 	if err != nil {
 		return migrate.Target{}, err
 	}
-	versions = versionStore{Store: versions, table: s.versionTable()}
 	return migrate.Target{
-		DB:          handle.DB,
-		Migrations:  fsys,
-		Versions:    versions,
+		Handle:      handle,
+		Migrations:  Migrations(),
+		Versions:    versionStore{Store: versions, table: s.versionTable()},
 		HasVersions: s.connectedHasVersions,
-		Prepare:     func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Prepare:     s.prepare,
 		Remove:      s.remove,
 		Rights:      s.rights,
 		Revoked:     s.revoked,
-		Interpret:   s.Interpret,
-		Qualify:     s.qualify,
-		LiveLocks:   "SELECT COUNT(*) FROM " + s.qualify("appl_lock") + " WHERE released_ts IS NULL AND expires_ts > UTC_TIMESTAMP(6)",
+		Now:         "UTC_TIMESTAMP(6)",
 		Inspect:     s.inspect,
 		Obstacles:   s.inspectLacking,
 		CreateView:  createView,
@@ -73,11 +51,10 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Compares: []migrate.Part{
 			migrate.PartSteps, migrate.PartTables, migrate.PartRoutines, migrate.PartViews, migrate.PartOwners, migrate.PartRights,
 		},
-		Look:    look,
-		Horizon: horizon,
-		Clock:   "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
-		Stale:   s.stale(),
-
+		Look:          look,
+		Horizon:       horizon,
+		Clock:         "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		Stale:         s.stale(),
 		OfType:        "object_type = ?",
 		SessionLocker: &migrationLock{site: s},
 	}, nil
@@ -90,14 +67,14 @@ type versionStore struct {
 }
 
 // Insert implements database.Store.
-func (s versionStore) Insert(ctx context.Context, client database.DBTxConn, request database.InsertRequest) error {
+func (s versionStore) Insert(ctx context.Context, client migrate.Client, request database.InsertRequest) error {
 	_, err := client.ExecContext(ctx,
 		"INSERT INTO "+s.table+" (version_id, is_applied, tstamp) VALUES (?, ?, UTC_TIMESTAMP())", request.Version, true)
 	return err
 }
 
 // GetMigration implements database.Store.
-func (s versionStore) GetMigration(ctx context.Context, client database.DBTxConn, version int64) (*database.GetMigrationResult, error) {
+func (s versionStore) GetMigration(ctx context.Context, client migrate.Client, version int64) (*database.GetMigrationResult, error) {
 	var result database.GetMigrationResult
 	row := client.QueryRowContext(ctx,
 		"SELECT tstamp, is_applied FROM "+s.table+" WHERE version_id = ? ORDER BY tstamp DESC LIMIT 1", version)
@@ -109,7 +86,7 @@ func (s versionStore) GetMigration(ctx context.Context, client database.DBTxConn
 }
 
 func (s site) connectedHasVersions(ctx context.Context) (bool, error) {
-	conn, err := s.conn(ctx)
+	conn, err := s.Conn(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -134,7 +111,7 @@ func (s site) hasVersions(ctx context.Context, conn *sql.Conn) (bool, error) {
 // prepare creates the schema and goose's version table in it. goose would create them before it takes the lock. CREATE is not
 // transactional, so each step may have been done before.
 func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
-	conn, err := s.conn(ctx)
+	conn, err := s.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,11 +136,7 @@ func (s site) prepare(ctx context.Context, versions database.Store) (err error) 
 			return s.Interpret(ctx, err)
 		}
 	}
-	_, err = versions.GetLatestVersion(ctx, conn)
-	if errors.Is(err, database.ErrVersionNotFound) {
-		err = versions.Insert(ctx, conn, database.InsertRequest{Version: 0})
-	}
-	return s.Interpret(ctx, err)
+	return s.Interpret(ctx, migrate.InsertFirst(ctx, conn, versions))
 }
 
 // dependents is the query for others' foreign keys to our tables. Ours have none.
@@ -175,18 +148,16 @@ func (s site) dependents() string {
 }
 
 // remove leaves the database, unless it was named as the schema and is empty.
-func (s site) remove(ctx context.Context, client database.DBTxConn) error {
+func (s site) remove(ctx context.Context, client migrate.Client) error {
 	if _, err := client.ExecContext(ctx, "DROP TABLE "+s.versionTable()); err != nil || s.Schema == "" {
 		return s.Interpret(ctx, err)
 	}
-	var used bool
-	row := client.QueryRowContext(ctx, `SELECT
+	used, err := migrate.Value[bool](ctx, client, `SELECT
 		EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = ?)
 		OR EXISTS (SELECT 1 FROM information_schema.routines WHERE routine_schema = ?)`, s.Schema, s.Schema)
-	if err := row.Scan(&used); err != nil || used {
-		return s.Interpret(ctx, err)
+	if err == nil && !used {
+		_, err = client.ExecContext(ctx, "DROP DATABASE "+s.Schema)
 	}
-	_, err := client.ExecContext(ctx, "DROP DATABASE "+s.Schema)
 	return s.Interpret(ctx, err)
 }
 
@@ -206,9 +177,8 @@ const (
 )
 
 func (l *migrationLock) wait(ctx context.Context, conn *sql.Conn) error {
-	var granted sql.NullBool
-	row := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", migrationLockName, migrationLockSeconds)
-	if err := row.Scan(&granted); err != nil {
+	granted, err := migrate.Value[sql.NullBool](ctx, conn, "SELECT GET_LOCK(?, ?)", migrationLockName, migrationLockSeconds)
+	if err != nil {
 		return fmt.Errorf("wait for other migrators: %w", l.Interpret(ctx, err))
 	}
 	if !granted.Bool {
@@ -243,10 +213,5 @@ func (l *migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error
 	if l.former.Valid {
 		statements = append(statements, "USE `"+strings.ReplaceAll(l.former.String, "`", "``")+"`")
 	}
-	for _, statement := range statements {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return l.Interpret(ctx, err)
-		}
-	}
-	return nil
+	return l.Interpret(ctx, migrate.Execute(ctx, conn, statements...))
 }

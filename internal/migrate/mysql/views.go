@@ -2,72 +2,39 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"regexp"
 	"strings"
-
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/migrate"
 )
 
 // inspectViews compares the existing views: the text, the definer, and whether the definer exists.
-func (s site) inspectViews(
-	ctx context.Context, client database.DBTxConn, views []*migrate.RoutineText, there map[string]installed, alive map[string]bool,
-) ([]migrate.Finding, error) {
+func (is present) inspectViews(views []*migrate.RoutineText) []migrate.Finding {
 	var findings []migrate.Finding
 	for _, view := range views {
-		is, found := there[view.Name]
-		if !found {
+		found, exists := is.views[view.Name]
+		if !exists {
 			continue // inspectInstalled has reported it
-		}
-		if err := s.ask(ctx, client, is.definer, alive); err != nil {
-			return nil, err
 		}
 		part, problem := migrate.PartViews, ""
 		switch {
-		case !alive[is.definer]:
-			part, problem = migrate.PartOwners, is.gone()
-		case is.security != "DEFINER":
+		case !is.alive[found.definer]:
+			part, problem = migrate.PartOwners, found.gone()
+		case found.security != "DEFINER":
 			problem = "has the rights of its reader"
-		case is.text.String != "" && viewWords(is.text.String) != viewWords(view.Definition()):
+		case found.text.String != "" && viewWords(found.text.String) != viewWords(view.Definition()):
 			problem = "has another text than this program installs"
 		}
 		if problem != "" {
 			findings = append(findings, migrate.Finding{Part: part, Name: "view " + view.Name, Problem: problem, Mend: createView(view)})
 		}
 	}
-	return findings, nil
-}
-
-// views returns the views of the database. The text is empty if the user may not see it.
-func (s site) views(ctx context.Context, client database.DBTxConn) (there map[string]installed, err error) {
-	const query = `SELECT table_name, definer, security_type, view_definition FROM information_schema.views
-		WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE())`
-	rows, err := client.QueryContext(ctx, query, s.Schema)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	there = map[string]installed{}
-	for rows.Next() {
-		var name string
-		var is struct {
-			definer, security string
-			text              sql.NullString
-		}
-		if err := rows.Scan(&name, &is.definer, &is.security, &is.text); err != nil {
-			return nil, err
-		}
-		there[strings.ToLower(name)] = installed{definer: is.definer, security: is.security, text: is.text}
-	}
-	return there, rows.Err()
+	return findings
 }
 
 // viewOwner returns the definer of a view; empty if this user may not see it.
-func (s site) viewOwner(ctx context.Context, client database.DBTxConn, view string) (string, error) {
-	views, err := s.views(ctx, client)
+func (s site) viewOwner(ctx context.Context, client migrate.Client, view string) (string, error) {
+	views, err := s.installed(ctx, client, viewsQuery)
 	return views[view].definer, s.Interpret(ctx, err)
 }
 
@@ -85,17 +52,8 @@ func viewWords(text string) string {
 	text = viewHead.ReplaceAllString(text, "")
 	text = viewSchema.ReplaceAllString(text, "$1")
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "count(*)", "count(0)")
-	text = strings.NewReplacer("div 1000000 as ", "div 1000000 as ").Replace(text)
-	text = asTable(text)
+	text = viewTable.ReplaceAllString(text, "$1 $2$3") // the name of a table or of a subquery, without AS
 	return viewNoise.ReplaceAllString(viewAlias.ReplaceAllString(text, ""), "")
-}
-
-// asTable writes the name of a table or of a subquery as the servers do, without AS. That of a column keeps it.
-func asTable(text string) string {
-	return viewTable.ReplaceAllStringFunc(text, func(found string) string {
-		match := viewTable.FindStringSubmatch(found)
-		return match[1] + " " + match[2] + match[3]
-	})
 }
 
 // createView returns the statement that makes a view anew; its grants stay.

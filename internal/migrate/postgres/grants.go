@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
@@ -21,9 +20,6 @@ var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 // Grants returns the statements that grant a role's rights. They revoke PUBLIC's rights first: a restore without privileges lets PUBLIC
 // call everything.
 func Grants(schema string, role db.Role, to string) ([]string, error) {
-	if err := db.CheckSchema(schema); err != nil {
-		return nil, err
-	}
 	to = roleName(to)
 	var procedures, functions []string
 	for _, routine := range migrate.Routines(role) {
@@ -54,7 +50,7 @@ func Grants(schema string, role db.Role, to string) ([]string, error) {
 }
 
 // Revokes returns the statements that revoke all rights of a role, granted or not, and PUBLIC's, which the role would still have.
-func Revokes(schema, from string, _ []migrate.Right) ([]string, error) {
+func Revokes(schema, from string, _ []migrate.Right) []string {
 	var views []string
 	for _, view := range db.Views() {
 		views = append(views, schema+"."+view.Name)
@@ -63,7 +59,7 @@ func Revokes(schema, from string, _ []migrate.Right) ([]string, error) {
 		"REVOKE ALL ON ALL ROUTINES IN SCHEMA " + schema + " FROM PUBLIC, " + roleName(from),
 		"REVOKE ALL ON TABLE " + strings.Join(views, ", ") + " FROM " + roleName(from),
 		"REVOKE USAGE ON SCHEMA " + schema + " FROM " + roleName(from),
-	}, nil
+	}
 }
 
 // roleName quotes the name of a role if necessary.
@@ -127,7 +123,7 @@ const lacking = `SELECT $2::text, 'USAGE', 'SCHEMA', quote_ident(n.nspname), pg_
 	WHERE c.relnamespace = to_regnamespace($1) AND c.relname = ANY (string_to_array($4, ',')) AND NOT has_table_privilege($2, c.oid, 'SELECT')`
 
 // granted looks after a grant: PostgreSQL only warns if the session may not grant, or not revoke what PUBLIC has.
-func (s site) granted(ctx context.Context, client database.DBTxConn, role db.Role, to string) error {
+func (s site) granted(ctx context.Context, client migrate.Client, role db.Role, to string) error {
 	var routines, views []string
 	for _, routine := range migrate.Routines(role) {
 		routines = append(routines, routine.Name)
@@ -143,14 +139,14 @@ func (s site) granted(ctx context.Context, client database.DBTxConn, role db.Rol
 }
 
 // revoked looks after a revoke: the grants of another grantor stay.
-func (s site) revoked(ctx context.Context, client database.DBTxConn, from string) error {
+func (s site) revoked(ctx context.Context, client migrate.Client, from string) error {
 	return s.refuse(ctx, client, "nothing was revoked: "+stays, left, s.Schema, from)
 }
 
 const stays = "%s has %s from %s; let %[3]s run: REVOKE %s FROM %s"
 
 // refuse returns a problem if a query finds rights. It names those of the first kind and grantor or owner.
-func (s site) refuse(ctx context.Context, client database.DBTxConn, problem, query string, args ...any) error {
+func (s site) refuse(ctx context.Context, client migrate.Client, problem, query string, args ...any) error {
 	var who, right, kind, by, first, all string
 	var count int
 	err := client.QueryRowContext(ctx, `SELECT o.who, o.privilege, o.kind, o.other, min(o.name), string_agg(o.name, ', ' ORDER BY o.name), count(*)

@@ -40,8 +40,7 @@ const holders = `SELECT h.kind, h.name, h.username, h.application, h.state, coal
 // horizon needs the right to see others' sessions.
 func (s site) horizon(ctx context.Context, conn *sql.Conn) (migrate.Horizon, error) {
 	found := migrate.Horizon{KeptAre: "dead rows in appl_lock"}
-	var maySee bool
-	err := conn.QueryRowContext(ctx, "SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')").Scan(&maySee)
+	maySee, err := migrate.Value[bool](ctx, conn, "SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')")
 	if err != nil {
 		return found, err
 	}
@@ -51,7 +50,7 @@ func (s site) horizon(ctx context.Context, conn *sql.Conn) (migrate.Horizon, err
 	if found.Holders, err = migrate.ReadHolders(ctx, conn, holders); err != nil {
 		return found, err
 	}
-	err = conn.QueryRowContext(ctx,
-		"SELECT coalesce(max(n_dead_tup), 0) FROM pg_stat_all_tables WHERE relid = to_regclass($1)", s.qualify("appl_lock")).Scan(&found.Kept)
+	found.Kept, err = migrate.Value[int64](ctx, conn,
+		"SELECT coalesce(max(n_dead_tup), 0) FROM pg_stat_all_tables WHERE relid = to_regclass($1)", s.Qualify("appl_lock"))
 	return found, err
 }

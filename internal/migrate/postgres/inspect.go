@@ -3,23 +3,21 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/migrate"
 )
 
 // installed is a table or a routine in the database.
 type installed struct {
-	owner string
+	// name has the arguments of a routine.
+	name, owner string
 	// open is true if PUBLIC has a right on it.
 	open bool
 	body string
@@ -36,82 +34,80 @@ var (
 )
 
 // inspect is compare in a transaction that finds PostgreSQL's own functions and operators, whatever the session's search_path leads to.
-func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
-	session, ok := client.(interface {
-		BeginTx(ctx context.Context, options *sql.TxOptions) (*sql.Tx, error)
-	})
+func (s site) inspect(ctx context.Context, client migrate.Client, want migrate.Installation) ([]migrate.Finding, error) {
+	session, ok := client.(migrate.Beginner)
 	if !ok {
 		return nil, fmt.Errorf("inspect by a %T", client)
 	}
 	tx, err := session.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // it has changed nothing
-	if _, err := tx.ExecContext(ctx, "SET LOCAL search_path = pg_catalog, pg_temp"); err != nil {
-		return nil, s.Interpret(ctx, err)
+	if err := migrate.Execute(ctx, tx, "SET LOCAL search_path = pg_catalog, pg_temp"); err != nil {
+		return nil, err
 	}
 	return s.compare(ctx, tx, want)
 }
 
 // compare compares each routine: its arguments, text, settings and SECURITY. It checks that all routines and tables have one owner, who is
 // no superuser, and that PUBLIC has no rights.
-func (s site) compare(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+func (s site) compare(ctx context.Context, client migrate.Client, want migrate.Installation) ([]migrate.Finding, error) {
 	tables, err := s.tables(ctx, client)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
 	routines, err := s.routines(ctx, client)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
 	owner := cmp.Or(want.Owner, tables["appl_lock"].owner)
 	findings, err := s.inspectOwners(ctx, client, owner, want.Owner != "")
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
 	inTables, err := s.inspectTables(ctx, client, want.Tables, owner)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
 	findings = append(findings, inTables...)
-	for _, name := range names(want.Tables) {
-		findings = append(findings, s.rightsOn("table", name, owner, tables[name])...)
+	for _, name := range migrate.TableNames(want.Tables) {
+		findings = append(findings, s.rightsOn("table", tables[name], owner)...)
 	}
 	for _, view := range want.Views {
 		found, err := s.inspectView(ctx, client, view, tables[view.Name], owner)
 		if err != nil {
-			return nil, s.Interpret(ctx, err)
+			return nil, err
 		}
 		findings = append(findings, found...)
 	}
 	for _, routine := range want.Routines {
-		is, found := routines[routine.Name+"("+argumentsOf(routine)+")"]
-		finding := migrate.Finding{
-			Part: migrate.PartRoutines, Name: strings.ToLower(routine.Kind) + " " + routine.Name, Mend: s.creating(routine),
-		}
-		switch {
-		case !found:
-			finding.Problem = "is missing"
-		case !s.same(is, routine.Definition()):
-			finding.Problem = "has another text or other settings than this program installs"
-		}
-		if finding.Problem != "" {
-			findings = append(findings, finding)
-		}
-		if found {
-			name := routine.Name + "(" + argumentsOf(routine) + ")"
-			findings = append(findings, s.rightsOn(strings.ToLower(routine.Kind), name, owner, is)...)
-		}
+		findings = append(findings, s.inspectRoutine(routine, routines[signatureOf(routine)], owner)...)
 	}
 	foreign, err := s.foreign(ctx, client, want, owner, routines)
-	return append(findings, foreign...), s.Interpret(ctx, err)
+	return append(findings, foreign...), err
+}
+
+// inspectRoutine compares a routine with the one of its signature, which has no owner if it is missing.
+func (s site) inspectRoutine(routine *migrate.RoutineText, is installed, owner string) []migrate.Finding {
+	kind := strings.ToLower(routine.Kind)
+	finding := migrate.Finding{Part: migrate.PartRoutines, Name: kind + " " + routine.Name, Mend: s.creating(routine)}
+	if is.owner == "" {
+		finding.Problem = "is missing"
+		return []migrate.Finding{finding}
+	}
+	findings := s.rightsOn(kind, is, owner)
+	if !s.same(is, routine.Definition()) {
+		finding.Problem = "has another text or other settings than this program installs"
+		findings = append([]migrate.Finding{finding}, findings...)
+	}
+	return findings
 }
 
 // rightsOn checks the owner and the rights of PUBLIC.
-func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Finding {
-	name, _, _ := strings.Cut(signature, "(")
-	about := s.Schema + "." + signature
+func (s site) rightsOn(kind string, is installed, owner string) []migrate.Finding {
+	name, _, _ := strings.Cut(is.name, "(")
+	about := s.Qualify(is.name)
 	revoked := strings.ToUpper(kind)
 	if kind == "view" {
 		revoked = "TABLE"
@@ -135,12 +131,12 @@ func (s site) rightsOn(kind, signature, owner string, is installed) []migrate.Fi
 
 // inspectView compares the text, the options, the owner and the rights of an existing view.
 func (s site) inspectView(
-	ctx context.Context, client database.DBTxConn, view *migrate.RoutineText, is installed, owner string,
+	ctx context.Context, client migrate.Client, view *migrate.RoutineText, is installed, owner string,
 ) ([]migrate.Finding, error) {
 	if is.owner == "" {
 		return nil, nil // reported as missing already
 	}
-	findings := s.rightsOn("view", view.Name, owner, is)
+	findings := s.rightsOn("view", is, owner)
 	differs, err := s.viewDiffers(ctx, client, view)
 	if err != nil || !differs && is.settings == "" {
 		return findings, err
@@ -154,7 +150,7 @@ func (s site) inspectView(
 // viewDiffers lets the server parse our text as a temporary view, in a subtransaction that is rolled back, and compares the results. A view
 // from a dump was parsed from the server's words and may look different from one parsed from ours. If the server cannot do it, as on a
 // replica, it reports no difference.
-func (s site) viewDiffers(ctx context.Context, client database.DBTxConn, view *migrate.RoutineText) (bool, error) {
+func (s site) viewDiffers(ctx context.Context, client migrate.Client, view *migrate.RoutineText) (bool, error) {
 	const differs = "LK998"
 	wanted := strings.NewReplacer(
 		"CREATE OR REPLACE VIEW "+view.Name+" ", "CREATE TEMPORARY VIEW "+view.Name+" ",
@@ -183,7 +179,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = '%[4]s';
     END IF;
 END
-$compare$`, wanted, view.Name, s.qualify(view.Name), differs))
+$compare$`, wanted, view.Name, s.Qualify(view.Name), differs))
 	var answer interface{ SQLState() string }
 	if !errors.As(err, &answer) {
 		return false, err
@@ -194,47 +190,37 @@ $compare$`, wanted, view.Name, s.qualify(view.Name), differs))
 
 // recreating returns the statements that create a view anew. A view with other columns cannot be replaced, so its grants are lost.
 func (s site) recreating(view *migrate.RoutineText) []string {
-	return append([]string{"DROP VIEW IF EXISTS " + s.qualify(view.Name)}, s.creating(view)...)
-}
-
-// names returns the names of the tables, including goose's.
-func names(tables []migrate.Table) []string {
-	names := []string{migrate.VersionTable}
-	for _, table := range tables {
-		names = append(names, table.Name)
-	}
-	return names
+	return append([]string{"DROP VIEW IF EXISTS " + s.Qualify(view.Name)}, s.creating(view)...)
 }
 
 // inspectTables compares the indexes, and the rights to change a table or to create objects in the schema.
 func (s site) inspectTables(
-	ctx context.Context, client database.DBTxConn, tables []migrate.Table, owner string,
+	ctx context.Context, client migrate.Client, tables []migrate.Table, owner string,
 ) ([]migrate.Finding, error) {
 	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
 	if err != nil {
 		return nil, err
 	}
-	findings := migrate.MissingIndexes(tables, indexes, s.qualify)
-	writers, err := s.writers(ctx, client, names(tables))
+	findings := migrate.MissingIndexes(tables, indexes, s.Qualify)
+	writers, err := s.writers(ctx, client, migrate.TableNames(tables))
 	if err != nil {
 		return nil, err
 	}
 	creating, err := s.owned(ctx, client, creators, owner)
-	for _, creator := range slices.Sorted(maps.Keys(creating)) {
-		for _, statement := range creating[creator] {
-			writers = append(writers, migrate.Finding{
-				Part: migrate.PartRights, Name: "schema " + s.Schema,
-				Problem:   "lets " + creator + " add objects, and so put functions before those that the procedures call",
-				Statement: statement,
-			})
-		}
+	for _, creator := range creating {
+		writers = append(writers, migrate.Finding{
+			Part: migrate.PartRights, Name: "schema " + s.Schema,
+			Problem:   "lets " + creator.account + " add objects, and so put functions before those that the procedures call",
+			Statement: creator.thing,
+		})
 	}
 	return append(findings, writers...), err
 }
 
 // writers finds the accounts, except the owner, that can change a table without the routines, also through a view.
-func (s site) writers(ctx context.Context, client database.DBTxConn, tables []string) (findings []migrate.Finding, err error) {
-	rows, err := client.QueryContext(ctx, `
+func (s site) writers(ctx context.Context, client migrate.Client, tables []string) ([]migrate.Finding, error) {
+	type right struct{ table, writer, privileges string }
+	rights, err := migrate.Read(ctx, client, func(r *right) []any { return []any{&r.table, &r.writer, &r.privileges} }, `
 		SELECT c.relname, r.rolname, string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type)
 		FROM pg_class AS c
 		CROSS JOIN LATERAL aclexplode(c.relacl) AS a
@@ -243,80 +229,64 @@ func (s site) writers(ctx context.Context, client database.DBTxConn, tables []st
 			AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
 		GROUP BY c.relname, r.rolname
 		ORDER BY c.relname, r.rolname`, s.Schema)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var table, writer, privileges string
-		if err := rows.Scan(&table, &writer, &privileges); err != nil {
-			return nil, err
-		}
+	var findings []migrate.Finding
+	for _, is := range rights {
 		kind := "table "
-		if migrate.IsView(table) {
+		if migrate.IsView(is.table) {
 			kind = "view "
+		} else if !slices.Contains(tables, is.table) {
+			continue
 		}
-		if kind == "view " || slices.Contains(tables, table) {
-			findings = append(findings, migrate.Finding{
-				Part: migrate.PartRights, Name: kind + table,
-				Problem:   fmt.Sprintf("may be changed by %s without the procedures (%s)", writer, privileges),
-				Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", privileges, s.qualify(table), roleName(writer)),
-			})
-		}
+		findings = append(findings, migrate.Finding{
+			Part: migrate.PartRights, Name: kind + is.table,
+			Problem:   fmt.Sprintf("may be changed by %s without the procedures (%s)", is.writer, is.privileges),
+			Statement: fmt.Sprintf("REVOKE %s ON %s FROM %s", is.privileges, s.Qualify(is.table), roleName(is.writer)),
+		})
 	}
-	return findings, rows.Err()
+	return findings, err
 }
 
 // tables returns the tables and views of the schema.
-func (s site) tables(ctx context.Context, client database.DBTxConn) (map[string]installed, error) {
-	return query(ctx, client, `
+func (s site) tables(ctx context.Context, client migrate.Client) (map[string]installed, error) {
+	return s.installed(ctx, client, `
 		SELECT c.relname, pg_get_userbyid(c.relowner), EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee = 0),
-			'', false, CASE c.relkind WHEN 'v' THEN array_to_string(c.reloptions, E'\n') END
+			'', false, coalesce(CASE c.relkind WHEN 'v' THEN array_to_string(c.reloptions, E'\n') END, '')
 		FROM pg_class AS c
-		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p', 'v')`, s.Schema)
+		WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'p', 'v')`)
 }
 
 // routines returns the routines of the schema by name and arguments. Without a list of rights a routine has PostgreSQL's default: everybody
 // may execute it.
-func (s site) routines(ctx context.Context, client database.DBTxConn) (map[string]installed, error) {
-	return query(ctx, client, `
+func (s site) routines(ctx context.Context, client migrate.Client) (map[string]installed, error) {
+	return s.installed(ctx, client, `
 		SELECT p.proname || '(' || oidvectortypes(p.proargtypes) || ')', pg_get_userbyid(p.proowner),
 			EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a WHERE a.grantee = 0),
-			p.prosrc, p.prosecdef, array_to_string(p.proconfig, E'\n', '')
+			p.prosrc, p.prosecdef, coalesce(array_to_string(p.proconfig, E'\n', ''), '')
 		FROM pg_proc AS p
-		WHERE p.pronamespace = to_regnamespace($1)`, s.Schema)
+		WHERE p.pronamespace = to_regnamespace($1)`)
 }
 
-func query(ctx context.Context, client database.DBTxConn, text, schema string) (found map[string]installed, err error) {
-	rows, err := client.QueryContext(ctx, text, schema)
-	if err != nil {
-		return nil, err
+func (s site) installed(ctx context.Context, client migrate.Client, query string) (map[string]installed, error) {
+	fields := func(is *installed) []any {
+		return []any{&is.name, &is.owner, &is.open, &is.body, &is.definer, &is.settings}
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	found = map[string]installed{}
-	for rows.Next() {
-		var name string
-		var is installed
-		var settings *string
-		if err := rows.Scan(&name, &is.owner, &is.open, &is.body, &is.definer, &settings); err != nil {
-			return nil, err
-		}
-		if settings != nil {
-			is.settings = *settings
-		}
-		found[name] = is
+	found, err := migrate.Read(ctx, client, fields, query, s.Schema)
+	there := map[string]installed{}
+	for _, is := range found {
+		there[is.name] = is
 	}
-	return found, rows.Err()
+	return there, err
 }
 
-// argumentsOf returns the types of a routine's arguments in the catalogue's words.
-func argumentsOf(routine *migrate.RoutineText) string {
+// signatureOf returns a routine's name and the types of its arguments in the catalogue's words.
+func signatureOf(routine *migrate.RoutineText) string {
+	var types string
 	for _, statement := range routine.Statements {
 		if found := arguments.FindStringSubmatch(statement.Text); found != nil {
-			return strings.ReplaceAll(found[1], "timestamptz", "timestamp with time zone")
+			types = strings.ReplaceAll(found[1], "timestamptz", "timestamp with time zone")
 		}
 	}
-	return ""
+	return routine.Name + "(" + types + ")"
 }
 
 // same reports whether the installed routine equals the definition.
@@ -338,9 +308,5 @@ func (s site) same(is installed, definition string) bool {
 
 // creating returns the statements that create a routine or a view, or replace it and keep its grants.
 func (s site) creating(routine *migrate.RoutineText) []string {
-	statements := []string{"SET LOCAL search_path = " + s.Schema + ", pg_temp"}
-	for _, statement := range routine.Statements {
-		statements = append(statements, statement.Text)
-	}
-	return statements
+	return append([]string{"SET LOCAL search_path = " + s.Schema + ", pg_temp"}, routine.Texts()...)
 }

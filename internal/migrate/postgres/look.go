@@ -57,5 +57,5 @@ func (s site) stale() string {
 				extract(epoch FROM now() - coalesce(r.released_ts, r.expires_ts)) AS free_for
 			FROM %s AS r
 			LIMIT %d
-		) AS l`, s.qualify("appl_lock"), migrate.StaleRows)
+		) AS l`, s.Qualify("appl_lock"), migrate.StaleRows)
 }

@@ -2,14 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
@@ -75,21 +73,18 @@ func (s site) denied(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, owner := range slices.Sorted(maps.Keys(others)) {
-		if slices.Contains(others[owner], "table") {
+	for _, other := range others {
+		if other.thing == "table" {
 			return fmt.Sprintf("the installation in schema %s belongs to %s: do this as that account, or let a superuser give it to an account NAME"+
-				" that can migrate and no more: %s --owner NAME", s.Schema, owner, s.repair()), nil
+				" that can migrate and no more: %s --owner NAME", s.Schema, other.account, s.repair()), nil
 		}
 	}
-	for owner := range others {
-		var account string
-		if err := s.DB.QueryRowContext(ctx, "SELECT current_user::text").Scan(&account); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("schema %[1]s belongs to %[2]s: do this as that account, or mend it with the SQL: ALTER SCHEMA %[1]s OWNER TO %[3]s",
-			s.Schema, owner, roleName(account)), nil
+	if len(others) == 0 {
+		return "", nil
 	}
-	return "", nil
+	account, err := migrate.Value[string](ctx, s.DB, "SELECT current_user::text")
+	return fmt.Sprintf("schema %[1]s belongs to %[2]s: do this as that account, or mend it with the SQL: ALTER SCHEMA %[1]s OWNER TO %[3]s",
+		s.Schema, others[0].account, roleName(account)), err
 }
 
 // repair is the command that repairs.
@@ -102,30 +97,30 @@ func (s site) repair() string {
 
 // inspectOwners finds superusers that own routines of the schema and, if an owner was named, other owners of the schema and its types. A
 // plain owner may replace them: a repair gives it our objects, and leaves other routines to people.
-func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner string, named bool) ([]migrate.Finding, error) {
+func (s site) inspectOwners(ctx context.Context, client migrate.Client, owner string, named bool) ([]migrate.Finding, error) {
 	var findings []migrate.Finding
 	to := " OWNER TO " + pgx.Identifier{owner}.Sanitize()
 	others, err := s.owned(ctx, client, beside)
 	if err != nil {
 		return nil, err
 	}
-	delete(others, owner)
-	for _, holder := range slices.Sorted(maps.Keys(others)) {
-		for _, name := range others[holder] {
-			if named {
-				problem := fmt.Sprintf("belongs to %s, and the installation to %s", holder, owner)
-				findings = append(findings, migrate.Finding{
-					Part: migrate.PartOwners, Name: name, Problem: problem, Mend: []string{"ALTER " + name + to},
-				})
-			}
+	for _, other := range others {
+		if named && other.account != owner {
+			problem := fmt.Sprintf("belongs to %s, and the installation to %s", other.account, owner)
+			findings = append(findings, migrate.Finding{
+				Part: migrate.PartOwners, Name: other.thing, Problem: problem, Mend: []string{"ALTER " + other.thing + to},
+			})
 		}
 	}
-	var plain bool
-	row := client.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND NOT rolsuper)", owner)
-	if err := row.Scan(&plain); err != nil {
+	plain, err := migrate.Value[bool](ctx, client, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND NOT rolsuper)", owner)
+	if err != nil {
 		return nil, err
 	}
-	owned, err := s.owned(ctx, client, superusers)
+	routines, err := s.owned(ctx, client, superusers)
+	owned := map[string][]string{}
+	for _, routine := range routines {
+		owned[routine.account] = append(owned[routine.account], routine.thing)
+	}
 	for _, account := range slices.Sorted(maps.Keys(owned)) {
 		finding := migrate.Finding{
 			Part: migrate.PartOwners, Name: "role " + account,
@@ -141,37 +136,30 @@ func (s site) inspectOwners(ctx context.Context, client database.DBTxConn, owner
 	return findings, err
 }
 
-// owned groups the things that a query returns by their owner.
-func (s site) owned(
-	ctx context.Context, client database.DBTxConn, query string, args ...any,
-) (owned map[string][]string, err error) {
-	rows, err := client.QueryContext(ctx, query, append([]any{s.Schema}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	owned = map[string][]string{}
-	for rows.Next() {
-		var account, name string
-		if err := rows.Scan(&account, &name); err != nil {
-			return nil, err
-		}
-		owned[account] = append(owned[account], name)
-	}
-	return owned, rows.Err()
+// owned is a thing and the account that owns it, or that may make it.
+type owned struct{ account, thing string }
+
+// owned returns the things that a query returns, by account.
+func (s site) owned(ctx context.Context, client migrate.Client, query string, args ...any) ([]owned, error) {
+	fields := func(o *owned) []any { return []any{&o.account, &o.thing} }
+	things, err := migrate.Read(ctx, client, fields, query, append([]any{s.Schema}, args...)...)
+	slices.SortStableFunc(things, byAccount)
+	return things, err
 }
+
+func byAccount(a, b owned) int { return strings.Compare(a.account, b.account) }
 
 // foreign finds what is not ours in the schema: a routine of a name of ours, whoever owns it, and every object of others.
 func (s site) foreign(
-	ctx context.Context, client database.DBTxConn, want migrate.Installation, owner string, routines map[string]installed,
+	ctx context.Context, client migrate.Client, want migrate.Installation, owner string, routines map[string]installed,
 ) ([]migrate.Finding, error) {
-	ours := names(want.Tables)
+	ours := migrate.TableNames(want.Tables)
 	for _, text := range slices.Concat(want.Routines, want.Views) {
 		ours = append(ours, text.Name)
 	}
 	routines = maps.Clone(routines)
 	for _, routine := range want.Routines {
-		delete(routines, routine.Name+"("+argumentsOf(routine)+")")
+		delete(routines, signatureOf(routine))
 	}
 	others, err := s.owned(ctx, client, strangers, owner, strings.Join(ours, " "))
 	if err != nil {
@@ -179,18 +167,17 @@ func (s site) foreign(
 	}
 	for _, signature := range slices.Sorted(maps.Keys(routines)) {
 		if name, _, _ := strings.Cut(signature, "("); slices.Contains(ours, name) {
-			others[routines[signature].owner] = append(others[routines[signature].owner], "routine "+s.Schema+"."+signature)
+			others = append(others, owned{routines[signature].owner, "routine " + s.Schema + "." + signature})
 		}
 	}
+	slices.SortStableFunc(others, byAccount)
 	var findings []migrate.Finding
-	for _, account := range slices.Sorted(maps.Keys(others)) {
-		for _, object := range others[account] {
-			kind, identity, _ := strings.Cut(object, " ")
-			findings = append(findings, migrate.Finding{
-				Part: migrate.PartRoutines, Name: object, Problem: "is not of applock, and belongs to " + account,
-				Statement: "DROP " + strings.ToUpper(kind) + " " + identity,
-			})
-		}
+	for _, other := range others {
+		kind, identity, _ := strings.Cut(other.thing, " ")
+		findings = append(findings, migrate.Finding{
+			Part: migrate.PartRoutines, Name: other.thing, Problem: "is not of applock, and belongs to " + other.account,
+			Statement: "DROP " + strings.ToUpper(kind) + " " + identity,
+		})
 	}
 	return findings, nil
 }

@@ -5,24 +5,16 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
 // Script returns the migrations on a way as SQL for psql, in one transaction.
 func Script(schema string, way migrate.Way) (string, error) {
-	if err := db.CheckSchema(schema); err != nil {
-		return "", err
-	}
-	fsys, err := Migrations()
-	if err != nil {
-		return "", err
-	}
 	versions, err := database.NewStore(database.DialectPostgres, versionTable(schema))
 	if err != nil {
 		return "", err
 	}
-	script, err := migrate.Script(versions, fsys, way, migrate.Frame{Guard: guard(versionTable(schema), way)})
+	script, err := migrate.Script(versions, Migrations(), way, migrate.Frame{Guard: guard(versionTable(schema), way)})
 	if err != nil {
 		return "", err
 	}

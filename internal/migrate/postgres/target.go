@@ -4,7 +4,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io/fs"
 
@@ -20,39 +19,32 @@ import (
 )
 
 // Migrations returns the dialect's goose migrations.
-func Migrations() (fs.FS, error) {
-	return fs.Sub(migrations.FS, "postgres")
-}
+func Migrations() fs.FS { return migrations.Of("postgres") }
 
 // site is a schema of a database.
 type site struct{ db.Handle }
 
 // Target returns the database of a handle for goose.
 func Target(handle db.Handle) (migrate.Target, error) {
-	fsys, err := Migrations()
-	if err != nil {
-		return migrate.Target{}, err
-	}
 	versions, err := database.NewStore(database.DialectPostgres, versionTable(handle.Schema))
 	if err != nil {
 		return migrate.Target{}, err
 	}
-	closing := handle.Close
 	if handle.DB == nil {
 		pool, ok := handle.Pool.(*pgxpool.Pool)
 		if !ok {
 			return migrate.Target{}, fmt.Errorf("migrate a pool of type %T", handle.Pool)
 		}
 		handle.DB = stdlib.OpenDBFromPool(pool)
-		closing = handle.DB.Close
+		handle.Close = handle.DB.Close
 	}
 	s := site{handle}
 	return migrate.Target{
-		DB:            handle.DB,
-		Migrations:    fsys,
+		Handle:        handle,
+		Migrations:    Migrations(),
 		Versions:      versions,
 		HasVersions:   func(ctx context.Context) (bool, error) { return s.hasVersions(ctx, s.DB) },
-		Prepare:       func(ctx context.Context) error { return s.prepare(ctx, versions) },
+		Prepare:       s.prepare,
 		Remove:        s.remove,
 		UndoesDDL:     true,
 		Rights:        s.rights,
@@ -60,9 +52,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 		Revoked:       s.revoked,
 		Denied:        s.denied,
 		SessionLocker: migrationLock{s},
-		Interpret:     s.Interpret,
-		Qualify:       s.qualify,
-		LiveLocks:     "SELECT count(*) FROM " + s.Schema + ".appl_lock WHERE released_ts IS NULL AND expires_ts > clock_timestamp()",
+		Now:           "clock_timestamp()",
 		Split:         migrate.SplitPostgres,
 		Inspect:       s.inspect,
 		CreateView:    s.recreating,
@@ -77,76 +67,54 @@ func Target(handle db.Handle) (migrate.Target, error) {
 			JOIN pg_namespace AS n ON n.oid = p.pronamespace
 			WHERE p.proname = 'get_appl_lock'
 			ORDER BY n.nspname`,
-		Clock: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
-		Stale: s.stale(),
-
+		Clock:  "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+		Stale:  s.stale(),
 		OfType: "object_type::text = $1",
-		Close:  closing,
 	}, nil
 }
-
-func (s site) qualify(table string) string { return s.Schema + "." + table }
 
 // versionTable includes the schema, so that several schemas of one database are migrated independently.
 func versionTable(schema string) string { return schema + "." + migrate.VersionTable }
 
-func (s site) hasVersions(ctx context.Context, client database.DBTxConn) (bool, error) {
-	var exists bool
-	row := client.QueryRowContext(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable(s.Schema))
-	err := row.Scan(&exists)
+func (s site) hasVersions(ctx context.Context, client migrate.Client) (bool, error) {
+	exists, err := migrate.Value[bool](ctx, client, "SELECT to_regclass($1) IS NOT NULL", s.Qualify(migrate.VersionTable))
 	return exists, s.Interpret(ctx, err)
 }
 
 // prepare creates the schema and goose's version table in it. goose would create the table before it takes the lock, and only in an
 // existing schema. prepare refuses products that only resemble PostgreSQL.
-func (s site) prepare(ctx context.Context, versions database.Store) (err error) {
-	var version string
-	if err := s.DB.QueryRowContext(ctx, "SELECT version()").Scan(&version); err != nil {
+func (s site) prepare(ctx context.Context, versions database.Store) error {
+	version, err := migrate.Value[string](ctx, s.DB, "SELECT version()")
+	if err != nil {
 		return s.Interpret(ctx, err)
 	}
 	if err := pgproduct.Check(version); err != nil {
 		return err
 	}
-	tx, err := s.DB.BeginTx(ctx, nil)
-	if err != nil {
-		return s.Interpret(ctx, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, tx.Rollback())
+	return s.Interpret(ctx, migrate.InTx(ctx, s.DB, func(tx migrate.Client) error {
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLockKey); err != nil {
+			return fmt.Errorf("wait for other migrators: %w", err)
 		}
-	}()
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLockKey); err != nil {
-		return fmt.Errorf("wait for other migrators: %w", s.Interpret(ctx, err))
-	}
-	exists, err := s.hasVersions(ctx, tx)
+		exists, err := s.hasVersions(ctx, tx)
+		if err != nil || exists {
+			return err
+		}
+		return s.createVersions(ctx, tx, versions)
+	}))
+}
+
+func (s site) createVersions(ctx context.Context, tx migrate.Client, versions database.Store) error {
+	exists, err := migrate.Value[bool](ctx, tx, "SELECT to_regnamespace($1) IS NOT NULL", s.Schema)
 	if err != nil {
 		return err
 	}
 	if !exists {
-		if err := s.createVersions(ctx, tx, versions); err != nil {
-			return err
-		}
-	}
-	return s.Interpret(ctx, tx.Commit())
-}
-
-func (s site) createVersions(ctx context.Context, tx *sql.Tx, versions database.Store) error {
-	var exists bool
-	row := tx.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", s.Schema)
-	if err := row.Scan(&exists); err != nil {
-		return s.Interpret(ctx, err)
-	}
-	if !exists {
 		// The constructor has validated the name, and CREATE SCHEMA takes no parameter.
-		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+s.Schema); err != nil {
-			return fmt.Errorf("create schema %s: %w", s.Schema, s.Interpret(ctx, err))
+		if err := migrate.Execute(ctx, tx, "CREATE SCHEMA "+s.Schema); err != nil {
+			return fmt.Errorf("create schema %s: %w", s.Schema, err)
 		}
 	}
-	if err := versions.CreateVersionTable(ctx, tx); err != nil {
-		return s.Interpret(ctx, err)
-	}
-	return s.Interpret(ctx, versions.Insert(ctx, tx, database.InsertRequest{Version: 0}))
+	return migrate.CreateVersions(ctx, tx, versions)
 }
 
 // dependents is the query for objects that depend on the tables, views, types and routines of a schema, and are neither of them nor part of
@@ -184,19 +152,15 @@ func dependents(schema string) string {
 }
 
 // remove leaves a schema that contains anything else, or belongs to another account.
-func (s site) remove(ctx context.Context, client database.DBTxConn) error {
-	if _, err := client.ExecContext(ctx, "DROP TABLE "+versionTable(s.Schema)); err != nil {
-		return err
-	}
+func (s site) remove(ctx context.Context, client migrate.Client) error {
 	// A block can fail without aborting the transaction. The constructor has validated the name.
-	_, err := client.ExecContext(ctx, `DO $$
+	return migrate.Execute(ctx, client, "DROP TABLE "+s.Qualify(migrate.VersionTable), `DO $$
 		BEGIN
 			DROP SCHEMA `+s.Schema+`;
 		EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
 			NULL;
 		END
 		$$`)
-	return err
 }
 
 // migrationLockKey is the advisory lock of all applock migrators of a database: "applock" in ASCII.
@@ -209,11 +173,7 @@ var _ lock.SessionLocker = migrationLock{}
 
 // SessionLock waits in the server, so that the next migrator starts at once.
 func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(
-		ctx,
-		"SELECT set_config('applock.schema', $1, false), pg_advisory_lock($2)",
-		l.Schema, migrationLockKey,
-	)
+	_, err := conn.ExecContext(ctx, "SELECT set_config('applock.schema', $1, false), pg_advisory_lock($2)", l.Schema, migrationLockKey)
 	if err != nil {
 		return fmt.Errorf("wait for other migrators: %w", l.Interpret(ctx, err))
 	}
@@ -222,10 +182,6 @@ func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 
 // SessionUnlock restores the connection.
 func (l migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(
-		ctx,
-		"SELECT set_config('applock.schema', '', false), pg_advisory_unlock($1)",
-		migrationLockKey,
-	)
+	_, err := conn.ExecContext(ctx, "SELECT set_config('applock.schema', '', false), pg_advisory_unlock($1)", migrationLockKey)
 	return l.Interpret(ctx, err)
 }

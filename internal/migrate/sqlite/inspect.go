@@ -4,30 +4,27 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
 // inspect finds missing indexes, and compares the texts of the views. Primary keys need no check: they are the tables themselves.
-func (s site) inspect(ctx context.Context, client database.DBTxConn, want migrate.Installation) ([]migrate.Finding, error) {
+func (s site) inspect(ctx context.Context, client migrate.Client, want migrate.Installation) ([]migrate.Finding, error) {
 	there, err := migrate.ReadNames(ctx, client, `
 		SELECT name FROM sqlite_schema WHERE type IN ('index', 'view')
 		UNION ALL
 		SELECT sql FROM sqlite_schema WHERE type = 'view'`)
 	if err != nil {
-		return nil, s.Interpret(ctx, err)
+		return nil, err
 	}
 	for _, table := range want.Tables {
-		for _, index := range slices.DeleteFunc(slices.Clone(table.Indexes), func(i migrate.Index) bool { return !i.Primary }) {
-			there[index.Name] = true
+		for _, index := range table.Indexes {
+			there[index.Name] = there[index.Name] || index.Primary
 		}
 	}
-	findings := migrate.MissingIndexes(want.Tables, there, func(table string) string { return table })
+	findings := migrate.MissingIndexes(want.Tables, there, s.Qualify)
 	for _, view := range want.Views {
 		if there[view.Name] && !there[strings.TrimSuffix(strings.TrimSpace(view.Definition()), ";")] {
 			findings = append(findings, migrate.Finding{
@@ -45,16 +42,13 @@ func createView(view *migrate.RoutineText) []string {
 
 // look begins a write transaction. An error that only means waiting for another writer does not count.
 func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
-	_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "ROLLBACK")
-		return migrate.Surroundings{}, err
-	}
-	err = s.Interpret(ctx, err)
-	switch db.KindOf(err) {
-	case db.KindPrivilege:
+	err := s.Interpret(ctx, migrate.Execute(ctx, conn, "BEGIN IMMEDIATE"))
+	switch {
+	case err == nil:
+		return migrate.Surroundings{}, migrate.Execute(ctx, conn, "ROLLBACK")
+	case db.KindOf(err) == db.KindPrivilege:
 		return migrate.Surroundings{ReadOnly: fmt.Sprintf("the file cannot be written, look at its rights and its directory's: %v", err)}, nil
-	case db.KindBusy:
+	case db.KindOf(err) == db.KindBusy:
 		return migrate.Surroundings{}, nil
 	}
 	return migrate.Surroundings{}, err
@@ -66,8 +60,8 @@ func stale() string {
 		FROM (
 			SELECT coalesce(r.released_ts, r.expires_ts) < n.now - ? * 1000000 AND r.fence < n.now AS stale,
 				(n.now - coalesce(r.released_ts, r.expires_ts)) / 1000000 AS free_for
-			FROM (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now) AS n
+			FROM (SELECT %s AS now) AS n
 			CROSS JOIN appl_lock AS r
 			LIMIT %d
-		) AS l`, migrate.StaleRows)
+		) AS l`, now, migrate.StaleRows)
 }

@@ -8,28 +8,20 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/migrate"
 )
 
 // Script returns the migrations on a way as SQL for the sqlite3 shell, in one transaction.
-func Script(schema string, way migrate.Way) (string, error) {
-	if schema != "" {
-		return "", db.ErrNoSchemas
-	}
-	fsys, err := Migrations()
-	if err != nil {
-		return "", err
-	}
+func Script(_ string, way migrate.Way) (string, error) {
 	versions, err := database.NewStore(database.DialectSQLite3, migrate.VersionTable)
 	if err != nil {
 		return "", err
 	}
-	known, err := migrate.Known(fsys)
+	known, err := migrate.Known(Migrations())
 	if err != nil {
 		return "", err
 	}
-	script, err := migrate.Script(versions, fsys, way, migrate.Frame{Guard: guard(way, known)})
+	script, err := migrate.Script(versions, Migrations(), way, migrate.Frame{Guard: guard(way, known)})
 	if err != nil {
 		return "", err
 	}

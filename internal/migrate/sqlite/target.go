@@ -13,9 +13,7 @@ import (
 )
 
 // Migrations returns the dialect's goose migrations.
-func Migrations() (fs.FS, error) {
-	return fs.Sub(migrations.FS, "sqlite")
-}
+func Migrations() fs.FS { return migrations.Of("sqlite") }
 
 // site is a database file.
 type site struct{ db.Handle }
@@ -23,46 +21,39 @@ type site struct{ db.Handle }
 // Target returns the database of a handle for goose, which has no locker for SQLite. Of several migrators one succeeds with each migration,
 // and migrate.Up lets the others continue behind it.
 func Target(handle db.Handle) (migrate.Target, error) {
-	fsys, err := Migrations()
-	if err != nil {
-		return migrate.Target{}, err
-	}
 	versions, err := database.NewStore(database.DialectSQLite3, migrate.VersionTable)
 	if err != nil {
 		return migrate.Target{}, err
 	}
 	s := site{handle}
 	return migrate.Target{
-		DB:         handle.DB,
-		Migrations: fsys,
-		Versions:   versions,
-		HasVersions: func(ctx context.Context) (bool, error) {
-			exists, err := s.hasVersions(ctx)
-			return exists, s.Interpret(ctx, err)
-		},
-		Prepare:    func(ctx context.Context) error { return s.prepare(ctx, versions) },
-		Interpret:  s.Interpret,
-		Qualify:    func(table string) string { return table },
-		LiveLocks:  "SELECT count(*) FROM appl_lock WHERE released_ts IS NULL AND expires_ts > CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-		Inspect:    s.inspect,
-		CreateView: createView,
-		Compares:   []migrate.Part{migrate.PartSteps, migrate.PartTables},
-		Look:       s.look,
-		Stale:      stale(),
-
-		OfType:    "object_type = ?",
-		UndoesDDL: true,
-		Remove: func(ctx context.Context, client database.DBTxConn) error {
+		Handle:      handle,
+		Migrations:  Migrations(),
+		Versions:    versions,
+		HasVersions: s.hasVersions,
+		Prepare:     s.prepare,
+		Now:         now,
+		Inspect:     s.inspect,
+		CreateView:  createView,
+		Compares:    []migrate.Part{migrate.PartSteps, migrate.PartTables},
+		Look:        s.look,
+		Stale:       stale(),
+		OfType:      "object_type = ?",
+		UndoesDDL:   true,
+		Remove: func(ctx context.Context, client migrate.Client) error {
 			_, err := client.ExecContext(ctx, "DROP TABLE "+migrate.VersionTable)
 			return err
 		},
 	}, nil
 }
 
-func (s site) hasVersions(ctx context.Context) (exists bool, err error) {
+// now is the time in microseconds since 1970.
+const now = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
+
+func (s site) hasVersions(ctx context.Context) (bool, error) {
 	const query = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?"
-	err = s.DB.QueryRowContext(ctx, query, migrate.VersionTable).Scan(&exists)
-	return exists, err
+	exists, err := migrate.Value[bool](ctx, s.DB, query, migrate.VersionTable)
+	return exists, s.Interpret(ctx, err)
 }
 
 // prepare creates the file if necessary. It makes versions unique: if two migrators choose the same migration, one is rolled back.
@@ -83,25 +74,10 @@ func (s site) prepare(ctx context.Context, versions database.Store) error {
 	return s.Interpret(ctx, err)
 }
 
-func (s site) createVersions(ctx context.Context, versions database.Store) (err error) {
+func (s site) createVersions(ctx context.Context, versions database.Store) error {
 	exists, err := s.hasVersions(ctx)
 	if err != nil || exists {
 		return err
 	}
-	tx, err := s.DB.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = tx.Rollback() // the first error is the important one
-		}
-	}()
-	if err := versions.CreateVersionTable(ctx, tx); err != nil {
-		return err
-	}
-	if err := versions.Insert(ctx, tx, database.InsertRequest{Version: 0}); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return migrate.InTx(ctx, s.DB, func(tx migrate.Client) error { return migrate.CreateVersions(ctx, tx, versions) })
 }

@@ -19,15 +19,11 @@ func New() *lease.Leases {
 	return lease.New(newBackend(), lease.Config{})
 }
 
-func newBackend() *backend { return &backend{table: table{grants: map[applock.Object]applock.Grant{}}} }
+func newBackend() *backend { return &backend{grants: map[applock.Object]applock.Grant{}} }
 
 // backend is a table in memory, one call at a time. It needs no poller: all waiters are in the same Leases as the holder.
 type backend struct {
-	mutex sync.Mutex
-	table table
-}
-
-type table struct {
+	mutex  sync.Mutex
 	grants map[applock.Object]applock.Grant
 	fence  applock.Fence
 }
@@ -40,41 +36,37 @@ var (
 func (b *backend) Get(_ context.Context, object applock.Object, owner applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	now := time.Now()
-	former, found := b.table.grants[object]
-	if found && now.Before(former.ExpiresAt) && former.Owner.Operator != owner.Operator {
-		return applock.Grant{}, &applock.HeldError{
-			Object: object,
-			Holder: applock.Holder{Owner: former.Owner, ExpiresAt: former.ExpiresAt},
-		}
+	if err := b.lost(applock.Grant{Object: object, Owner: owner}); errors.Is(err, applock.ErrHeld) {
+		return applock.Grant{}, err
 	}
-	return b.table.begin(object, owner, now, ttl), nil
+	return b.begin(object, owner, ttl), nil
 }
 
 func (b *backend) Pass(_ context.Context, grant applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.table.lost(grant) != nil {
+	if b.lost(grant) != nil {
 		return applock.Grant{}, applock.ErrNotHeld
 	}
-	return b.table.begin(grant.Object, to, time.Now(), ttl), nil
+	return b.begin(grant.Object, to, ttl), nil
 }
 
-// begin begins a new grant.
-func (t *table) begin(object applock.Object, owner applock.Owner, now time.Time, ttl time.Duration) applock.Grant {
-	t.fence = max(t.fence+1, applock.Fence(now.UnixMicro()))
-	grant := applock.Grant{Object: object, Owner: owner, Fence: t.fence, ExpiresAt: now.Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
-	t.grants[object] = grant
+// begin begins a new grant; the mutex is held.
+func (b *backend) begin(object applock.Object, owner applock.Owner, ttl time.Duration) applock.Grant {
+	now := time.Now()
+	b.fence = max(b.fence+1, applock.Fence(now.UnixMicro()))
+	grant := applock.Grant{Object: object, Owner: owner, Fence: b.fence, ExpiresAt: now.Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
+	b.grants[object] = grant
 	return grant
 }
 
 func (b *backend) Release(_ context.Context, grant applock.Grant) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.table.lost(grant) != nil {
+	if b.lost(grant) != nil {
 		return applock.ErrNotHeld
 	}
-	delete(b.table.grants, grant.Object)
+	delete(b.grants, grant.Object)
 	return nil
 }
 
@@ -84,13 +76,13 @@ func (b *backend) Renew(_ context.Context, renewals []lease.Renewal) ([]lease.Re
 	answers := make([]lease.Renewed, len(renewals))
 	for i, renewal := range renewals {
 		object := renewal.Grant.Object
-		answers[i] = lease.Renewed{Object: object, Lost: b.table.lost(renewal.Grant)}
+		answers[i] = lease.Renewed{Object: object, Lost: b.lost(renewal.Grant)}
 		if answers[i].Lost == nil {
-			grant := b.table.grants[object]
+			grant := b.grants[object]
 			if expires := time.Now().Add(renewal.TTL).UTC(); expires.After(grant.ExpiresAt) {
 				grant.ExpiresAt = expires
 			}
-			b.table.grants[object] = grant
+			b.grants[object] = grant
 			answers[i].ExpiresAt = grant.ExpiresAt
 		}
 	}
@@ -99,9 +91,9 @@ func (b *backend) Renew(_ context.Context, renewals []lease.Renewal) ([]lease.Re
 
 var errExpired = errors.New("expired")
 
-// lost returns why a grant is not live, nil if it is.
-func (t *table) lost(grant applock.Grant) error {
-	now, found := t.grants[grant.Object]
+// lost returns why a grant is not live, nil if it is; the mutex is held. A grant without a fence is any one of its operator.
+func (b *backend) lost(grant applock.Grant) error {
+	now, found := b.grants[grant.Object]
 	switch {
 	case !found || !time.Now().Before(now.ExpiresAt):
 		return errExpired

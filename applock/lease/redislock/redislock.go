@@ -214,33 +214,6 @@ func (s state) refusal(object applock.Object) *applock.HeldError {
 	return &applock.HeldError{Object: object, Holder: applock.Holder{Owner: s.owner(), ExpiresAt: s.expiresAt()}}
 }
 
-// look returns the states of keys, in one round trip. It reads the time to live before the value: if the value is a grant's, so was the
-// time.
-func (b *backend) look(ctx context.Context, keys ...string) ([]state, error) {
-	asked := time.Now()
-	values := make([]*redis.StringCmd, len(keys))
-	ttls := make([]*redis.DurationCmd, len(keys))
-	_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for i, key := range keys {
-			ttls[i] = pipe.PTTL(ctx, key)
-			values[i] = pipe.Get(ctx, key)
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, explain(ctx, err, applock.ErrUnreachable)
-	}
-	states := make([]state, len(keys))
-	for i := range keys {
-		text, err := values[i].Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, explain(ctx, err, applock.ErrUnreachable)
-		}
-		states[i] = state{found: err == nil, value: text, ttl: ttls[i].Val(), asked: asked}
-	}
-	return states, nil
-}
-
 func (b *backend) Get(
 	ctx context.Context, object applock.Object, owner applock.Owner, ttl time.Duration,
 ) (applock.Grant, error) {
@@ -351,13 +324,21 @@ func (b *backend) Pass(ctx context.Context, grant applock.Grant, to applock.Owne
 	return next, nil
 }
 
-// ownState returns the present state, and whether it is the operator's.
+// ownState returns the present state, and whether it is the operator's. It reads the time to live before the value: if the value is a
+// grant's, so was the time.
 func (b *backend) ownState(ctx context.Context, grant applock.Grant) (present state, own bool, err error) {
-	states, err := b.look(ctx, b.key(grant.Object))
-	if err != nil {
-		return state{}, false, err
+	key, asked := b.key(grant.Object), time.Now()
+	var ttl *redis.DurationCmd
+	var text *redis.StringCmd
+	_, err = b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		ttl, text = pipe.PTTL(ctx, key), pipe.Get(ctx, key)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return state{}, false, explain(ctx, err, applock.ErrUnreachable)
 	}
-	return states[0], states[0].found && states[0].owner().Operator == grant.Owner.Operator, nil
+	present = state{found: err == nil, value: text.Val(), ttl: ttl.Val(), asked: asked}
+	return present, present.found && present.owner().Operator == grant.Owner.Operator, nil
 }
 
 func wholeMilliseconds(ttl time.Duration) time.Duration {

@@ -173,27 +173,19 @@ type sightings struct {
 
 // each calls enough with each operator, holders first, possibly several times. It stops when enough returns true.
 func (s sightings) each(ctx context.Context, client *applock.Client, enough func(applock.Owner) bool) error {
-	for _, read := range []func() (done bool, err error){
-		func() (bool, error) {
-			return first(client.List(ctx, s.locks), s.locks.PageSize, func(l applock.Lock) bool { return enough(l.Owner) })
-		},
-		func() (bool, error) {
-			return first(client.Waiters(ctx, s.waiters), s.waiters.PageSize, func(w applock.Waiter) bool { return enough(w.Owner) })
-		},
-		func() (bool, error) {
-			return first(client.History(ctx, s.events), s.events.PageSize, func(e applock.Event) bool {
-				return enough(e.To) || enough(e.From) || enough(applock.Owner{Operator: e.Actor})
-			})
-		},
-	} {
-		if done, err := read(); done || err != nil {
-			return err
-		}
+	done, err := first(client.List(ctx, s.locks), s.locks.PageSize, func(l applock.Lock) bool { return enough(l.Owner) })
+	if !done {
+		done, err = first(client.Waiters(ctx, s.waiters), s.waiters.PageSize, func(w applock.Waiter) bool { return enough(w.Owner) })
 	}
-	return nil
+	if !done {
+		_, err = first(client.History(ctx, s.events), s.events.PageSize, func(e applock.Event) bool {
+			return enough(e.To) || enough(e.From) || enough(applock.Owner{Operator: e.Actor})
+		})
+	}
+	return err
 }
 
-// first calls enough with at most most items of a list, and stops when it returns true.
+// first calls enough with at most most items of a list. It is done when enough returns true, or after an error.
 func first[T any](list iter.Seq2[T, error], most int, enough func(T) bool) (done bool, err error) {
 	for one, err := range list {
 		if err != nil || enough(one) {

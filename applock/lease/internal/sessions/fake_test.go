@@ -226,7 +226,7 @@ func play(t *testing.T, sessions int, test func(t *testing.T, server *fake, b *b
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := &fake{locks: map[string]*fakeLock{}}
-		b := newBackend(server, checked(t, Config{Sessions: sessions}))
+		b := NewBackend(server, checked(t, Config{Sessions: sessions})).(*backend[string])
 		test(t, server, b)
 		for _, line := range b.lines {
 			line.mutex.Lock()

@@ -132,7 +132,7 @@ func Digest(namespace string, object applock.Object) [sha256.Size]byte {
 
 // New returns leases on a server, with a checked configuration. It does not connect yet.
 func New[Name comparable](server Server[Name], config Config) *lease.Leases {
-	return lease.New(newBackend(server, config), lease.Config{
+	return lease.New(NewBackend(server, config), lease.Config{
 		CheckInterval: checkInterval,
 		Logger:        config.Logger,
 		Hooks:         config.Hooks,
@@ -141,10 +141,6 @@ func New[Name comparable](server Server[Name], config Config) *lease.Leases {
 
 // NewBackend returns the backend of New. It is an [io.Closer].
 func NewBackend[Name comparable](server Server[Name], config Config) lease.Backend {
-	return newBackend(server, config)
-}
-
-func newBackend[Name comparable](server Server[Name], config Config) *backend[Name] {
 	b := &backend[Name]{server: server, seed: maphash.MakeSeed()}
 	for range config.Sessions {
 		b.lines = append(b.lines, newLine(server, config))

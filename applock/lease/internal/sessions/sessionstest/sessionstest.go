@@ -158,21 +158,15 @@ func request(id any) applock.AcquireRequest {
 	return applock.AcquireRequest{Object: wallet(id), MaxHold: longHold}
 }
 
-// open opens leases that the test closes.
-func (p Package) open(t testing.TB, config Config) *lease.Leases {
+// open opens leases in a namespace of the test, which closes them.
+func (p Product) open(t testing.TB, namespace string, grace time.Duration) *lease.Leases {
 	t.Helper()
-	leases, err := p.New(config)
+	leases, err := p.New(Config{DSN: p.DSN, Namespace: namespace, Grace: grace})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = leases.Close() })
 	return leases
-}
-
-// open opens leases in a namespace of the test.
-func (p Product) open(t testing.TB, namespace string, grace time.Duration) *lease.Leases {
-	t.Helper()
-	return p.Package.open(t, Config{DSN: p.DSN, Namespace: namespace, Grace: grace})
 }
 
 func mustAcquire(t testing.TB, leases *lease.Leases, id any) applock.Lease {
@@ -287,9 +281,10 @@ func idleSession(t *testing.T, product Product, namespace string) {
 // Goal: when the network is gone, the holder gives up before the server gives the object to another operator, and the server does so.
 // Method: a connection that carries nothing from one moment on, and a waiter.
 func lostNetwork(t *testing.T, product Product, namespace string) {
+	wired := product
 	wire, dsn := wire.Through(t, product.DSN)
-	holder := product.Package.open(t, Config{DSN: dsn, Namespace: namespace, Grace: grace})
-	lease := mustAcquire(t, holder, 1)
+	wired.DSN = dsn
+	lease := mustAcquire(t, wired.open(t, namespace, grace), 1)
 	ended := make(chan time.Time, 1)
 	context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
 	next := product.open(t, namespace, grace)

@@ -72,7 +72,9 @@ With --output json each event is an object on a line of its own.`,
 				}
 				request.ObjectType, request.ObjectID = object.Type, object.ID
 			}
-			return a.history(ctx, request, limit)
+			return a.printList(ctx, "history", "event", listedEvent{}, func(ctx context.Context, s session, p *printer) error {
+				return printRows(s, p, s.History(ctx, request), limit, listedEventOf)
+			})
 		}),
 	}
 	command.Flags().StringVar(&request.Operator, "operator", "", "only events that this operator caused, or in which it lost or got a lock")
@@ -81,10 +83,4 @@ With --output json each event is an object on a line of its own.`,
 	limitFlag(command, &limit)
 	offers(command, "operator", a.completeOperator)
 	return command
-}
-
-func (a *app) history(ctx context.Context, request applock.HistoryRequest, limit int64) error {
-	return a.printList(ctx, "history", "event", listedEvent{}, func(ctx context.Context, s session, p *printer) error {
-		return printRows(s, p, s.History(ctx, request), limit, listedEventOf)
-	})
 }

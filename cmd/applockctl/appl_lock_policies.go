@@ -45,18 +45,14 @@ With --output json each policy is an object on a line of its own. The command ne
 auditor or administrator.`,
 		Example: `  applockctl policy list
   applockctl policy list --type customer --output json`,
-		RunE: body(func(ctx context.Context, _ []string) error { return a.listPolicies(ctx, objectType) }),
+		RunE: a.calls("policy list", func(ctx context.Context, s session) error {
+			policies, err := s.Policies(ctx, objectType)
+			if err != nil {
+				return err
+			}
+			return printEach(a, policyAnswer{}, policies, func(policy applock.Policy) record { return policyAnswer{policy} })
+		}),
 	}
 	command.Flags().StringVar(&objectType, "type", "", "only that of this type")
 	return command
-}
-
-func (a *app) listPolicies(ctx context.Context, objectType string) error {
-	return a.call(ctx, "policy list", func(ctx context.Context, s session) error {
-		policies, err := s.Policies(ctx, objectType)
-		if err != nil {
-			return err
-		}
-		return printEach(a, policyAnswer{}, policies, func(policy applock.Policy) record { return policyAnswer{policy} })
-	})
 }

@@ -33,7 +33,24 @@ or FREE if nobody does: then "get" it (exit code 1).`,
   applockctl ask customer:42 --operator brown --withdraw`,
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
-		RunE:              body(func(ctx context.Context, args []string) error { return a.askApplLock(ctx, args, request) }),
+		RunE: a.forEach("ask", askAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+			request.Object = object
+			answer := &askAnswer{lockAnswer: newAnswer(object, request.Owner), ClientID: trim(request.Client), Message: trim(request.Message)}
+			asked, err := s.Ask(ctx, request)
+			switch {
+			case err != nil:
+				if err = answer.refused(err); answer.Outcome == applock.OutcomeHeld {
+					answer.Outcome = applock.OutcomeOwn
+				}
+			case asked.Outcome == applock.OutcomeGiven:
+				answer.grantedTo(asked.Grant)
+				answer.FormerHolder, answer.FormerHolderDepartment = asked.Holder.Owner.Operator, asked.Holder.Owner.Department
+			default:
+				answer.refusedBy(asked.Holder)
+				answer.Outcome = asked.Outcome
+			}
+			return answer, err
+		}),
 	}
 	a.operatorFlag(command, &request.Owner.Operator, "who asks", a.completeOperator)
 	a.departmentFlag(command, &request.Owner.Department, departmentUsage)
@@ -42,25 +59,4 @@ or FREE if nobody does: then "get" it (exit code 1).`,
 	command.Flags().Var((*duration)(&request.Wait), "wait", "how long the request may last, however often it is repeated (for ever)")
 	command.Flags().BoolVar(&request.Withdraw, "withdraw", false, "take the request back")
 	return command
-}
-
-func (a *app) askApplLock(ctx context.Context, texts []string, request applock.AskRequest) error {
-	return a.eachObject(ctx, "ask", texts, askAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
-		request.Object = object
-		answer := &askAnswer{lockAnswer: newAnswer(object, request.Owner), ClientID: trim(request.Client), Message: trim(request.Message)}
-		asked, err := s.Ask(ctx, request)
-		switch {
-		case err != nil:
-			if err = answer.refused(err); answer.Outcome == applock.OutcomeHeld {
-				answer.Outcome = applock.OutcomeOwn
-			}
-		case asked.Outcome == applock.OutcomeGiven:
-			answer.grantedTo(asked.Grant)
-			answer.FormerHolder, answer.FormerHolderDepartment = asked.Holder.Owner.Operator, asked.Holder.Owner.Department
-		default:
-			answer.refusedBy(asked.Holder)
-			answer.Outcome = asked.Outcome
-		}
-		return answer, err
-	})
 }

@@ -22,30 +22,26 @@ another grant, has the object, or FREE if nobody has it (exit code 1).`,
 		Example:           `  applockctl assert job:nightly --operator "$(hostname):$$" --fence 1795785256123456 && ./publish`,
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
-		RunE:              body(func(ctx context.Context, args []string) error { return a.assert(ctx, args, key) }),
+		RunE: a.forEach("assert", lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+			key.Object = object
+			answer := newAnswer(object, applock.Owner{Operator: key.Operator})
+			err := s.Assert(ctx, key)
+			switch {
+			case err == nil:
+				answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeHeld, answer.OperatorID, key.Fence
+				return &answer, nil
+			case !errors.Is(err, applock.ErrLost):
+				return nil, err
+			}
+			if err := answer.lookUp(ctx, s, object); err != nil {
+				return &answer, err
+			}
+			a.noteOwnGrant(&answer)
+			return &answer, errNo
+		}),
 	}
 	a.operatorFlag(command, &key.Operator, "who should hold the object", a.completeHolder)
 	fenceFlag(command, &key.Fence, "the grant")
 	require(command, "fence")
 	return command
-}
-
-func (a *app) assert(ctx context.Context, texts []string, key applock.Key) error {
-	return a.eachObject(ctx, "assert", texts, lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
-		key.Object = object
-		answer := newAnswer(object, applock.Owner{Operator: key.Operator})
-		err := s.Assert(ctx, key)
-		switch {
-		case err == nil:
-			answer.Outcome, answer.Holder, answer.Fence = applock.OutcomeHeld, answer.OperatorID, key.Fence
-			return &answer, nil
-		case !errors.Is(err, applock.ErrLost):
-			return nil, err
-		}
-		if err := answer.lookUp(ctx, s, object); err != nil {
-			return &answer, err
-		}
-		a.noteOwnGrant(&answer)
-		return &answer, errNo
-	})
 }

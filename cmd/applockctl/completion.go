@@ -19,9 +19,7 @@ const (
 )
 
 // completeObjects offers held objects for the first argument.
-func (a *app) completeObjects(
-	command *cobra.Command, args []string, begun string,
-) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeObjects(command *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -29,9 +27,7 @@ func (a *app) completeObjects(
 }
 
 // completeObject offers held objects, with their holders as descriptions.
-func (a *app) completeObject(
-	command *cobra.Command, _ []string, begun string,
-) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeObject(command *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	request := applock.ListRequest{Prefix: begun, PageSize: completionRows}
 	return a.offer(command.Context(), begun, request, func(lock applock.Lock) (string, string) {
 		return lock.Object.String(), lock.Owner.String()
@@ -39,9 +35,7 @@ func (a *app) completeObject(
 }
 
 // completeHolder offers the holder of the object in the first argument, or all holders without an argument.
-func (a *app) completeHolder(
-	command *cobra.Command, args []string, begun string,
-) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeHolder(command *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	request := applock.ListRequest{}
 	if len(args) > 0 {
 		object, err := applock.ParseObject(args[0])
@@ -54,9 +48,7 @@ func (a *app) completeHolder(
 }
 
 // completeOperator offers all operators who hold a lock.
-func (a *app) completeOperator(
-	command *cobra.Command, _ []string, begun string,
-) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeOperator(command *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return a.offer(command.Context(), begun, applock.ListRequest{}, holderOf)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,61 +240,54 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 
 // healthOf returns those checks of verify that a page can repeat at any time.
 func healthOf(client *applock.Client) []console.Check {
+	driver := clients.Driver(client)
+	around := func(ctx context.Context) (inspect.Surroundings, error) { return inspect.LookAround(ctx, driver) }
+	stale := func(ctx context.Context) (inspect.StaleLocks, error) {
+		return inspect.LookForStale(ctx, driver, defaultStale)
+	}
+	held := func(ctx context.Context) (inspect.HeldRows, error) { return inspect.LookForHolders(ctx, driver) }
 	return []console.Check{
 		{Name: "The steps of the schema", Run: stepsOf(client)},
-		{Name: "The server takes changes", Run: around(client, func(found inspect.Surroundings) (string, error) {
+		{Name: "The server takes changes", Run: checked(around, "", func(found inspect.Surroundings) (string, error) {
 			if found.ReadOnly != "" {
 				return found.ReadOnly, errNo
 			}
 			return "it is a primary", nil
 		})},
-		{Name: "Poolers and clusters", Run: around(client, func(found inspect.Surroundings) (string, error) {
-			if found.Between != "" {
-				return found.Between, nil
-			}
-			return "neither a pooler nor a cluster", nil
+		{Name: "Poolers and clusters", Run: checked(around, "", func(found inspect.Surroundings) (string, error) {
+			return cmp.Or(found.Between, "neither a pooler nor a cluster"), nil
 		})},
-		{Name: "The clocks", Run: around(client, func(found inspect.Surroundings) (string, error) {
+		{Name: "The clocks", Run: checked(around, "", func(found inspect.Surroundings) (string, error) {
 			if found.RoundTrip == 0 {
 				return "the file uses this host's clock", nil
 			}
 			return clockWords(found.Ahead, found.RoundTrip), nil
 		})},
-		{Name: "The purge", Run: purgeOf(client)},
-		{Name: "Held snapshots", Run: horizonOf(client)},
+		{Name: "The purge", Run: checked(stale,
+			"this account may not read the table appl_lock: run applockctl verify as the account that purges",
+			func(found inspect.StaleLocks) (string, error) { return staleWords(found, defaultStale) })},
+		{Name: "Held snapshots", Run: checked(held, mayNotSeeSessions, horizonWords)},
 	}
 }
 
 // notTold is a page's text where the product cannot answer a check.
 const notTold = "applock cannot check this on this database"
 
-// around returns a check which says one thing about the server's surroundings.
-func around(client *applock.Client, say func(inspect.Surroundings) (string, error)) func(context.Context) (string, error) {
+// checked returns a check which says what look has found. hidden is the text for an account that may not look.
+func checked[T any](
+	look func(context.Context) (T, error), hidden string, say func(T) (string, error),
+) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		found, err := inspect.LookAround(ctx, clients.Driver(client))
+		found, err := look(ctx)
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			return notTold, console.ErrNotChecked
+		case hidden != "" && errors.Is(err, applock.ErrPrivilege):
+			return hidden, console.ErrNotChecked
 		case err != nil:
 			return "", err
 		}
 		return say(found)
-	}
-}
-
-// purgeOf returns a check for old rows that no purge has removed.
-func purgeOf(client *applock.Client) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		found, err := inspect.LookForStale(ctx, clients.Driver(client), defaultStale)
-		switch {
-		case errors.Is(err, errors.ErrUnsupported):
-			return notTold, console.ErrNotChecked
-		case errors.Is(err, applock.ErrPrivilege):
-			return "this account may not read the table appl_lock: run applockctl verify as the account that purges", console.ErrNotChecked
-		case err != nil:
-			return "", err
-		}
-		return staleWords(found, defaultStale)
 	}
 }
 

@@ -34,24 +34,19 @@ Prints DROPPED (exit code 0), or NONE if the type has no policy (exit code 1).`,
 		Args:    oneType,
 		RunE: body(func(ctx context.Context, args []string) error {
 			request.Type = args[0]
-			return a.dropPolicy(ctx, request)
+			return a.call(ctx, "policy drop", func(ctx context.Context, s session) error {
+				err := s.DropPolicy(ctx, request)
+				if err != nil && !errors.Is(err, applock.ErrNoPolicy) {
+					return err
+				}
+				answer := droppedPolicy{Outcome: outcomeDropped, ObjectType: trim(request.Type)}
+				if err != nil {
+					answer.Outcome = outcomeNone
+				}
+				return a.answer(err == nil, answer)
+			})
 		}),
 	}
 	a.policyActorFlags(command, &request.Actor, &request.Reason)
 	return command
-}
-
-func (a *app) dropPolicy(ctx context.Context, request applock.DropPolicyRequest) error {
-	return a.call(ctx, "policy drop", func(ctx context.Context, s session) error {
-		answer := droppedPolicy{Outcome: outcomeDropped, ObjectType: trim(request.Type)}
-		err := s.DropPolicy(ctx, request)
-		if errors.Is(err, applock.ErrNoPolicy) {
-			answer.Outcome = outcomeNone
-			return a.answer(false, answer)
-		}
-		if err != nil {
-			return err
-		}
-		return a.answer(true, answer)
-	})
 }

@@ -19,13 +19,11 @@ func (a *app) grouped(findings []migrate.Finding) []migrate.Finding {
 
 // alike merges the findings of one part that have the same problem, if there are more than mostAlike.
 func alike(findings []migrate.Finding) []migrate.Finding {
-	type kind struct {
-		part                   migrate.Part
-		problem, statement     string
-		repairable, needsOwner bool
+	names := map[migrate.Finding][]string{}
+	kindOf := func(finding migrate.Finding) migrate.Finding {
+		finding.Name = ""
+		return finding
 	}
-	names := map[kind][]string{}
-	kindOf := func(f migrate.Finding) kind { return kind{f.Part, f.Problem, f.Statement, f.Repairable, f.NeedsOwner} }
 	for _, finding := range findings {
 		names[kindOf(finding)] = append(names[kindOf(finding)], finding.Name)
 	}

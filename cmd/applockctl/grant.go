@@ -51,7 +51,13 @@ it grants nothing.`,
 				script.Schema, script.Role, script.To = a.schema, request.Role, request.To
 				return a.printScript("grant", &script.Dialect, func() (string, error) { return migrate.GrantScript(script) })
 			}
-			return a.grant(ctx, request)
+			return a.call(ctx, "grant", func(ctx context.Context, s session) error {
+				result, err := migrate.Grant(ctx, s.Client, request)
+				if err != nil {
+					return err
+				}
+				return a.answer(true, grantAnswer{Outcome: "GRANTED", Role: request.Role, To: request.To, Statements: result.Statements})
+			})
 		}),
 	}
 	command.Flags().StringVar(&request.To, "to", "", "the database user or role")
@@ -62,17 +68,6 @@ it grants nothing.`,
 	complete(command, "dialect", dialectNames()...)
 	require(command, "to", "as")
 	return command
-}
-
-func (a *app) grant(ctx context.Context, request migrate.GrantRequest) error {
-	return a.call(ctx, "grant", func(ctx context.Context, s session) error {
-		result, err := migrate.Grant(ctx, s.Client, request)
-		if err != nil {
-			return err
-		}
-		answer := grantAnswer{Outcome: "GRANTED", Role: request.Role, To: request.To, Statements: result.Statements}
-		return a.answer(true, answer)
-	})
 }
 
 func (a *app) revokeCommand() *cobra.Command {

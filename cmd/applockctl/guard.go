@@ -44,7 +44,8 @@ guards.`,
   applockctl guard print --dialect mysql --table document --type document --id-column id | mysql crm
   applockctl guard print --dialect postgres --table crm.document --down > unguard.sql`,
 		RunE: body(func(context.Context, []string) error {
-			return a.guardPrint(request)
+			request.Schema = a.schema
+			return a.printScript("guard print", &request.Dialect, func() (string, error) { return migrate.GuardScript(request) })
 		}),
 	}
 	command.Flags().StringVar(&request.Dialect, "dialect", "", "the kind of database: postgres, mysql or mariadb; by default that of the DSN")
@@ -56,9 +57,4 @@ guards.`,
 	command.Flags().BoolVar(&request.Down, "down", false, "print the removal of the guard")
 	require(command, "table")
 	return command
-}
-
-func (a *app) guardPrint(request migrate.GuardScriptRequest) error {
-	request.Schema = a.schema
-	return a.printScript("guard print", &request.Dialect, func() (string, error) { return migrate.GuardScript(request) })
 }

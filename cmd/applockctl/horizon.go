@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/console"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/inspect"
 )
@@ -47,14 +44,7 @@ func heldBy(holder inspect.Holder, found inspect.HeldRows) string {
 // horizon finds old snapshots, which keep the server from removing old versions of rows.
 func (v *verifier) horizon(ctx context.Context) error {
 	found, err := inspect.LookForHolders(ctx, clients.Driver(v.session.Client))
-	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		v.note("horizon", "not checked on "+v.product)
-		return nil
-	case errors.Is(err, applock.ErrPrivilege):
-		v.note("horizon", "not checked: "+mayNotSeeSessions)
-		return nil
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	long := heldTooLong(found, v.held)
@@ -79,21 +69,10 @@ func (a *app) noteHeld(ctx context.Context, s session) *inspect.HeldRows {
 	return &found
 }
 
-// horizonOf returns the console's check for old snapshots.
-func horizonOf(client *applock.Client) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		found, err := inspect.LookForHolders(ctx, clients.Driver(client))
-		switch {
-		case errors.Is(err, errors.ErrUnsupported):
-			return notTold, console.ErrNotChecked
-		case errors.Is(err, applock.ErrPrivilege):
-			return mayNotSeeSessions, console.ErrNotChecked
-		case err != nil:
-			return "", err
-		}
-		if long := heldTooLong(found, defaultHeld); len(long) > 0 {
-			return heldBy(long[0], found) + "; end it with the SQL: " + long[0].End, errNo
-		}
-		return heldWords(found, defaultHeld), nil
+// horizonWords is the console's text about old snapshots; with one, it also returns errNo.
+func horizonWords(found inspect.HeldRows) (string, error) {
+	if long := heldTooLong(found, defaultHeld); len(long) > 0 {
+		return heldBy(long[0], found) + "; end it with the SQL: " + long[0].End, errNo
 	}
+	return heldWords(found, defaultHeld), nil
 }

@@ -40,13 +40,9 @@ order, and the exit code is the worst of theirs.`,
   applockctl inquire customer:42 --output json`,
 		Args:              someObjects,
 		ValidArgsFunction: a.completeObjects,
-		RunE:              body(a.inquire),
+		RunE: a.forEach("inquire", inquireAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+			answer := &inquireAnswer{newAnswer(object, applock.Owner{})}
+			return answer, answer.lookUp(ctx, s, object)
+		}),
 	}
-}
-
-func (a *app) inquire(ctx context.Context, texts []string) error {
-	return a.eachObject(ctx, "inquire", texts, inquireAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
-		answer := &inquireAnswer{newAnswer(object, applock.Owner{})}
-		return answer, answer.lookUp(ctx, s, object)
-	})
 }

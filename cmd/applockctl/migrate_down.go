@@ -24,16 +24,14 @@ are live it undoes nothing, with exit code 1, unless --force is given.
 
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate down`,
-		RunE:    body(func(ctx context.Context, _ []string) error { return a.migrateDown(ctx, request) }),
+		RunE: body(func(ctx context.Context, _ []string) error {
+			return migrating(ctx, a, "migrate down", request, migrate.Down, func(_ context.Context, _ session, undone migrate.DownResult) error {
+				return a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied")
+			})
+		}),
 	}
 	command.Flags().BoolVar(&request.Force, "force", false, forceHelp)
 	return command
-}
-
-func (a *app) migrateDown(ctx context.Context, request migrate.DownRequest) error {
-	return migrating(ctx, a, "migrate down", request, migrate.Down, func(_ context.Context, _ session, undone migrate.DownResult) error {
-		return a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied")
-	})
 }
 
 func (a *app) migrateGotoCommand() *cobra.Command {

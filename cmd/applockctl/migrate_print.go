@@ -47,7 +47,8 @@ DSNTEP2, with lines of at most 72 columns).`,
 			if summary {
 				return a.migrateSummary(request)
 			}
-			return a.migratePrint(request)
+			request.Schema = a.schema
+			return a.printScript("migrate print", &request.Dialect, func() (string, error) { return migrate.Script(request) })
 		}),
 	}
 	command.Flags().StringVar(&request.Dialect, "dialect", "",
@@ -105,11 +106,6 @@ func (a *app) created(request migrate.ScriptRequest) ([]inspect.Created, error) 
 	}
 	reference, err := migrate.Script(migrate.ScriptRequest{Dialect: "postgres"})
 	return inspect.WhatIsCreated(script, reference), err
-}
-
-func (a *app) migratePrint(request migrate.ScriptRequest) error {
-	request.Schema = a.schema
-	return a.printScript("migrate print", &request.Dialect, func() (string, error) { return migrate.Script(request) })
 }
 
 func dialectNames() []string {

@@ -20,12 +20,17 @@ func someObjects(_ *cobra.Command, args []string) error {
 
 var errNoObject = errors.New("the object is missing: write it as TYPE:ID, such as customer:42")
 
-// eachObject runs do for one object after the other and prints each answer. An errNo of do is the answer no, and that of all if any answer is
-// no; another error stops the loop. All arguments are parsed before the first call.
-func (a *app) eachObject(
-	ctx context.Context, verb string, texts []string, like record,
-	do func(ctx context.Context, s session, object applock.Object) (record, error),
-) error {
+// onObject is an operation on one object. Its error errNo is the answer no.
+type onObject func(ctx context.Context, s session, object applock.Object) (record, error)
+
+// forEach makes a command of eachObject.
+func (a *app) forEach(verb string, like record, do onObject) func(*cobra.Command, []string) error {
+	return body(func(ctx context.Context, args []string) error { return a.eachObject(ctx, verb, args, like, do) })
+}
+
+// eachObject runs do for one object after the other and prints each answer. The answer is no if any is no; an error stops the loop. All
+// arguments are parsed before the first call.
+func (a *app) eachObject(ctx context.Context, verb string, texts []string, like record, do onObject) error {
 	objects := make([]applock.Object, len(texts))
 	for i, text := range texts {
 		var err error

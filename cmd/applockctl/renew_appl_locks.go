@@ -24,23 +24,19 @@ the object, or FREE if nobody has it (exit code 1): then stop the work.`,
 		Example:           `  applockctl renew job:nightly --operator "$(hostname):$$" --fence 1795785256123456 --ttl 90s`,
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
-		RunE:              body(func(ctx context.Context, args []string) error { return a.renew(ctx, args, key, time.Duration(ttl)) }),
+		RunE: a.forEach("renew", lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+			key.Object = object
+			answer := newAnswer(object, applock.Owner{Operator: key.Operator})
+			grant, err := s.Renew(ctx, key, time.Duration(ttl))
+			if err == nil {
+				answer.grantedTo(grant)
+			}
+			return &answer, a.refused(&answer, err)
+		}),
 	}
 	a.operatorFlag(command, &key.Operator, "who holds the object", a.completeHolder)
 	fenceFlag(command, &key.Fence, "the grant")
 	command.Flags().Var(&ttl, "ttl", "how long the lock lasts from now on (as before)")
 	require(command, "fence")
 	return command
-}
-
-func (a *app) renew(ctx context.Context, texts []string, key applock.Key, ttl time.Duration) error {
-	return a.eachObject(ctx, "renew", texts, lockAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
-		key.Object = object
-		answer := newAnswer(object, applock.Owner{Operator: key.Operator})
-		grant, err := s.Renew(ctx, key, ttl)
-		if err == nil {
-			answer.grantedTo(grant)
-		}
-		return &answer, a.refused(&answer, err)
-	})
 }

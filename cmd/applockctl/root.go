@@ -376,6 +376,11 @@ func (a *app) call(ctx context.Context, operation string, run func(context.Conte
 	return err
 }
 
+// calls makes a command of a call without arguments.
+func (a *app) calls(operation string, run func(context.Context, session) error) func(*cobra.Command, []string) error {
+	return body(func(ctx context.Context, _ []string) error { return a.call(ctx, operation, run) })
+}
+
 // closeClient closes the client. After a cancelled call it waits only a second, since the connection may hang.
 func closeClient(limited context.Context, client *applock.Client) {
 	closed := make(chan struct{})

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"io"
 	"os"
 	"syscall"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -41,4 +43,15 @@ func signalGroup(leader int, signal os.Signal) bool {
 func killedBy(state *os.ProcessState) (int, bool) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return int(status.Signal()), ok && status.Signaled()
+}
+
+// readerHasLeft reports whether the reader of w has closed it, without writing to it.
+func readerHasLeft(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	poll := []unix.PollFd{{Fd: int32(file.Fd())}} //nolint:gosec // descriptors are small numbers
+	ready, err := unix.Poll(poll, 0)
+	return err == nil && ready > 0 && poll[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 }

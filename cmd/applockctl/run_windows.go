@@ -1,6 +1,9 @@
 package main
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 func forwarded() []os.Signal { return endings() }
 
@@ -15,3 +18,6 @@ func fromTerminal(os.Signal) bool { return true }
 func signalGroup(int, os.Signal) bool { return false }
 
 func killedBy(*os.ProcessState) (int, bool) { return 0, false }
+
+// readerHasLeft returns false: only the next write can tell.
+func readerHasLeft(io.Writer) bool { return false }

@@ -31,7 +31,16 @@ than --fence holds the object, or FREE if nobody does: then "get" it (exit code 
   applockctl take customer:42 --operator mlee --reason "jdoe has gone home" --fence 1795785256123456 --ttl 2h`,
 		Args:              oneObject,
 		ValidArgsFunction: a.completeObjects,
-		RunE:              body(func(ctx context.Context, args []string) error { return a.take(ctx, args, request) }),
+		RunE: a.forEach("take", takeAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
+			request.Object = object
+			answer := &takeAnswer{lockAnswer: newAnswer(object, request.Owner)}
+			taken, err := s.Take(ctx, request)
+			if err == nil {
+				answer.grantedTo(taken)
+				answer.FormerHolder, answer.FormerHolderDepartment = taken.From.Operator, taken.From.Department
+			}
+			return answer, answer.refused(err)
+		}),
 	}
 	a.operatorFlag(command, &request.Owner.Operator, "who takes it", nil)
 	a.departmentFlag(command, &request.Owner.Department, "where that operator works; default $"+departmentVariable)
@@ -40,17 +49,4 @@ than --fence holds the object, or FREE if nobody does: then "get" it (exit code 
 	fenceFlag(command, &request.ExpectedFence, "take only the grant with this fence; by default whatever grant the holder has")
 	command.Flags().Var((*duration)(&request.TTL), "ttl", "how long the new lock lasts (as the former lock)")
 	return command
-}
-
-func (a *app) take(ctx context.Context, texts []string, request applock.TakeRequest) error {
-	return a.eachObject(ctx, "take", texts, takeAnswer{}, func(ctx context.Context, s session, object applock.Object) (record, error) {
-		request.Object = object
-		answer := &takeAnswer{lockAnswer: newAnswer(object, request.Owner)}
-		taken, err := s.Take(ctx, request)
-		if err == nil {
-			answer.grantedTo(taken)
-			answer.FormerHolder, answer.FormerHolderDepartment = taken.From.Operator, taken.From.Department
-		}
-		return answer, answer.refused(err)
-	})
 }

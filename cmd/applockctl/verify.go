@@ -74,7 +74,7 @@ changes nothing else. On a read-only server it does not play. Db2 has only a par
 	return command
 }
 
-// run makes all checks. A check that fails without an answer of the server ends them.
+// run makes all checks. A check that gets no answer of the server ends them.
 func (v *verifier) run(ctx context.Context, s session) error {
 	v.session = s
 	if err := v.connection(ctx); err != nil {
@@ -82,14 +82,31 @@ func (v *verifier) run(ctx context.Context, s session) error {
 	}
 	for _, check := range v.checks() {
 		s.restart()
-		if err := check.look(ctx); err != nil {
-			if ctx.Err() != nil || noAnswer(err) {
-				return err
-			}
-			v.fail(check.name, "cannot be checked: "+err.Error())
+		if err := v.make(ctx, check); err != nil {
+			return err
 		}
 	}
 	return v.print()
+}
+
+func (v *verifier) make(ctx context.Context, check check) error {
+	if check.ofInstalled && !v.installed {
+		v.note(check.name, notInstalled)
+		return nil
+	}
+	err := check.look(ctx)
+	switch {
+	case err == nil:
+	case errors.Is(err, errors.ErrUnsupported):
+		v.note(check.name, "not checked on "+v.product)
+	case check.hidden != "" && errors.Is(err, applock.ErrPrivilege):
+		v.note(check.name, check.hidden)
+	case ctx.Err() != nil, noAnswer(err):
+		return err
+	default:
+		v.fail(check.name, "cannot be checked: "+err.Error())
+	}
+	return nil
 }
 
 // noAnswer reports whether the server gave no answer to judge.
@@ -122,17 +139,21 @@ type verifier struct {
 type check struct {
 	name string
 	look func(ctx context.Context) error
+	// ofInstalled is true if there must be a schema.
+	ofInstalled bool
+	// hidden is the result without the right to look.
+	hidden string
 }
 
 func (v *verifier) checks() []check {
 	return []check{
-		{"surroundings", v.surroundings}, // first, because a replica or a lost node explains the rest
-		{"steps", v.status},
-		{"contract", v.contract},
-		{"grants", v.grants},
-		{"purge", v.purge},
-		{"horizon", v.horizon},
-		{"round", v.round},
+		{name: "surroundings", look: v.surroundings}, // first, because a replica or a lost node explains the rest
+		{name: "steps", look: v.status, hidden: mayNotSee},
+		{name: "contract", look: v.contract, ofInstalled: true},
+		{name: "grants", look: v.grants},
+		{name: "purge", look: v.purge, ofInstalled: true, hidden: "not checked: this account may not read the table appl_lock"},
+		{name: "horizon", look: v.horizon, hidden: "not checked: " + mayNotSeeSessions},
+		{name: "round", look: v.round, ofInstalled: true},
 	}
 }
 
@@ -182,10 +203,6 @@ func (v *verifier) status(ctx context.Context) error {
 	v.missing, v.missingErr = migrate.MissingGrants(ctx, v.session.Client)
 	v.blind = errors.Is(v.missingErr, applock.ErrPrivilege)
 	status, err := migrate.Status(ctx, v.session.Client)
-	if errors.Is(err, applock.ErrPrivilege) {
-		v.note("steps", mayNotSee)
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -262,10 +279,6 @@ func (v *verifier) good(part migrate.Part, compared []migrate.Part) {
 }
 
 func (v *verifier) contract(ctx context.Context) error {
-	if !v.installed {
-		v.note("contract", notInstalled)
-		return nil
-	}
 	installed, err := v.session.Version(ctx)
 	if errors.Is(err, applock.ErrSchema) {
 		text := fmt.Sprintf("the procedures have contract %d, and %d is needed", installed, applock.ContractVersion)
@@ -317,10 +330,6 @@ func (v *verifier) grants(context.Context) error {
 // surroundings reports what stands between this program and the tables: pooler, cluster, replica, clock.
 func (v *verifier) surroundings(ctx context.Context) error {
 	found, err := inspect.LookAround(ctx, clients.Driver(v.session.Client))
-	if errors.Is(err, errors.ErrUnsupported) {
-		v.note("surroundings", "not checked on "+v.product)
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -360,19 +369,8 @@ func clockWords(ahead, roundTrip time.Duration) string {
 
 // purge looks for old rows that should have been purged.
 func (v *verifier) purge(ctx context.Context) error {
-	if !v.installed {
-		v.note("purge", notInstalled)
-		return nil
-	}
 	found, err := inspect.LookForStale(ctx, clients.Driver(v.session.Client), v.stale)
-	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		v.note("purge", "not checked on "+v.product)
-		return nil
-	case errors.Is(err, applock.ErrPrivilege):
-		v.note("purge", "not checked: this account may not read the table appl_lock")
-		return nil
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	text, err := staleWords(found, v.stale)
@@ -401,15 +399,11 @@ const rehearsedCall = 10 * time.Second
 
 // round plays Rehearse's steps on the database itself.
 func (v *verifier) round(ctx context.Context) error {
-	if !v.installed {
-		v.note("round", notInstalled)
-		return nil
-	}
-	if v.looksOnly {
+	switch {
+	case v.looksOnly:
 		v.note("round", "not played: --look-only")
 		return nil
-	}
-	if v.readOnly {
+	case v.readOnly:
 		v.note("round", "not played: the server takes no changes")
 		return nil
 	}

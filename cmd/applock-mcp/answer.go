@@ -134,12 +134,10 @@ func textOf(advice string, data any) (*mcp.CallToolResult, error) {
 
 // asHeld returns the holder that an error names.
 func asHeld(err error) (applock.Holder, bool) {
-	var held *applock.HeldError
-	if errors.As(err, &held) {
+	if held, is := errors.AsType[*applock.HeldError](err); is {
 		return held.Holder, true
 	}
-	var lost *applock.LostError
-	if errors.As(err, &lost) {
+	if lost, is := errors.AsType[*applock.LostError](err); is {
 		return lost.Holder, true
 	}
 	return applock.Holder{}, false

@@ -21,8 +21,7 @@ const deadDatabase = "the database cannot be reached; nothing is locked; do not 
 
 // explained turns an error of the façade into one that a model can act on. Refusals are answers, and do not come here.
 func (l locks) explained(ctx context.Context, tool string, err error) error {
-	var invalid *applock.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*applock.InvalidError](err); is {
 		return &failure{text: argumentOf(invalid.Argument) + " " + invalid.Reason + ". Nothing has changed."}
 	}
 	l.logger.ErrorContext(ctx, "applock-mcp", slog.String("tool", tool), slog.String("error", secret.Redact(err.Error())))

@@ -144,13 +144,18 @@ func (l locks) get(ctx context.Context, said answer, request applock.GetRequest)
 	})
 }
 
-type renewInput struct {
-	Object     string        `json:"object" jsonschema:"what you hold, as TYPE:ID"`
-	Fence      applock.Fence `json:"fence" jsonschema:"your fence, from lock_get"`
-	TTLSeconds int64         `json:"ttl_seconds,omitempty" jsonschema:"how long the lock lasts from now on; leave it out to keep its length"`
+// grantInput names a grant of the caller.
+type grantInput struct {
+	Object string        `json:"object" jsonschema:"what you hold, as TYPE:ID"`
+	Fence  applock.Fence `json:"fence" jsonschema:"your fence, from lock_get"`
 }
 
-func (in renewInput) about() (string, time.Duration) { return in.Object, 0 }
+func (in grantInput) about() (string, time.Duration) { return in.Object, 0 }
+
+type renewInput struct {
+	grantInput
+	TTLSeconds int64 `json:"ttl_seconds,omitempty" jsonschema:"how long the lock lasts from now on; leave it out to keep its length"`
+}
 
 func (l locks) addRenew(server *mcp.Server) error {
 	return addOnObject(server, l, toolText{"lock_renew", "Renew a lock", "Keep a lock that you hold. Call it while more than a third of " +
@@ -187,17 +192,10 @@ func (l locks) addTake(server *mcp.Server) error {
 		})
 }
 
-type releaseInput struct {
-	Object string        `json:"object" jsonschema:"what you hold, as TYPE:ID"`
-	Fence  applock.Fence `json:"fence" jsonschema:"your fence, from lock_get"`
-}
-
-func (in releaseInput) about() (string, time.Duration) { return in.Object, 0 }
-
 func (l locks) addRelease(server *mcp.Server) error {
 	return addOnObject(server, l, toolText{"lock_release", "Release a lock", "Give a lock back when you have finished with its object. It " +
 		"releases only your own lock with this very fence, never that of anybody else. Afterwards do not change the object."},
-		nature{idempotent: true, destructive: true}, func(ctx context.Context, in releaseInput, object applock.Object, said answer) (answer, error) {
+		nature{idempotent: true, destructive: true}, func(ctx context.Context, in grantInput, object applock.Object, said answer) (answer, error) {
 			var err error
 			said.Outcome, err = l.client.Release(ctx, applock.ReleaseRequest{Key: l.key(object, in.Fence)})
 			switch {
@@ -214,12 +212,9 @@ func (l locks) addRelease(server *mcp.Server) error {
 }
 
 type noteInput struct {
-	Object string        `json:"object" jsonschema:"what you hold, as TYPE:ID"`
-	Fence  applock.Fence `json:"fence" jsonschema:"your fence, from lock_get"`
-	Note   string        `json:"note" jsonschema:"why you hold the object, for everybody to read; empty removes the note"`
+	grantInput
+	Note string `json:"note" jsonschema:"why you hold the object, for everybody to read; empty removes the note"`
 }
-
-func (in noteInput) about() (string, time.Duration) { return in.Object, 0 }
 
 func (l locks) addNote(server *mcp.Server) error {
 	return addOnObject(server, l, toolText{"lock_note", "Note on a lock", "Write on your lock why you hold the object and how long it will " +

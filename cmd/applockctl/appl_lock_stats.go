@@ -49,7 +49,7 @@ docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,
-		RunE: body(func(ctx context.Context, _ []string) error { return a.stats(ctx, request) }),
+		RunE: a.calls("stats", func(ctx context.Context, s session) error { return a.stats(ctx, s, request) }),
 	}
 	command.Flags().StringVar(&request.ObjectType, "type", "", "only objects of this type")
 	command.Flags().StringVar(&request.Department, "department", "", "only locks and waiters of this department")
@@ -62,17 +62,15 @@ docs/watching.md.`,
 	return command
 }
 
-func (a *app) stats(ctx context.Context, request applock.StatsRequest) error {
-	return a.call(ctx, "stats", func(ctx context.Context, s session) error {
-		stats, err := s.Stats(ctx, request)
-		if err != nil {
-			return err
-		}
-		held := a.noteHeld(ctx, s)
-		if a.output == formatPrometheus {
-			_, err := io.WriteString(a.stdout, metricsOf(stats)+metricsOfHeld(held))
-			return wrapWrite(err)
-		}
-		return printEach(a, countedLocks{}, stats, func(of applock.Stats) record { return countedLocks{of} })
-	})
+func (a *app) stats(ctx context.Context, s session, request applock.StatsRequest) error {
+	stats, err := s.Stats(ctx, request)
+	if err != nil {
+		return err
+	}
+	held := a.noteHeld(ctx, s)
+	if a.output == formatPrometheus {
+		_, err := io.WriteString(a.stdout, metricsOf(stats)+metricsOfHeld(held))
+		return wrapWrite(err)
+	}
+	return printEach(a, countedLocks{}, stats, func(of applock.Stats) record { return countedLocks{of} })
 }

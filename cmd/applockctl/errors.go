@@ -93,8 +93,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 		return code
 	}
 	text := withVariable(inFlags(err))
-	var known *bodyError
-	isBody := errors.As(err, &known)
+	known, isBody := errors.AsType[*bodyError](err)
 	if _, name, found := strings.Cut(command.CommandPath(), " "); found && !isBody {
 		text = name + ": " + text // errors of a body begin with the operation already
 	}
@@ -102,8 +101,7 @@ func (a *app) finish(command *cobra.Command, err error) int {
 		text = strings.TrimSuffix(text+"; the call has had its effect: "+known.lost().results, ": ")
 	}
 	a.complain("%s: %s", program, oneLine(secret.Redact(text)))
-	var unknown *unknownCommandError
-	if errors.As(err, &unknown) && len(unknown.similar) > 0 {
+	if unknown, is := errors.AsType[*unknownCommandError](err); is && len(unknown.similar) > 0 {
 		a.complain("Did you mean this? %s", strings.Join(unknown.similar, ", "))
 	}
 	if code == exitUsage {
@@ -123,8 +121,8 @@ func withVariable(text string) string {
 // inFlags returns the text of an error, with flags in place of the names of Go's arguments.
 func inFlags(err error) string {
 	text := err.Error()
-	var invalid *applock.InvalidError
-	if !errors.As(err, &invalid) {
+	invalid, is := errors.AsType[*applock.InvalidError](err)
+	if !is {
 		return text
 	}
 	flag := map[string]string{
@@ -208,8 +206,8 @@ func exitCode(err error) int {
 
 // readerIsGone reports whether the reader of stdout has closed it, as head does.
 func readerIsGone(err error) bool {
-	var failed *writeError
-	return errors.As(err, &failed) && errors.Is(failed, syscall.EPIPE)
+	failed, is := errors.AsType[*writeError](err)
+	return is && errors.Is(failed, syscall.EPIPE)
 }
 
 // note writes a line that is neither a result nor an error. --quiet suppresses it.

@@ -90,8 +90,7 @@ func (a *app) waitAndGet(
 ) (applock.Grant, error) {
 	limit := duration(wait)
 	obstacle := "being changed by another transaction"
-	var refusal *applock.HeldError
-	if errors.As(reason, &refusal) {
+	if refusal, is := errors.AsType[*applock.HeldError](reason); is {
 		obstacle = oneLine(refusal.Error())
 	}
 	a.note("%s is %s; waiting %s at the most", request.Object, obstacle, limit.String())

@@ -17,8 +17,7 @@ func (a *app) getPermit(ctx context.Context, text string, request applock.GetPer
 	request.Object = object
 	return a.call(ctx, "get "+object.String(), func(ctx context.Context, s session) error {
 		permit, err := s.GetPermit(ctx, request)
-		var full *applock.FullError
-		if ctx.Err() == nil && errors.As(err, &full) {
+		if full, is := errors.AsType[*applock.FullError](err); is && ctx.Err() == nil {
 			return a.answerFull(full, request)
 		}
 		if err != nil {

@@ -83,7 +83,7 @@ Run it as the owner of the procedures; on MySQL and MariaDB as an account that m
 With --print it prints the SQL, and changes nothing. On Db2 the administrator revokes.`,
 		Example: `  applockctl revoke --from shop_app
   applockctl revoke --from cron@10.0.0.% --print`,
-		RunE: body(func(ctx context.Context, _ []string) error { return a.revoke(ctx, request) }),
+		RunE: a.calls("revoke", func(ctx context.Context, s session) error { return a.revoke(ctx, s, request) }),
 	}
 	command.Flags().StringVar(&request.From, "from", "", "the database user or role")
 	command.Flags().BoolVar(&request.DryRun, "print", false, "print the SQL instead of running it")
@@ -101,22 +101,20 @@ func (r revokeAnswer) fields() []table.Field {
 	return []table.Field{{Title: "OUTCOME", Value: table.Word(r.Outcome)}, {Title: "FROM", Value: r.From}}
 }
 
-func (a *app) revoke(ctx context.Context, request migrate.RevokeRequest) error {
-	return a.call(ctx, "revoke", func(ctx context.Context, s session) error {
-		result, err := migrate.Revoke(ctx, s.Client, request)
-		if err != nil {
-			return err
-		}
-		if request.DryRun {
-			for _, statement := range result.Statements {
-				if _, err := fmt.Fprintf(a.stdout, "%s;\n", statement); err != nil {
-					return wrapWrite(err)
-				}
+func (a *app) revoke(ctx context.Context, s session, request migrate.RevokeRequest) error {
+	result, err := migrate.Revoke(ctx, s.Client, request)
+	switch {
+	case err != nil:
+		return err
+	case request.DryRun:
+		for _, statement := range result.Statements {
+			if _, err := fmt.Fprintf(a.stdout, "%s;\n", statement); err != nil {
+				return wrapWrite(err)
 			}
-			return nil
 		}
-		return a.answer(true, revokeAnswer{Outcome: "REVOKED", From: request.From, Statements: append([]string{}, result.Statements...)})
-	})
+		return nil
+	}
+	return a.answer(true, revokeAnswer{Outcome: "REVOKED", From: request.From, Statements: append([]string{}, result.Statements...)})
 }
 
 // noteMissingGrants lists accounts whose role is incomplete. That is no failure, since it may be intended.

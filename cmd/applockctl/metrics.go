@@ -48,8 +48,7 @@ func metrics() []metric {
 func metricsOf(stats []applock.Stats) string {
 	var m metricsText
 	for _, metric := range metrics() {
-		m.name = metric.name
-		fmt.Fprintf(&m.text, "# HELP %s %s\n# TYPE %s gauge\n", metric.name, metric.help, metric.name)
+		m.begin(metric.name, metric.help)
 		for _, of := range stats {
 			metric.samples(&m, of)
 		}
@@ -67,7 +66,7 @@ func metricsOfHeld(held *inspect.HeldRows) string {
 	for _, holder := range held.Holders {
 		oldest, transactions = max(oldest, holder.Age), max(transactions, holder.Transactions)
 	}
-	var text strings.Builder
+	var m metricsText
 	for _, metric := range []struct {
 		name, help string
 		value      int64
@@ -76,14 +75,20 @@ func metricsOfHeld(held *inspect.HeldRows) string {
 		{"applock_held_snapshot_transactions", "Transactions that have begun since then; 0 where the server does not count them.", transactions},
 		{"applock_kept_versions", "Old versions that the server keeps: dead rows of appl_lock, or the history list of InnoDB.", held.Kept},
 	} {
-		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s gauge\n%s %d\n", metric.name, metric.help, metric.name, metric.name, metric.value)
+		m.begin(metric.name, metric.help)
+		fmt.Fprintf(&m.text, "%s %d\n", metric.name, metric.value)
 	}
-	return text.String()
+	return m.text.String()
 }
 
 type metricsText struct {
 	text strings.Builder
 	name string
+}
+
+func (m *metricsText) begin(name, help string) {
+	m.name = name
+	fmt.Fprintf(&m.text, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
 }
 
 func (m *metricsText) sample(stats applock.Stats, state string, value int64) {

@@ -130,8 +130,7 @@ func (a *app) patiently(ctx context.Context, operation string, s session, work f
 		a.explainWait(operation)
 		err = <-done
 	}
-	var live *migrate.LiveLocksError
-	if errors.As(err, &live) {
+	if live, is := errors.AsType[*migrate.LiveLocksError](err); is {
 		a.complain("%s: %s: %s; %s; --force continues", program, operation, live, a.wayToLocks(ctx, s))
 		return errNo
 	}

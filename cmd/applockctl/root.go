@@ -203,8 +203,7 @@ func flagError(command *cobra.Command, err error) error {
 			return unknown
 		}
 	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" {
+	if unknown, is := errors.AsType[*pflag.NotExistError](err); is && unknown.GetSpecifiedShortnames() != "" {
 		name := unknown.GetSpecifiedShortnames()
 		if end := strings.IndexAny(name, "=:"); end >= 0 {
 			name = name[:end]

@@ -277,7 +277,6 @@ func widthOf(w io.Writer, getenv func(string) string) int {
 	return columns
 }
 
-// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

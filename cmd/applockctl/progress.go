@@ -14,7 +14,6 @@ func (a *app) progress(line string) int {
 	return len(line)
 }
 
-// eraseProgress clears the line.
 func (a *app) eraseProgress(width int) {
 	if width > 0 {
 		_, _ = fmt.Fprint(a.stderr, "\r", strings.Repeat(" ", width), "\r")

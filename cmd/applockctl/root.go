@@ -308,15 +308,11 @@ func noSuchCommand(command *cobra.Command, args []string) error {
 }
 
 // oneObject accepts one argument, the object.
-func oneObject(_ *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
+func oneObject(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
 		return errNoObject
-	case 1:
-		return nil
-	default:
-		return fmt.Errorf("unexpected argument %q", args[1])
 	}
+	return noArguments(command, args[1:])
 }
 
 // noArguments accepts flags only.

@@ -25,7 +25,6 @@ func (p *process) separate() bool {
 	return leads
 }
 
-// terminate sends SIGTERM.
 func (p *process) terminate() { p.send(syscall.SIGTERM) }
 
 // fromTerminal reports whether a terminal sends this signal to its whole foreground group.

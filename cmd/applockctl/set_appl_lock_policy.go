@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -75,15 +74,11 @@ func (a *app) policyActorFlags(command *cobra.Command, by, reason *string) {
 }
 
 // oneType accepts one argument, the type.
-func oneType(_ *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
+func oneType(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
 		return errors.New("the type is missing, such as customer")
-	case 1:
-		return nil
-	default:
-		return fmt.Errorf("unexpected argument %q", args[1])
 	}
+	return noArguments(command, args[1:])
 }
 
 func (a *app) setPolicy(ctx context.Context, request applock.SetPolicyRequest) error {

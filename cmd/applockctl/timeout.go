@@ -42,7 +42,6 @@ func (l *callLimit) extend(wait time.Duration) { l.timer.Reset(wait + l.length) 
 // pause stops the time while no call runs.
 func (l *callLimit) pause() { l.timer.Stop() }
 
-// end releases the context.
 func (l *callLimit) end() {
 	l.timer.Stop()
 	l.cancel(nil)

@@ -195,12 +195,16 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 
 // showSignIn shows the page for people who are not signed in.
 func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, err error) {
-	refused := c.refusal(w, r, err)
-	c.pages.Write(w, r, pages.View{Template: "signedout", Status: refused.Status}, pages.Frame{Title: c.pages.Text("title.sign-in"), Data: refused.Reason})
+	c.showRefusal(w, r, err, "signedout", "title.sign-in")
 }
 
-func (c *console) refusal(w http.ResponseWriter, r *http.Request, err error) *RefusedError {
-	return refusal(w, r, err, c.config.Logger, c.pages.Text("error.sign-in"))
+func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	c.showRefusal(w, r, err, "error", "error.title")
+}
+
+func (c *console) showRefusal(w http.ResponseWriter, r *http.Request, err error, template, title string) {
+	refused := refusal(w, r, err, c.config.Logger, c.pages.Text("error.sign-in"))
+	c.pages.Write(w, r, pages.View{Template: template, Status: refused.Status}, pages.Frame{Title: c.pages.Text(title), Data: refused.Reason})
 }
 
 // refusal returns the answer to a failed sign-in and logs the failure. An error that is no *RefusedError gets the text broken.
@@ -220,11 +224,6 @@ func refusal(w http.ResponseWriter, r *http.Request, err error, logger *slog.Log
 		w.Header().Set("WWW-Authenticate", refused.Challenge)
 	}
 	return refused
-}
-
-func (c *console) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	refused := c.refusal(w, r, err)
-	c.pages.Write(w, r, pages.View{Template: "error", Status: refused.Status}, pages.Frame{Title: c.pages.Text("error.title"), Data: refused.Reason})
 }
 
 // logRefusal logs a refused request. It omits the address' parameters and the form, since either may contain a secret.

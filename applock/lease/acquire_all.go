@@ -261,15 +261,12 @@ func (q *queue) endReservation(reserved []claim) {
 
 // join makes the context of the set, with the values of ctx.
 func (s *handles) join(ctx context.Context) {
-	carrying := context.WithoutCancel(ctx)
+	carrying, within := context.WithoutCancel(ctx), leaseContext{}
 	for _, lease := range s.leases {
 		carrying = lease.hold.carriedBy(carrying)
-	}
-	within := leaseContext{}
-	within.Context, s.cancel = context.WithCancelCause(carrying)
-	for _, lease := range s.leases {
 		within.holds = append(within.holds, lease.hold)
 	}
+	within.Context, s.cancel = context.WithCancelCause(carrying)
 	s.context = within
 	for _, lease := range s.leases {
 		context.AfterFunc(lease.Context(), func() { s.cancel(context.Cause(lease.Context())) })

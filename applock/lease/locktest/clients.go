@@ -20,22 +20,26 @@ import (
 // clientRules are the rules whose checks use the backend as programs do.
 func clientRules() []rule {
 	return []rule{
-		{"ExclusionOfClients", "never two clients hold an object at a time", exclusionOfClients},
-		{"Keys", "objects that differ in anything but trailing blanks are different ones", keys},
-		{"RefusalNamesTheHolder", "a refusal comes at once and says who has the object", refusalNamesTheHolder},
-		{"WaitersAreServed", "a release serves who waits, also in another client", waitersAreServed},
-		{"CancelledWaiter", "a cancelled waiter gets the cause, and leaves nothing", cancelledWaiter},
-		{"CancelledAtAnyMoment", "a call that is cancelled at any moment leaves nothing", cancelledAtAnyMoment},
-		{"Expiry", "a lease ends at MaxHold, and the object is somebody else's then", expiry},
-		{"Renewal", "a renewed lease lasts longer, and can be released", renewal},
+		client("ExclusionOfClients", "never two clients hold an object at a time", exclusionOfClients),
+		client("Keys", "objects that differ in anything but trailing blanks are different ones", keys),
+		client("RefusalNamesTheHolder", "a refusal comes at once and says who has the object", refusalNamesTheHolder),
+		client("WaitersAreServed", "a release serves who waits, also in another client", waitersAreServed),
+		client("CancelledWaiter", "a cancelled waiter gets the cause, and leaves nothing", cancelledWaiter),
+		client("CancelledAtAnyMoment", "a call that is cancelled at any moment leaves nothing", cancelledAtAnyMoment),
+		client("Expiry", "a lease ends at MaxHold, and the object is somebody else's then", expiry),
+		client("Renewal", "a renewed lease lasts longer, and can be released", renewal),
 		{"Close", "Close frees what was held, and ends who waits", closing},
 	}
 }
 
+// client is a rule whose check begins with a place and its first client.
+func client(name, says string, check func(t *trial, place place)) rule {
+	return rule{name, says, func(t *trial, backend Backend) { check(t, newPlace(t, backend)) }}
+}
+
 // Goal: never two holders at a time. Method: goroutines of several clients count in two steps, which loses counts unless each is alone.
-func exclusionOfClients(t *trial, backend Backend) {
+func exclusionOfClients(t *trial, place place) {
 	const goroutines, clients, rounds = 12, 4, 4
-	place := newPlace(t, backend)
 	lockers := []lease.Locker{place.locker}
 	for len(lockers) < clients {
 		lockers = append(lockers, place.open(t))
@@ -69,8 +73,7 @@ func exclusionOfClients(t *trial, backend Backend) {
 }
 
 // Goal: any difference makes different objects, except trailing blanks. Method: hold all at once; then try other spellings.
-func keys(t *trial, backend Backend) {
-	place := newPlace(t, backend)
+func keys(t *trial, place place) {
 	kind := place.kind
 	long := strings.Repeat("x", applock.MaxObjectIDLength-1)
 	objects := []applock.Object{
@@ -112,8 +115,7 @@ func keys(t *trial, backend Backend) {
 
 // Goal: a refusal names the holder and comes at once. Method: a held object, requested by the same client and by another; then the object
 // is free.
-func refusalNamesTheHolder(t *trial, backend Backend) {
-	place := newPlace(t, backend)
+func refusalNamesTheHolder(t *trial, place place) {
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
 	for _, locker := range []lease.Locker{place.locker, place.open(t)} {
 		_, err := locker.TryAcquire(t.Context(), request(place.object(1)))
@@ -128,8 +130,7 @@ func refusalNamesTheHolder(t *trial, backend Backend) {
 }
 
 // Goal: a release serves waiters. Method: a waiter in the same client, and one in another.
-func waitersAreServed(t *trial, backend Backend) {
-	place := newPlace(t, backend)
+func waitersAreServed(t *trial, place place) {
 	for _, locker := range []lease.Locker{place.locker, place.open(t)} {
 		holder := mustAcquire(t, place.locker, request(place.object(1)))
 		result := place.waiting(t.Context(), t, locker)
@@ -148,8 +149,7 @@ func waitersAreServed(t *trial, backend Backend) {
 
 // Goal: a cancelled waiter gets the reason and leaves nothing behind. Method: cancel a waiter; then no waiter is listed, and the object is
 // free after the release.
-func cancelledWaiter(t *trial, backend Backend) {
-	place := newPlace(t, backend)
+func cancelledWaiter(t *trial, place place) {
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
 	cause := errors.New("the user has left")
 	for _, locker := range []lease.Locker{place.locker, place.open(t)} {
@@ -167,9 +167,8 @@ func cancelledWaiter(t *trial, backend Backend) {
 
 // Goal: the same at any moment, even during the call. Method: deadlines of random length on an object that is being released; at the end it
 // is free, and no waiter is listed.
-func cancelledAtAnyMoment(t *trial, backend Backend) {
+func cancelledAtAnyMoment(t *trial, place place) {
 	const rounds, longest = 30, 10 * time.Millisecond
-	place := newPlace(t, backend)
 	other := place.open(t)
 	for range rounds {
 		holder := mustAcquire(t, place.locker, request(place.object(1)))
@@ -191,9 +190,8 @@ func cancelledAtAnyMoment(t *trial, backend Backend) {
 
 // Goal: the lease ends at MaxHold whatever its holder does, with a signal, and another client gets the object. Method: a holder that does
 // not release, and a waiter from another client; the late release reports the loss and does no harm.
-func expiry(t *trial, backend Backend) {
+func expiry(t *trial, place place) {
 	const short = 500 * time.Millisecond
-	place := newPlace(t, backend)
 	lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: short})
 	next := mustAcquire(t, place.open(t), request(place.object(1)))
 	if early := time.Until(lease.Deadline()); early > 0 {
@@ -209,9 +207,8 @@ func expiry(t *trial, backend Backend) {
 
 // Goal: a renewed grant is the same grant, and lasts longer if the backend reports its end. Method: Renew, with a TTL and without; then
 // others are refused, and a release frees the object.
-func renewal(t *trial, backend Backend) {
+func renewal(t *trial, place place) {
 	const rounding = time.Second // of the reported end
-	place := newPlace(t, backend)
 	for _, ttl := range []time.Duration{0, longTTL} {
 		lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: ttl})
 		before, trusted := lease.ExpiresAt(), lease.Deadline()
@@ -236,16 +233,13 @@ func renewal(t *trial, backend Backend) {
 // holder's grant. Method: a new holder; then the former one renews and releases.
 func lossRules(backend Backend) (rules []rule) {
 	for _, name := range slices.Sorted(maps.Keys(backend.Losses)) {
-		rules = append(rules, rule{
-			"Loss/" + name, "the holder hears of a loss, and cannot end the grant of the next one",
-			func(t *trial, backend Backend) { loss(t, backend, backend.Losses[name]) },
-		})
+		rules = append(rules, client("Loss/"+name, "the holder hears of a loss, and cannot end the grant of the next one",
+			func(t *trial, place place) { loss(t, place, place.backend.Losses[name]) }))
 	}
 	return rules
 }
 
-func loss(t *trial, backend Backend, lose func(t testing.TB, place string, object applock.Object)) {
-	place := newPlace(t, backend)
+func loss(t *trial, place place, lose func(t testing.TB, place string, object applock.Object)) {
 	lease := mustAcquire(t, place.locker, applock.AcquireRequest{Object: place.object(1), MaxHold: longHold, TTL: longTTL})
 	lose(t, place.name, place.object(1))
 	next := mustAcquire(t, place.open(t), request(place.object(1)))

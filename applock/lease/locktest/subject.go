@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -160,7 +161,7 @@ func (s subject) requireNotFound(err error, call, what string) {
 func (s subject) renewAll(backend lease.Backend, renewals []lease.Renewal) map[applock.Object]lease.Renewed {
 	s.t.Helper()
 	answers := map[applock.Object]lease.Renewed{}
-	rest := renewals
+	rest := slices.Clone(renewals)
 	for {
 		s.t.begin("Renew of %d grants", len(rest))
 		some, err := backend.Renew(s.t.Context(), rest)
@@ -173,12 +174,10 @@ func (s subject) renewAll(backend lease.Backend, renewals []lease.Renewal) map[a
 			}
 			answers[answer.Object] = answer
 		}
-		rest = nil
-		for _, renewal := range renewals {
-			if _, answered := answers[renewal.Grant.Object]; !answered {
-				rest = append(rest, renewal)
-			}
-		}
+		rest = slices.DeleteFunc(rest, func(renewal lease.Renewal) bool {
+			_, answered := answers[renewal.Grant.Object]
+			return answered
+		})
 		if len(rest) == 0 {
 			break
 		}

@@ -59,9 +59,7 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 }
 
 // execute runs statements on one connection, checks their effect, and returns those that stay. Where it can it is one transaction.
-func execute(
-	ctx context.Context, target migrate.Target, statements []string, check func(migrate.Client) error,
-) (done []string, err error) {
+func execute(ctx context.Context, target migrate.Target, statements []string, check func(migrate.Client) error) (done []string, err error) {
 	conn, err := target.Conn(ctx)
 	if err != nil {
 		return nil, err

@@ -170,13 +170,8 @@ func (r *rehearsal) deleteRows(ctx context.Context) error {
 	defer cancel()
 	err := dialects.OnTarget(bounded, r.driver, func(_ dialects.Dialect, target migrate.Target) error {
 		for objectType := range r.types {
-			for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event"} {
-				if err := migrate.InTx(bounded, target.DB, func(client migrate.Client) error {
-					_, err := client.ExecContext(bounded, target.DeleteType(table), objectType)
-					return err
-				}); err != nil {
-					return target.Interpret(bounded, err)
-				}
+			if err := target.DeleteType(bounded, objectType); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -57,9 +57,7 @@ func InsertFirst(ctx context.Context, client Client, versions database.Store) er
 }
 
 // Read returns the rows of a query. Fields returns where the columns of a row go.
-func Read[T any](
-	ctx context.Context, client Client, fields func(row *T) []any, query string, args ...any,
-) (all []T, err error) {
+func Read[T any](ctx context.Context, client Client, fields func(row *T) []any, query string, args ...any) (all []T, err error) {
 	rows, err := client.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ func TableNames(tables []Table) []string {
 
 // inspect compares the database with the applied migrations. It changes nothing.
 func inspect(ctx context.Context, target Target, client Client, steps []Migration) ([]Finding, error) {
-	ours := slices.DeleteFunc(slices.Clone(steps), foreign)
+	ours := oursOf(steps)
 	want, err := installation(target, ours)
 	if err != nil {
 		return nil, err
@@ -157,9 +157,12 @@ const lastOfOurs = 99999
 // foreign reports whether another program's goose has recorded the step in our table.
 func foreign(step Migration) bool { return step.Version > lastOfOurs }
 
+// oursOf returns the steps without other programs'.
+func oursOf(steps []Migration) []Migration { return slices.DeleteFunc(slices.Clone(steps), foreign) }
+
 // inspectSteps checks the records of the version table.
 func inspectSteps(target Target, steps []Migration) []Finding {
-	newest := newestOf(slices.DeleteFunc(slices.Clone(steps), foreign))
+	newest := newestOf(oursOf(steps))
 	var findings []Finding
 	for _, step := range steps {
 		finding := Finding{Part: PartSteps, Name: fmt.Sprintf("step %d", step.Version)}
@@ -287,17 +290,13 @@ func (t Target) unreadable(ctx context.Context, client Client, view string) (str
 
 // columnsOf returns the columns of a view in the contract.
 func columnsOf(name string) []string {
-	var columns []string
-	for _, view := range db.Views() {
-		if view.Name != name {
-			continue
-		}
-		for _, column := range view.Columns {
-			columns = append(columns, column.Name)
-		}
-	}
-	if columns == nil { // not in the contract
+	at := slices.IndexFunc(db.Views(), func(view db.View) bool { return view.Name == name })
+	if at < 0 { // not in the contract
 		return []string{"1"}
+	}
+	var columns []string
+	for _, column := range db.Views()[at].Columns {
+		columns = append(columns, column.Name)
 	}
 	return columns
 }
@@ -442,7 +441,7 @@ func newer(steps []Migration) error {
 
 // newerOfOurs is newer for callers that tolerate other programs' steps.
 func newerOfOurs(steps []Migration) error {
-	return newer(slices.DeleteFunc(slices.Clone(steps), foreign))
+	return newer(oursOf(steps))
 }
 
 // newerThan is newer for a caller that is about to apply migrations: it reads only the newest version.

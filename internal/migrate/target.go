@@ -87,9 +87,18 @@ type Target struct {
 	OfType string
 }
 
-// DeleteType returns the statement that deletes a table's rows about objects of a type, its argument.
-func (t Target) DeleteType(table string) string {
-	return "DELETE FROM " + t.Qualify(table) + " WHERE " + t.OfType
+// DeleteType deletes all rows about objects of a type, each table's in a transaction of its own.
+func (t Target) DeleteType(ctx context.Context, objectType string) error {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event"} {
+		err := InTx(ctx, t.DB, func(client Client) error {
+			_, err := client.ExecContext(ctx, "DELETE FROM "+t.Qualify(table)+" WHERE "+t.OfType, objectType)
+			return err
+		})
+		if err != nil {
+			return t.Interpret(ctx, err)
+		}
+	}
+	return nil
 }
 
 // creating returns the statements that create a view.
@@ -167,7 +176,7 @@ func Down(ctx context.Context, target Target, force bool) ([]Migration, error) {
 	if newest == 0 {
 		return nil, nil
 	}
-	return downTo(ctx, target, newest-1, force)
+	return downTo(ctx, target, newest-1, force, nil)
 }
 
 // Goto applies or undoes migrations until a version is the newest. It returns those, and whether they were undone.
@@ -181,7 +190,7 @@ func Goto(ctx context.Context, target Target, to int64, force bool) (done []Migr
 	}
 	switch newest := newestOf(steps); {
 	case newest > to:
-		done, err = downTo(ctx, target, to, force)
+		done, err = downTo(ctx, target, to, force, nil)
 		return done, true, err
 	case newest < to:
 		done, err = Up(ctx, target, to)
@@ -196,7 +205,7 @@ func Uninstall(ctx context.Context, target Target, force bool) error {
 	if err != nil || !exists {
 		return err
 	}
-	if err = uninstall(ctx, target, force); err == nil {
+	if _, err = downTo(ctx, target, 0, force, target.Remove); err == nil {
 		return nil
 	}
 	if exists, unknown := target.HasVersions(ctx); unknown == nil && !exists {
@@ -205,33 +214,25 @@ func Uninstall(ctx context.Context, target Target, force bool) error {
 	return err
 }
 
-func uninstall(ctx context.Context, target Target, force bool) error {
-	undoing, err := above(ctx, target, 0, force)
-	if err != nil {
-		return err
+// downTo undoes all migrations above a version and returns them, the newest first. It ends with follows unless that is nil.
+func downTo(
+	ctx context.Context, target Target, to int64, force bool, follows func(context.Context, Client) error,
+) ([]Migration, error) {
+	undoing, err := above(ctx, target, to, force)
+	if err != nil || len(undoing) == 0 && follows == nil {
+		return nil, err
 	}
 	if target.UndoesDDL {
-		return undo(ctx, target, undoing, target.Remove)
+		if err := undo(ctx, target, undoing, follows); err != nil {
+			return nil, err
+		}
+		return undoing, nil
 	}
-	if _, err := stepDown(ctx, target, 0); err != nil {
-		return err
+	undone, err := stepDown(ctx, target, to)
+	if err == nil && follows != nil {
+		err = follows(ctx, target.DB)
 	}
-	return target.Remove(ctx, target.DB)
-}
-
-// downTo undoes all migrations above a version and returns them, the newest first.
-func downTo(ctx context.Context, target Target, to int64, force bool) ([]Migration, error) {
-	undoing, err := above(ctx, target, to, force)
-	if err != nil || len(undoing) == 0 {
-		return nil, err
-	}
-	if !target.UndoesDDL {
-		return stepDown(ctx, target, to)
-	}
-	if err := undo(ctx, target, undoing, nil); err != nil {
-		return nil, err
-	}
-	return undoing, nil
+	return undone, err
 }
 
 // above returns the applied migrations above a version, the newest first. Unless forced, it refuses while locks are live. It always refuses
@@ -458,9 +459,6 @@ func migration(source *goose.Source) Migration {
 
 // NewestKnown returns the version of the newest migration of a dialect.
 func NewestKnown(migrations fs.FS) (int64, error) {
-	files, err := files(migrations)
-	if err != nil {
-		return 0, err
-	}
-	return files[len(files)-1].version, nil
+	known, err := Known(migrations)
+	return known[len(known)-1], err
 }

@@ -52,9 +52,7 @@ func (s site) powersOf(ctx context.Context, client migrate.Client, account strin
 
 // inspectOwners finds definers with too many rights, and those that want.Owner shall replace. Without want.Owner a single plain account
 // replaces the others, if there is one.
-func (s site) inspectOwners(
-	ctx context.Context, client migrate.Client, want migrate.Installation, is present,
-) ([]migrate.Finding, error) {
+func (s site) inspectOwners(ctx context.Context, client migrate.Client, want migrate.Installation, is present) ([]migrate.Finding, error) {
 	owner, err := s.owner(ctx, client, want.Owner)
 	if err != nil {
 		return nil, err
@@ -148,8 +146,7 @@ func (s site) owner(ctx context.Context, client migrate.Client, name string) (st
 
 // grantsOnProcedures returns the statements that restore the grants of each procedure; none if this user may not see them.
 func (s site) grantsOnProcedures(ctx context.Context, client migrate.Client) (map[string][]string, error) {
-	rights, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE FROM mysql.procs_priv
-		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`)
+	rights, err := s.rightsOn(ctx, client, proceduresRights)
 	if err != nil && !s.isDenied(ctx, err) {
 		return nil, err
 	}

@@ -40,15 +40,17 @@ func (r right) grantee() string {
 	return r.user + "@" + r.host
 }
 
+// proceduresRights are the rights to execute the procedures of a database.
+const proceduresRights = `SELECT Routine_name, User, Host, 'EXECUTE', FALSE
+	FROM mysql.procs_priv
+	WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', Proc_priv) > 0`
+
 // inspectRights finds the rights of everybody, and the accounts that can change a table without the procedures. The current account and the
 // definers need that right.
 func (s site) inspectRights(
 	ctx context.Context, client migrate.Client, tables []string, routines map[string]installed,
 ) ([]migrate.Finding, error) {
-	onProcedures, err := s.rightsOn(ctx, client, `SELECT Routine_name, User, Host, 'EXECUTE', FALSE
-		FROM mysql.procs_priv
-		WHERE Db = COALESCE(NULLIF(?, ''), DATABASE()) AND Routine_type = 'PROCEDURE' AND (User = '' OR User = 'PUBLIC' AND Host = '')
-			AND FIND_IN_SET('Execute', Proc_priv) > 0`)
+	onProcedures, err := s.rightsOn(ctx, client, proceduresRights)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (s site) inspectRights(
 	}
 	var findings []migrate.Finding
 	for _, right := range onProcedures {
-		if routines[right.name].definer != "" {
+		if right.everybody() && routines[right.name].definer != "" {
 			findings = append(findings, s.openTo(right, "procedure", "executed"))
 		}
 	}

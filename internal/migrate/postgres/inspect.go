@@ -194,9 +194,7 @@ func (s site) recreating(view *migrate.RoutineText) []string {
 }
 
 // inspectTables compares the indexes, and the rights to change a table or to create objects in the schema.
-func (s site) inspectTables(
-	ctx context.Context, client migrate.Client, tables []migrate.Table, owner string,
-) ([]migrate.Finding, error) {
+func (s site) inspectTables(ctx context.Context, client migrate.Client, tables []migrate.Table, owner string) ([]migrate.Finding, error) {
 	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
 	if err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func (o operations) answerApplLock(ctx context.Context, request AnswerRequest) (
 	if err != nil {
 		return Answered{}, err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.AnswerApplLockResult, error) { return o.driver.AnswerApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.AnswerApplLock(ctx, params) })
 	if err != nil {
 		return Answered{}, o.changeError(err)
 	}

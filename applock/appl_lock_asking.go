@@ -59,7 +59,7 @@ func (c *Client) Asking(ctx context.Context, request AskingRequest) iter.Seq2[As
 		list := pages[db.Asker, Asker]{
 			what: "list requests", view: "appl_lock_asking", maxRows: params.MaxRows, err: err,
 			read: func() ([]db.Asker, error) {
-				return c.operations.driver.ApplLockAsking(ctx, db.ApplLockAskingParams(params))
+				return c.operations.driver.ApplLockAsking(ctx, db.ListedParams(params))
 			},
 			goOn: func(last db.Asker) {
 				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID

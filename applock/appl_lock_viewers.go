@@ -58,12 +58,12 @@ func (c *Client) Viewers(ctx context.Context, request ViewersRequest) iter.Seq2[
 	}
 }
 
-func (r ViewersRequest) params() (db.ApplLockViewersParams, keyRange, error) {
+func (r ViewersRequest) params() (db.ListedParams, keyRange, error) {
 	params, keys, err := WaitersRequest{
 		ObjectType: r.ObjectType, ObjectID: r.ObjectID, Prefix: r.Prefix,
 		Operator: r.Operator, Department: r.Department, NoDepartment: r.NoDepartment, PageSize: r.PageSize,
 	}.params()
-	return db.ApplLockViewersParams(params), keys, err
+	return db.ListedParams(params), keys, err
 }
 
 func viewerOf(row db.Viewer) Viewer {

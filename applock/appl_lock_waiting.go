@@ -68,8 +68,8 @@ func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[
 	}
 }
 
-func (r WaitersRequest) params() (db.ApplLockWaitingParams, keyRange, error) {
-	var params db.ApplLockWaitingParams
+func (r WaitersRequest) params() (db.ListedParams, keyRange, error) {
+	var params db.ListedParams
 	// The database selects by id itself.
 	keys, err := checkKeys(r.ObjectType, "", r.Prefix)
 	if err != nil {

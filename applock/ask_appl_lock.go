@@ -112,7 +112,7 @@ func (o operations) askApplLock(ctx context.Context, request AskRequest) (Asked,
 	if err != nil {
 		return Asked{}, err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.AskApplLockResult, error) { return o.driver.AskApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.AskApplLock(ctx, params) })
 	if err != nil {
 		return Asked{}, o.changeError(err)
 	}

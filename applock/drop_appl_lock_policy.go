@@ -40,7 +40,7 @@ func (o operations) dropPolicy(ctx context.Context, request DropPolicyRequest) e
 	if params.ActorID, params.Reason, err = checkPolicyActor(request.Actor, request.Reason); err != nil {
 		return err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.DropApplLockPolicyResult, error) { return o.driver.DropApplLockPolicy(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.DropApplLockPolicy(ctx, params) })
 	if err != nil {
 		return o.changeError(err)
 	}

@@ -123,7 +123,7 @@ func (r GetRequest) params() (db.GetApplLockParams, error) {
 }
 
 func (o operations) get(ctx context.Context, params db.GetApplLockParams) (Grant, error) {
-	result, err := retryIfUnchanged(ctx, o, func() (db.GetApplLockResult, error) { return o.driver.GetApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.GetApplLock(ctx, params) })
 	if err != nil {
 		return Grant{}, o.changeError(err)
 	}
@@ -134,9 +134,9 @@ func (o operations) get(ctx context.Context, params db.GetApplLockParams) (Grant
 func (o operations) getMany(
 	ctx context.Context, params []db.GetApplLockParams, visit func(i int, grant Grant, refusal error) error,
 ) error {
-	results := make([]db.GetApplLockResult, 0, len(params))
+	results := make([]db.Result, 0, len(params))
 	for batch := range slices.Chunk(params, db.MaxGrants) {
-		answers, err := retryIfUnchanged(ctx, o, func() ([]db.GetApplLockResult, error) { return o.driver.GetApplLocks(ctx, batch) })
+		answers, err := retryIfUnchanged(ctx, o, func() ([]db.Result, error) { return o.driver.GetApplLocks(ctx, batch) })
 		if err != nil {
 			return o.changeError(err)
 		}
@@ -152,7 +152,7 @@ func (o operations) getMany(
 }
 
 // answerToGet makes a grant or a refusal of the answer.
-func (o operations) answerToGet(ctx context.Context, params db.GetApplLockParams, result db.GetApplLockResult) (Grant, error) {
+func (o operations) answerToGet(ctx context.Context, params db.GetApplLockParams, result db.Result) (Grant, error) {
 	object := Object{Type: params.ObjectType, ID: params.ObjectID}
 	o.log(ctx, "get_appl_lock",
 		slog.String("object", object.String()),

@@ -52,7 +52,7 @@ func TestManyGetsKeepTheirOrder(t *testing.T) {
 // requireInOrder takes all in one call. If held is not zero, each held-th one is held by somebody else, beginning with the first.
 func requireInOrder(t *testing.T, driver db.Driver, gets []db.GetApplLockParams, held int) {
 	t.Helper()
-	var results []db.GetApplLockResult
+	var results []db.Result
 	err := driver.InTx(t.Context(), func(driver db.Driver) error {
 		var err error
 		results, err = driver.GetApplLocks(context.WithoutCancel(t.Context()), gets)

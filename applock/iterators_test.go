@@ -18,15 +18,15 @@ func (readsOnly) ApplLockLive(context.Context, db.ApplLockLiveParams) ([]db.Lock
 	return nil, nil
 }
 
-func (readsOnly) ApplLockWaiting(context.Context, db.ApplLockWaitingParams) ([]db.Waiter, error) {
+func (readsOnly) ApplLockWaiting(context.Context, db.ListedParams) ([]db.Waiter, error) {
 	return nil, nil
 }
 
-func (readsOnly) ApplLockAsking(context.Context, db.ApplLockAskingParams) ([]db.Asker, error) {
+func (readsOnly) ApplLockAsking(context.Context, db.ListedParams) ([]db.Asker, error) {
 	return nil, nil
 }
 
-func (readsOnly) ApplLockViewers(context.Context, db.ApplLockViewersParams) ([]db.Viewer, error) {
+func (readsOnly) ApplLockViewers(context.Context, db.ListedParams) ([]db.Viewer, error) {
 	return nil, nil
 }
 

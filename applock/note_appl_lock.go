@@ -43,7 +43,7 @@ func (o operations) note(ctx context.Context, key Key, note string) error {
 	if err != nil {
 		return err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.NoteApplLockResult, error) { return o.driver.NoteApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.NoteApplLock(ctx, params) })
 	if err != nil {
 		return o.changeError(err)
 	}

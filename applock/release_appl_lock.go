@@ -68,7 +68,7 @@ func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {
 }
 
 func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams) (Outcome, error) {
-	result, err := retryIfUnchanged(ctx, o, func() (db.ReleaseApplLockResult, error) { return o.driver.ReleaseApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.ReleaseApplLock(ctx, params) })
 	if err != nil {
 		return "", o.changeError(err)
 	}

@@ -133,7 +133,7 @@ func (o operations) setPolicy(ctx context.Context, request SetPolicyRequest) err
 	if err != nil {
 		return err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.SetApplLockPolicyResult, error) { return o.driver.SetApplLockPolicy(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.SetApplLockPolicy(ctx, params) })
 	if err != nil {
 		return o.changeError(err)
 	}

@@ -71,7 +71,7 @@ func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Gr
 	if err != nil {
 		return Grant{}, err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.TakeApplLockResult, error) { return o.driver.TakeApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.TakeApplLock(ctx, params) })
 	if params.Reason == "" && db.KindOf(err) == db.KindInvalid {
 		return Grant{}, &InvalidError{Argument: "Reason", Reason: "must not be empty"}
 	}

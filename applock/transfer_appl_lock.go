@@ -71,7 +71,7 @@ func (o operations) transfer(ctx context.Context, request TransferRequest) (Gran
 	if err != nil {
 		return Grant{}, err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.TransferApplLockResult, error) { return o.driver.TransferApplLock(ctx, params) })
+	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.TransferApplLock(ctx, params) })
 	if err != nil {
 		return Grant{}, o.changeError(err)
 	}

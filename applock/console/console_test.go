@@ -77,19 +77,19 @@ func (c *counted) refusal(kind db.Kind) error {
 	return &db.Error{Kind: kind, Err: errors.New("no")}
 }
 
-func (c *counted) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
+func (c *counted) ApplLockWaiting(ctx context.Context, params db.ListedParams) ([]db.Waiter, error) {
 	return read(ctx, &c.waiters, nil, c.Driver.ApplLockWaiting, params)
 }
 
-func (c *counted) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
+func (c *counted) ApplLockAsking(ctx context.Context, params db.ListedParams) ([]db.Asker, error) {
 	return read(ctx, &c.askers, c.refusal(db.KindPrivilege), c.Driver.ApplLockAsking, params)
 }
 
-func (c *counted) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
+func (c *counted) ApplLockViewers(ctx context.Context, params db.ListedParams) ([]db.Viewer, error) {
 	return read(ctx, &c.viewers, c.refusal(db.KindReadOnly), c.Driver.ApplLockViewers, params)
 }
 
-func (c *counted) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
+func (c *counted) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.Result, error) {
 	if params.WaitSeconds == nil || *params.WaitSeconds > 0 {
 		c.asks.Add(1)
 	}

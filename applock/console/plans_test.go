@@ -205,8 +205,8 @@ type failingNotes struct {
 	err error
 }
 
-func (f failingNotes) NoteApplLock(context.Context, db.NoteApplLockParams) (db.NoteApplLockResult, error) {
-	return db.NoteApplLockResult{}, f.err
+func (f failingNotes) NoteApplLock(context.Context, db.NoteApplLockParams) (db.Result, error) {
+	return db.Result{}, f.err
 }
 
 // Goal: a note does not get lost with its grant: the plan shows it, the history keeps it, and it goes over where that is asked for, at
@@ -272,9 +272,9 @@ type breaking struct {
 	before func(id string) error
 }
 
-func (b breaking) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+func (b breaking) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.Result, error) {
 	if err := b.before(params.ObjectID); err != nil {
-		return db.ReleaseApplLockResult{}, err
+		return db.Result{}, err
 	}
 	return b.Driver.ReleaseApplLock(ctx, params)
 }

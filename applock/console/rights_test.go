@@ -151,16 +151,16 @@ func (o *operatorRole) says(kind db.Kind) {
 	o.answer.Store(&db.Error{Kind: kind, Err: errors.New("no")})
 }
 
-func (o *operatorRole) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
+func (o *operatorRole) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.Result, error) {
 	if answer := o.answer.Load(); answer != nil {
-		return db.TransferApplLockResult{}, answer
+		return db.Result{}, answer
 	}
 	return o.Driver.TransferApplLock(ctx, params)
 }
 
-func (o *operatorRole) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
+func (o *operatorRole) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.Result, error) {
 	if answer := o.answer.Load(); answer != nil {
-		return db.TakeApplLockResult{}, answer
+		return db.Result{}, answer
 	}
 	return o.Driver.TakeApplLock(ctx, params)
 }

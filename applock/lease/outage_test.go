@@ -23,9 +23,9 @@ type awayAtFirst struct {
 	calls atomic.Int64
 }
 
-func (d *awayAtFirst) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+func (d *awayAtFirst) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.Result, error) {
 	if d.calls.Add(1) == 1 {
-		return db.GetApplLockResult{}, &db.Error{Kind: db.KindUnreachable, Err: errors.New("connection refused")}
+		return db.Result{}, &db.Error{Kind: db.KindUnreachable, Err: errors.New("connection refused")}
 	}
 	return d.Driver.GetApplLock(ctx, params)
 }

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func announceApplLockWaiter() Operation {
 	return Operation{
 		Name:    "announce_appl_lock_waiter",
@@ -22,4 +24,10 @@ type AnnounceApplLockWaiterParams struct {
 	DepartmentID string
 	ClientID     string
 	WaitSeconds  int64
+}
+
+// AnnounceApplLockWaiter calls announce_appl_lock_waiter_row.
+func (r Routines) AnnounceApplLockWaiter(ctx context.Context, params AnnounceApplLockWaiterParams) error {
+	return r.run(ctx, "announce_appl_lock_waiter_row",
+		params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID, orNull(params.WaitSeconds))
 }

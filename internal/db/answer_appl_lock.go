@@ -1,6 +1,6 @@
 package db
 
-import "time"
+import "context"
 
 func answerApplLock() Operation {
 	return Operation{
@@ -40,13 +40,12 @@ type AnswerApplLockParams struct {
 	Reason     string
 }
 
-// AnswerApplLockResult are the OUT parameters of answer_appl_lock. ExpiresTS is zero when the outcome is Free or Gone.
-type AnswerApplLockResult struct {
-	OkFL            Flag
-	Outcome         Outcome
-	OldOperatorID   string
-	OldDepartmentID string
-	ExpiresTS       time.Time
-	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
-	SecondsLeft int64
+// AnswerApplLock calls answer_appl_lock_row.
+func (r Routines) AnswerApplLock(ctx context.Context, params AnswerApplLockParams) (Result, error) {
+	return Row(ctx, r, "answer_appl_lock_row", []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, params.Fence, params.AskerID, orNull(params.ClientID),
+		params.Answer, params.Reason,
+	}, func(result *Result) []any {
+		return append(result.holder(), UTC(&result.ExpiresTS), &result.SecondsLeft)
+	})
 }

@@ -2,9 +2,6 @@ package db
 
 import "time"
 
-// ApplLockAskingParams selects rows of the view appl_lock_asking, with the filters of ApplLockWaitingParams.
-type ApplLockAskingParams ApplLockWaitingParams
-
 // Asker is one row of appl_lock_asking.
 type Asker struct {
 	ObjectType   string

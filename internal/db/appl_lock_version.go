@@ -13,3 +13,6 @@ func applLockVersion() Operation {
 type ApplLockVersionResult struct {
 	Version int
 }
+
+// Columns returns the one column of the answer, for Row.
+func (r *ApplLockVersionResult) Columns() []any { return []any{&r.Version} }

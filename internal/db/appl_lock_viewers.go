@@ -2,20 +2,6 @@ package db
 
 import "time"
 
-// ApplLockViewersParams selects rows of the view appl_lock_viewers. An empty filter and a nil department select all. The first page starts
-// after the empty key.
-type ApplLockViewersParams struct {
-	ObjectType      string
-	ObjectID        string
-	OperatorID      string
-	DepartmentID    *string
-	AfterType       string
-	AfterID         string
-	AfterOperatorID string
-	AfterClientID   string
-	MaxRows         int64
-}
-
 // Viewer is one row of appl_lock_viewers.
 type Viewer struct {
 	ObjectType   string

@@ -2,9 +2,9 @@ package db
 
 import "time"
 
-// ApplLockWaitingParams selects rows of the view appl_lock_waiting. An empty filter and a nil department select all. The first page starts
-// after the empty key.
-type ApplLockWaitingParams struct {
+// ListedParams selects rows of the views appl_lock_waiting, appl_lock_asking and appl_lock_viewers. An empty filter and a nil department
+// select all. The first page starts after the empty key.
+type ListedParams struct {
 	ObjectType      string
 	ObjectID        string
 	OperatorID      string

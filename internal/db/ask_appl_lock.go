@@ -1,6 +1,6 @@
 package db
 
-import "time"
+import "context"
 
 func askApplLock() Operation {
 	return Operation{
@@ -42,14 +42,13 @@ type AskApplLockParams struct {
 	WaitSeconds  *int64
 }
 
-// AskApplLockResult are the OUT parameters of ask_appl_lock. ExpiresTS is zero when the outcome is Free or Withdrawn.
-type AskApplLockResult struct {
-	OkFL            Flag
-	Outcome         Outcome
-	OldOperatorID   string
-	OldDepartmentID string
-	Fence           int64
-	ExpiresTS       time.Time
-	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
-	SecondsLeft int64
+// AskApplLock calls ask_appl_lock_row.
+func (r Routines) AskApplLock(ctx context.Context, params AskApplLockParams) (Result, error) {
+	var wait any // zero is not NULL
+	if params.WaitSeconds != nil {
+		wait = *params.WaitSeconds
+	}
+	return Row(ctx, r, "ask_appl_lock_row", []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID, params.Message, wait,
+	}, (*Result).grant)
 }

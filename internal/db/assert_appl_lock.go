@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func assertApplLock() Operation {
 	return Operation{
 		Name:    "assert_appl_lock",
@@ -19,4 +21,9 @@ type AssertApplLockParams struct {
 	ObjectID   string
 	OperatorID string
 	Fence      int64
+}
+
+// AssertApplLock calls assert_appl_lock_row.
+func (r Routines) AssertApplLock(ctx context.Context, params AssertApplLockParams) error {
+	return r.run(ctx, "assert_appl_lock_row", params.ObjectType, params.ObjectID, params.OperatorID, params.Fence)
 }

@@ -78,18 +78,18 @@ type Lock struct {
 // Each method is the operation of the same name in procedures/, which documents its answers. An error is an *Error with its kind, and wraps
 // the database client's error.
 type Driver interface {
-	GetApplLock(ctx context.Context, params GetApplLockParams) (GetApplLockResult, error)
+	GetApplLock(ctx context.Context, params GetApplLockParams) (Result, error)
 	// GetApplLocks runs GetApplLock for each of params in order, in one call where the dialect can. It is for InTx: after an error the
 	// transaction must undo what was granted.
-	GetApplLocks(ctx context.Context, params []GetApplLockParams) ([]GetApplLockResult, error)
+	GetApplLocks(ctx context.Context, params []GetApplLockParams) ([]Result, error)
 	GetApplLockPermit(ctx context.Context, params GetApplLockPermitParams) ([]Permit, error)
-	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (ReleaseApplLockResult, error)
+	ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (Result, error)
 	ReleaseApplLocks(ctx context.Context, params ReleaseApplLocksParams) ([]ChangedLock, error)
 	InquireApplLock(ctx context.Context, params InquireApplLockParams) (InquireApplLockResult, error)
-	TransferApplLock(ctx context.Context, params TransferApplLockParams) (TransferApplLockResult, error)
-	TakeApplLock(ctx context.Context, params TakeApplLockParams) (TakeApplLockResult, error)
+	TransferApplLock(ctx context.Context, params TransferApplLockParams) (Result, error)
+	TakeApplLock(ctx context.Context, params TakeApplLockParams) (Result, error)
 	TransferApplLocks(ctx context.Context, params TransferApplLocksParams) ([]ChangedLock, error)
-	NoteApplLock(ctx context.Context, params NoteApplLockParams) (NoteApplLockResult, error)
+	NoteApplLock(ctx context.Context, params NoteApplLockParams) (Result, error)
 	ApplLockLive(ctx context.Context, params ApplLockLiveParams) ([]Lock, error)
 	PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error)
 	PurgeApplLockHistory(ctx context.Context, params PurgeApplLockHistoryParams) (PurgeApplLockHistoryResult, error)
@@ -102,18 +102,18 @@ type Driver interface {
 	// RetractApplLockWaiters runs RetractApplLockWaiter for each of params, in one call where the dialect can. It is for InTx, too.
 	RetractApplLockWaiters(ctx context.Context, params []RetractApplLockWaiterParams) error
 	PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error)
-	ApplLockWaiting(ctx context.Context, params ApplLockWaitingParams) ([]Waiter, error)
+	ApplLockWaiting(ctx context.Context, params ListedParams) ([]Waiter, error)
 	ApplLockStats(ctx context.Context, params ApplLockStatsParams) ([]Stats, error)
 	ApplLockHistory(ctx context.Context, params ApplLockHistoryParams) ([]Event, error)
 	InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error)
 	SeeApplLock(ctx context.Context, params SeeApplLockParams) ([]Presence, error)
-	ApplLockViewers(ctx context.Context, params ApplLockViewersParams) ([]Viewer, error)
-	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (SetApplLockPolicyResult, error)
-	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (DropApplLockPolicyResult, error)
+	ApplLockViewers(ctx context.Context, params ListedParams) ([]Viewer, error)
+	SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (Result, error)
+	DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (Result, error)
 	ApplLockPolicies(ctx context.Context, params ApplLockPoliciesParams) ([]Policy, error)
-	ApplLockAsking(ctx context.Context, params ApplLockAskingParams) ([]Asker, error)
-	AskApplLock(ctx context.Context, params AskApplLockParams) (AskApplLockResult, error)
-	AnswerApplLock(ctx context.Context, params AnswerApplLockParams) (AnswerApplLockResult, error)
+	ApplLockAsking(ctx context.Context, params ListedParams) ([]Asker, error)
+	AskApplLock(ctx context.Context, params AskApplLockParams) (Result, error)
+	AnswerApplLock(ctx context.Context, params AnswerApplLockParams) (Result, error)
 	ApplLockVersion(ctx context.Context) (ApplLockVersionResult, error)
 
 	// Server returns the server's product and version. It uses a connection of its own and needs no schema.

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func dropApplLockPolicy() Operation {
 	return Operation{
 		Name:       "drop_appl_lock_policy",
@@ -19,8 +21,7 @@ type DropApplLockPolicyParams struct {
 	Reason     string
 }
 
-// DropApplLockPolicyResult are the OUT parameters of drop_appl_lock_policy.
-type DropApplLockPolicyResult struct {
-	OkFL    Flag
-	Outcome Outcome
+// DropApplLockPolicy calls drop_appl_lock_policy_row.
+func (r Routines) DropApplLockPolicy(ctx context.Context, params DropApplLockPolicyParams) (Result, error) {
+	return Row(ctx, r, "drop_appl_lock_policy_row", []any{params.ObjectType, params.ActorID, params.Reason}, (*Result).outcome)
 }

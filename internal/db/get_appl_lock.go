@@ -1,6 +1,6 @@
 package db
 
-import "time"
+import "context"
 
 func getApplLock() Operation {
 	return Operation{
@@ -38,16 +38,10 @@ type GetApplLockParams struct {
 	NewFL bool `json:"-"`
 }
 
-// GetApplLockResult are the OUT parameters of get_appl_lock.
-type GetApplLockResult struct {
-	OkFL            Flag
-	Outcome         Outcome
-	OldOperatorID   string
-	OldDepartmentID string
-	Fence           int64
-	ExpiresTS       time.Time
-	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up.
-	SecondsLeft int64
-	// Note is the holder's when Held, the operator's own when Renewed, else empty.
-	Note string
+// GetApplLock calls get_appl_lock_row.
+func (r Routines) GetApplLock(ctx context.Context, params GetApplLockParams) (Result, error) {
+	return Row(ctx, r, "get_appl_lock_row", []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, orNull(params.DepartmentID), orNull(params.TTLSeconds),
+		yesOrNull(params.NewFL),
+	}, (*Result).Get)
 }

@@ -1,6 +1,9 @@
 package db
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 func getApplLockPermit() Operation {
 	return Operation{
@@ -57,4 +60,15 @@ type Permit struct {
 	SecondsLeft int64
 	// Note is the holder's note, or empty.
 	Note string
+}
+
+// GetApplLockPermit calls get_appl_lock_permit.
+func (r Routines) GetApplLockPermit(ctx context.Context, params GetApplLockPermitParams) ([]Permit, error) {
+	return Rows(ctx, r, "get_appl_lock_permit", []any{
+		params.ObjectType, params.ObjectID, params.Permits, params.OperatorID, orNull(params.DepartmentID), orNull(params.TTLSeconds),
+	}, func(row *Permit) []any {
+		return []any{
+			&row.Outcome, &row.SlotID, &row.OperatorID, &row.DepartmentID, &row.Fence, UTC(&row.ExpiresTS), &row.SecondsLeft, &row.Note,
+		}
+	})
 }

@@ -1,6 +1,9 @@
 package db
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 func inboxApplLocks() Operation {
 	return Operation{
@@ -74,3 +77,14 @@ const (
 	NoticeLater    NoticeKind = "LATER"
 	NoticeDeclined NoticeKind = "DECLINED"
 )
+
+// InboxApplLocks calls inbox_appl_locks.
+func (r Routines) InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error) {
+	args := []any{params.OperatorID, orNull(params.AfterEventID), params.MaxRows}
+	return Rows(ctx, r, "inbox_appl_locks", args, func(row *Notice) []any {
+		return []any{
+			&row.Kind, &row.EventID, &row.ObjectType, &row.ObjectID, &row.OtherOperatorID, &row.OtherDepartmentID,
+			UTC(&row.EventTS), &row.SecondsLeft, &row.Reason, &row.SafeEventID, &row.Message, &row.ClientID, &row.Fence,
+		}
+	})
+}

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func inquireApplLock() Operation {
 	return Operation{
 		Name:    "inquire_appl_lock",
@@ -33,4 +35,21 @@ type InquireApplLockParams struct {
 type InquireApplLockResult struct {
 	OkFL Flag
 	Lock Lock
+}
+
+// InquireApplLock calls inquire_appl_lock_row.
+func (r Routines) InquireApplLock(ctx context.Context, params InquireApplLockParams) (InquireApplLockResult, error) {
+	args := []any{params.ObjectType, params.ObjectID}
+	result, err := Row(ctx, r, "inquire_appl_lock_row", args, func(result *InquireApplLockResult) []any {
+		lock := &result.Lock
+		return []any{
+			&result.OkFL, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
+			UTC(&lock.AcquiredTS), UTC(&lock.LockTS), UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
+		}
+	})
+	if result.OkFL != Yes {
+		return InquireApplLockResult{OkFL: result.OkFL}, err
+	}
+	result.Lock.ObjectType, result.Lock.ObjectID = params.ObjectType, params.ObjectID
+	return result, err
 }

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func noteApplLock() Operation {
 	return Operation{
 		Name:    "note_appl_lock",
@@ -27,10 +29,9 @@ type NoteApplLockParams struct {
 	Note       string
 }
 
-// NoteApplLockResult are the OUT parameters of note_appl_lock.
-type NoteApplLockResult struct {
-	OkFL            Flag
-	Outcome         Outcome
-	OldOperatorID   string
-	OldDepartmentID string
+// NoteApplLock calls note_appl_lock_row.
+func (r Routines) NoteApplLock(ctx context.Context, params NoteApplLockParams) (Result, error) {
+	return Row(ctx, r, "note_appl_lock_row", []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, orNull(params.Fence), params.Note,
+	}, (*Result).holder)
 }

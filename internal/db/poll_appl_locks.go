@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func pollApplLocks() Operation {
 	return Operation{
 		Name:    "poll_appl_locks",
@@ -28,4 +30,11 @@ type AwaitedObject struct {
 	ObjectID   string
 	// FreeInUS is the time until the object's lock ends, in microseconds by the database's clock: 0 is free.
 	FreeInUS int64
+}
+
+// PollApplLocks calls poll_appl_locks.
+func (r Routines) PollApplLocks(ctx context.Context, params PollApplLocksParams) ([]AwaitedObject, error) {
+	return Rows(ctx, r, "poll_appl_locks", []any{params.ClientID, params.MaxRows}, func(row *AwaitedObject) []any {
+		return []any{&row.ObjectType, &row.ObjectID, &row.FreeInUS}
+	})
 }

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func purgeApplLockHistory() Operation {
 	return Operation{
 		Name:    "purge_appl_lock_history",
@@ -22,4 +24,10 @@ type PurgeApplLockHistoryParams struct {
 // PurgeApplLockHistoryResult are the OUT parameters of purge_appl_lock_history.
 type PurgeApplLockHistoryResult struct {
 	Purged int64
+}
+
+// PurgeApplLockHistory calls purge_appl_lock_history_row.
+func (r Routines) PurgeApplLockHistory(ctx context.Context, params PurgeApplLockHistoryParams) (PurgeApplLockHistoryResult, error) {
+	args := []any{params.OlderThanSeconds, params.MaxRows}
+	return Row(ctx, r, "purge_appl_lock_history_row", args, func(result *PurgeApplLockHistoryResult) []any { return []any{&result.Purged} })
 }

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func purgeApplLocks() Operation {
 	return Operation{
 		Name:    "purge_appl_locks",
@@ -22,4 +24,10 @@ type PurgeApplLocksParams struct {
 // PurgeApplLocksResult are the OUT parameters of purge_appl_locks.
 type PurgeApplLocksResult struct {
 	Purged int64
+}
+
+// PurgeApplLocks calls purge_appl_locks_row.
+func (r Routines) PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error) {
+	args := []any{params.OlderThanSeconds, params.MaxRows}
+	return Row(ctx, r, "purge_appl_locks_row", args, func(result *PurgeApplLocksResult) []any { return []any{&result.Purged} })
 }

@@ -35,14 +35,6 @@ type ReleaseApplLockParams struct {
 	Unflushed bool
 }
 
-// ReleaseApplLockResult are the OUT parameters of release_appl_lock.
-type ReleaseApplLockResult struct {
-	OkFL            Flag
-	Outcome         Outcome
-	OldOperatorID   string
-	OldDepartmentID string
-}
-
 // Passer is a [Driver] that can release a grant and get the object for the next operator in one call, which is one transaction.
 type Passer interface {
 	// PassApplLock gets nothing unless the release answers Released. It waits for the disk.
@@ -52,5 +44,12 @@ type Passer interface {
 // PassApplLockResult is the release's outcome and the get's result.
 type PassApplLockResult struct {
 	Released Outcome
-	Next     GetApplLockResult
+	Next     Result
+}
+
+// ReleaseApplLock calls release_appl_lock_row.
+func (r Routines) ReleaseApplLock(ctx context.Context, params ReleaseApplLockParams) (Result, error) {
+	return Row(ctx, r, "release_appl_lock_row", []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, orNull(params.Fence), orNull(params.ActorID), orNull(params.Reason),
+	}, (*Result).holder)
 }

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func releaseApplLocks() Operation {
 	return Operation{
 		Name:    "release_appl_locks",
@@ -40,4 +42,12 @@ type ReleaseApplLocksParams struct {
 	MaxRows   int64
 	// DryRunFL Yes changes nothing.
 	DryRunFL Flag
+}
+
+// ReleaseApplLocks calls release_appl_locks.
+func (r Routines) ReleaseApplLocks(ctx context.Context, params ReleaseApplLocksParams) ([]ChangedLock, error) {
+	return Rows(ctx, r, "release_appl_locks", []any{
+		params.OperatorID, orNull(params.ObjectType), orNull(params.ActorID), orNull(params.Reason),
+		params.AfterType, params.AfterID, params.MaxRows, orNull(params.DryRunFL),
+	}, (*ChangedLock).columns)
 }

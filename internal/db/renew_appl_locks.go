@@ -58,5 +58,12 @@ type RenewedGrant struct {
 	SecondsLeft int64
 }
 
+// Columns returns the columns of a row of renew_appl_locks, for Rows.
+func (g *RenewedGrant) Columns() []any {
+	return []any{
+		&g.ObjectType, &g.ObjectID, &g.Outcome, &g.OldOperatorID, &g.OldDepartmentID, UTC(&g.ExpiresTS), &g.SecondsLeft,
+	}
+}
+
 // WholeSeconds rounds a ttl up to whole seconds, so that a lock lasts at least that long.
 func WholeSeconds(ttl time.Duration) int64 { return int64((ttl + time.Second - 1) / time.Second) }

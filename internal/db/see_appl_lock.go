@@ -1,6 +1,9 @@
 package db
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 func seeApplLock() Operation {
 	return Operation{
@@ -77,3 +80,15 @@ const (
 	StateEditing PresenceState = "EDITING"
 	StateIdle    PresenceState = "IDLE"
 )
+
+// SeeApplLock calls see_appl_lock.
+func (r Routines) SeeApplLock(ctx context.Context, params SeeApplLockParams) ([]Presence, error) {
+	return Rows(ctx, r, "see_appl_lock", []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID,
+		orNull(params.State), orNull(params.TTLSeconds),
+	}, func(row *Presence) []any {
+		return []any{
+			&row.Kind, &row.OperatorID, &row.DepartmentID, &row.ClientID, &row.State, UTC(&row.SinceTS), &row.SecondsLeft, &row.Message,
+		}
+	})
+}

@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func serializeApplLock() Operation {
 	return Operation{
 		Name:       "serialize_appl_lock",
@@ -13,4 +15,9 @@ func serializeApplLock() Operation {
 type SerializeApplLockParams struct {
 	ObjectType string
 	ObjectID   string
+}
+
+// SerializeApplLock calls serialize_appl_lock_row.
+func (r Routines) SerializeApplLock(ctx context.Context, params SerializeApplLockParams) error {
+	return r.run(ctx, "serialize_appl_lock_row", params.ObjectType, params.ObjectID)
 }

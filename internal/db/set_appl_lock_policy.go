@@ -1,5 +1,7 @@
 package db
 
+import "context"
+
 func setApplLockPolicy() Operation {
 	return Operation{
 		Name:    "set_appl_lock_policy",
@@ -32,8 +34,10 @@ type SetApplLockPolicyParams struct {
 	YieldAfterSeconds int64
 }
 
-// SetApplLockPolicyResult are the OUT parameters of set_appl_lock_policy.
-type SetApplLockPolicyResult struct {
-	OkFL    Flag
-	Outcome Outcome
+// SetApplLockPolicy calls set_appl_lock_policy_row.
+func (r Routines) SetApplLockPolicy(ctx context.Context, params SetApplLockPolicyParams) (Result, error) {
+	return Row(ctx, r, "set_appl_lock_policy_row", []any{
+		params.ObjectType, orNull(params.DefaultTTLSeconds), orNull(params.LongestTTLSeconds), params.TakeReasonFL,
+		params.ActorID, params.Reason, params.HistoryLevel, params.PresenceFL, orNull(params.YieldAfterSeconds),
+	}, (*Result).outcome)
 }

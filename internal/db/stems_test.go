@@ -15,11 +15,12 @@ import (
 )
 
 // layersOfOperations are the files that each operation has, STEM, in each dialect, DIALECT. sqlc does not know Db2, and gives a CALL of MySQL
-// neither types nor columns.
+// neither types nor columns: internal/db/STEM.go makes the calls of both.
 func layersOfOperations() []string {
 	return []string{
 		"internal/db/STEM.go", "testdata/scenarios/STEM.txt", "procedures/DIALECT/STEM.sql", "queries/postgres/STEM.sql",
-		"queries/sqlite/STEM.sql", "internal/db/DIALECT/STEM.go", "applock/STEM.go", "cmd/applockctl/STEM.go",
+		"queries/sqlite/STEM.sql", "internal/db/postgres/STEM.go", "internal/db/sqlite/STEM.go", "applock/STEM.go",
+		"cmd/applockctl/STEM.go",
 	}
 }
 

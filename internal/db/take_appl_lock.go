@@ -1,6 +1,6 @@
 package db
 
-import "time"
+import "context"
 
 func takeApplLock() Operation {
 	return Operation{
@@ -40,14 +40,10 @@ type TakeApplLockParams struct {
 	TTLSeconds    int64
 }
 
-// TakeApplLockResult are the OUT parameters of take_appl_lock. ExpiresTS is zero when the outcome is Free.
-type TakeApplLockResult struct {
-	OkFL            Flag
-	Outcome         Outcome
-	OldOperatorID   string
-	OldDepartmentID string
-	Fence           int64
-	ExpiresTS       time.Time
-	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
-	SecondsLeft int64
+// TakeApplLock calls take_appl_lock_row.
+func (r Routines) TakeApplLock(ctx context.Context, params TakeApplLockParams) (Result, error) {
+	return Row(ctx, r, "take_appl_lock_row", []any{
+		params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.Reason,
+		orNull(params.ExpectedFence), orNull(params.TTLSeconds),
+	}, (*Result).grant)
 }

@@ -1,6 +1,6 @@
 package db
 
-import "time"
+import "context"
 
 func transferApplLock() Operation {
 	return Operation{
@@ -40,15 +40,10 @@ type TransferApplLockParams struct {
 	Reason  string
 }
 
-// TransferApplLockResult are the OUT parameters of transfer_appl_lock. ExpiresTS is zero when the
-// outcome is Free.
-type TransferApplLockResult struct {
-	OkFL            Flag
-	Outcome         Outcome
-	OldOperatorID   string
-	OldDepartmentID string
-	Fence           int64
-	ExpiresTS       time.Time
-	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
-	SecondsLeft int64
+// TransferApplLock calls transfer_appl_lock_row.
+func (r Routines) TransferApplLock(ctx context.Context, params TransferApplLockParams) (Result, error) {
+	return Row(ctx, r, "transfer_appl_lock_row", []any{
+		params.ObjectType, params.ObjectID, params.FromOperatorID, params.ToOperatorID, params.ToDepartmentID,
+		orNull(params.TTLSeconds), orNull(params.ActorID), orNull(params.Reason),
+	}, (*Result).grant)
 }

@@ -1,6 +1,9 @@
 package db
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 func transferApplLocks() Operation {
 	return Operation{
@@ -64,4 +67,19 @@ type ChangedLock struct {
 	ExpiresTS time.Time
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
+}
+
+func (c *ChangedLock) columns() []any {
+	return []any{
+		&c.ObjectType, &c.ObjectID, &c.Outcome, &c.OldOperatorID, &c.OldDepartmentID, &c.Fence, UTC(&c.ExpiresTS), &c.SecondsLeft,
+	}
+}
+
+// TransferApplLocks calls transfer_appl_locks.
+func (r Routines) TransferApplLocks(ctx context.Context, params TransferApplLocksParams) ([]ChangedLock, error) {
+	return Rows(ctx, r, "transfer_appl_locks", []any{
+		params.FromOperatorID, orNull(params.ObjectType), params.ToOperatorID, params.ToDepartmentID,
+		orNull(params.TTLSeconds), orNull(params.ActorID), orNull(params.Reason),
+		params.AfterType, params.AfterID, params.MaxRows, orNull(params.DryRunFL),
+	}, (*ChangedLock).columns)
 }

@@ -175,27 +175,27 @@ func reads(rows int) []operation {
 			return wantRows(r, 1, err)
 		}},
 		{"appl_lock_waiting", "waiters, a page", few, false, func(ctx context.Context, c called) error {
-			r, err := c.driver.ApplLockWaiting(ctx, db.ApplLockWaitingParams{AfterType: customer, AfterID: c.object(), MaxRows: pageRows})
+			r, err := c.driver.ApplLockWaiting(ctx, db.ListedParams{AfterType: customer, AfterID: c.object(), MaxRows: pageRows})
 			return wantRows(r, 1, err)
 		}},
 		{"appl_lock_waiting", "waiters of an object", pageRows, false, func(ctx context.Context, c called) error {
-			_, err := c.driver.ApplLockWaiting(ctx, db.ApplLockWaitingParams{ObjectType: customer, ObjectID: c.object(), MaxRows: pageRows})
+			_, err := c.driver.ApplLockWaiting(ctx, db.ListedParams{ObjectType: customer, ObjectID: c.object(), MaxRows: pageRows})
 			return err
 		}},
 		{"appl_lock_asking", "requests, a page", few, false, func(ctx context.Context, c called) error {
-			r, err := c.driver.ApplLockAsking(ctx, db.ApplLockAskingParams{AfterType: customer, AfterID: c.object(), MaxRows: pageRows})
+			r, err := c.driver.ApplLockAsking(ctx, db.ListedParams{AfterType: customer, AfterID: c.object(), MaxRows: pageRows})
 			return wantRows(r, 1, err)
 		}},
 		{"appl_lock_asking", "requests for an object", pageRows, false, func(ctx context.Context, c called) error {
-			_, err := c.driver.ApplLockAsking(ctx, db.ApplLockAskingParams{ObjectType: customer, ObjectID: c.object(), MaxRows: pageRows})
+			_, err := c.driver.ApplLockAsking(ctx, db.ListedParams{ObjectType: customer, ObjectID: c.object(), MaxRows: pageRows})
 			return err
 		}},
 		{"appl_lock_viewers", "viewers, a page", few, false, func(ctx context.Context, c called) error {
-			r, err := c.driver.ApplLockViewers(ctx, db.ApplLockViewersParams{AfterType: customer, AfterID: c.object(), MaxRows: pageRows})
+			r, err := c.driver.ApplLockViewers(ctx, db.ListedParams{AfterType: customer, AfterID: c.object(), MaxRows: pageRows})
 			return wantRows(r, 1, err)
 		}},
 		{"appl_lock_viewers", "viewers of an object", pageRows, false, func(ctx context.Context, c called) error {
-			r, err := c.driver.ApplLockViewers(ctx, db.ApplLockViewersParams{ObjectType: customer, ObjectID: c.object(), MaxRows: pageRows})
+			r, err := c.driver.ApplLockViewers(ctx, db.ListedParams{ObjectType: customer, ObjectID: c.object(), MaxRows: pageRows})
 			return wantRows(r, 1, err)
 		}},
 		{"appl_lock_policies", "policy, read", pageRows, false, func(ctx context.Context, c called) error {

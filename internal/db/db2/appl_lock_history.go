@@ -2,7 +2,6 @@ package db2
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"github.com/applock/applock/internal/db"
@@ -40,11 +39,11 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 		s.conditions = []string{"event_id IN (" + strings.Join(pages, " UNION ") + ")"}
 	}
 	query := "SELECT " + columnsOf(view, "") + " FROM " + d.qualify(view) + s.clause() + first(order, params.MaxRows)
-	return rowsOf(ctx, d, query, s.arguments, func(row *sql.Rows, event *db.Event) error {
-		return row.Scan(
+	return db.Rows(ctx, d.ask, query, s.arguments, func(event *db.Event) []any {
+		return []any{
 			&event.EventID, db.UTC(&event.EventTS), &event.ObjectType, &event.ObjectID, &event.Event, &event.ActorID, &event.DBUser,
 			&event.Program, &event.FromOperatorID, &event.FromDepartmentID, &event.ToOperatorID, &event.ToDepartmentID,
 			&event.FromFence, &event.ToFence, &event.Reason,
-		)
+		}
 	})
 }

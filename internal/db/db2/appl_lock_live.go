@@ -2,7 +2,6 @@ package db2
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -34,10 +33,10 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 		s.where("l.object_type >= ? AND (l.object_type > ? OR l.object_id > ?)", params.AfterType, params.AfterType, params.AfterID)
 	}
 	query := "SELECT " + columnsOf(view, "l.") + " FROM " + from + s.clause() + first(order, params.MaxRows)
-	return rowsOf(ctx, d, query, s.arguments, func(row *sql.Rows, lock *db.Lock) error {
-		return row.Scan(
+	return db.Rows(ctx, d.ask, query, s.arguments, func(lock *db.Lock) []any {
+		return []any{
 			&lock.ObjectType, &lock.ObjectID, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
 			db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.TTLSeconds, &lock.Note,
-		)
+		}
 	})
 }

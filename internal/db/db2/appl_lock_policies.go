@@ -13,11 +13,17 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 	var s selection
 	s.whereText("object_type", params.ObjectType)
 	query := "SELECT " + columnsOf(view, "") + " FROM " + d.qualify(view) + s.clause() + " ORDER BY object_type"
-	return rowsOf(ctx, d, query, s.arguments, func(row *sql.Rows, policy *db.Policy) error {
-		var defaultTTL, longestTTL, yieldAfter sql.NullInt64
-		err := row.Scan(&policy.ObjectType, &defaultTTL, &longestTTL, &policy.TakeReasonFL, &policy.HistoryLevel, &policy.PresenceFL, &yieldAfter)
-		policy.DefaultTTLSeconds, policy.LongestTTLSeconds = defaultTTL.Int64, longestTTL.Int64
-		policy.YieldAfterSeconds = yieldAfter.Int64
-		return err
+	type policy struct {
+		db.Policy
+		defaultTTL, longestTTL, yieldAfter sql.NullInt64
+	}
+	rows, err := db.Rows(ctx, d.ask, query, s.arguments, func(row *policy) []any {
+		return []any{
+			&row.ObjectType, &row.defaultTTL, &row.longestTTL, &row.TakeReasonFL, &row.HistoryLevel, &row.PresenceFL, &row.yieldAfter,
+		}
+	})
+	return db.Converted(rows, err, func(row policy) db.Policy {
+		row.DefaultTTLSeconds, row.LongestTTLSeconds, row.YieldAfterSeconds = row.defaultTTL.Int64, row.longestTTL.Int64, row.yieldAfter.Int64
+		return row.Policy
 	})
 }

@@ -2,7 +2,6 @@ package db2
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -14,10 +13,10 @@ func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParam
 	s.whereText("object_type", params.ObjectType)
 	s.whereTold("department_id", params.DepartmentID)
 	query := "SELECT " + columnsOf(view, "") + " FROM " + d.qualify(view) + s.clause() + " ORDER BY object_type, department_id"
-	return rowsOf(ctx, d, query, s.arguments, func(row *sql.Rows, of *db.Stats) error {
-		return row.Scan(
+	return db.Rows(ctx, d.ask, query, s.arguments, func(of *db.Stats) []any {
+		return []any{
 			&of.ObjectType, &of.DepartmentID, &of.Live, &of.Expired,
 			&of.OldestSeconds, &of.NextExpirySeconds, &of.Waiters, &of.LongestWaitSeconds,
-		)
+		}
 	})
 }

@@ -2,25 +2,24 @@ package db2
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/applock/applock/internal/db"
 )
 
 // ApplLockWaiting reads the view appl_lock_waiting.
-func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
+func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ListedParams) ([]db.Waiter, error) {
 	query, arguments := d.selectPage("appl_lock_waiting", params)
-	return rowsOf(ctx, d, query, arguments, func(row *sql.Rows, waiter *db.Waiter) error {
-		return row.Scan(
+	return db.Rows(ctx, d.ask, query, arguments, func(waiter *db.Waiter) []any {
+		return []any{
 			&waiter.ObjectType, &waiter.ObjectID, &waiter.OperatorID, &waiter.DepartmentID, &waiter.ClientID,
 			db.UTC(&waiter.SinceTS), db.UTC(&waiter.UntilTS), &waiter.WaitedSeconds,
 			&waiter.HolderID, &waiter.HolderDepartmentID, &waiter.SecondsLeft,
-		)
+		}
 	})
 }
 
 // selectPage returns the SELECT of a page, with its arguments, of a view with the key of waiters.
-func (d *Driver) selectPage(view string, params db.ApplLockWaitingParams) (query string, arguments []any) {
+func (d *Driver) selectPage(view string, params db.ListedParams) (query string, arguments []any) {
 	var s selection
 	s.whereText("object_type", params.ObjectType)
 	s.whereText("object_id", params.ObjectID)

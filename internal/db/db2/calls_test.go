@@ -380,33 +380,33 @@ func TestAnswersWithoutLock(t *testing.T) {
 		},
 		"transfer_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
-			db.TransferApplLockResult{OkFL: db.No, Outcome: db.Free},
+			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"take_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
-			db.TakeApplLockResult{OkFL: db.No, Outcome: db.Free},
+			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"inbox_appl_locks": {nil, []db.Notice(nil)},
 		"see_appl_lock":    {nil, []db.Presence(nil)},
 		"get_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
-			db.GetApplLockResult{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},
+			db.Result{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},
 		},
 		"release_appl_lock": {
 			[]driver.Value{[]byte("Y"), []byte("FREE"), none, none},
-			db.ReleaseApplLockResult{OkFL: db.Yes, Outcome: db.Free},
+			db.Result{OkFL: db.Yes, Outcome: db.Free},
 		},
 		"note_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none},
-			db.NoteApplLockResult{OkFL: db.No, Outcome: db.Free},
+			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"ask_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
-			db.AskApplLockResult{OkFL: db.No, Outcome: db.Free},
+			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"answer_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("GONE"), none, none, nil, int64(0)},
-			db.AnswerApplLockResult{OkFL: db.No, Outcome: db.Gone},
+			db.Result{OkFL: db.No, Outcome: db.Gone},
 		},
 		"get_appl_lock_permit": {
 			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},
@@ -430,10 +430,10 @@ func TestAnswersWithoutLock(t *testing.T) {
 		},
 		"poll_appl_locks": {nil, []db.AwaitedObject(nil)},
 		"set_appl_lock_policy": {
-			[]driver.Value{[]byte("Y"), []byte("SET")}, db.SetApplLockPolicyResult{OkFL: db.Yes, Outcome: db.Set},
+			[]driver.Value{[]byte("Y"), []byte("SET")}, db.Result{OkFL: db.Yes, Outcome: db.Set},
 		},
 		"drop_appl_lock_policy": {
-			[]driver.Value{[]byte("N"), []byte("NONE")}, db.DropApplLockPolicyResult{OkFL: db.No, Outcome: db.None},
+			[]driver.Value{[]byte("N"), []byte("NONE")}, db.Result{OkFL: db.No, Outcome: db.None},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -575,7 +575,7 @@ func TestReadsOfNull(t *testing.T) {
 	_, pool = newFake(t, onlyAnswer(fakeAnswer{columns: make([]string, 11), rows: [][]driver.Value{{
 		[]byte("t"), []byte("i"), []byte("o"), none, []byte("p"), moment("since_ts"), nil, int64(3), none, none, int64(0),
 	}}}))
-	waiters, err := clients.Driver(testclient.DB2(t, pool)).ApplLockWaiting(t.Context(), db.ApplLockWaitingParams{})
+	waiters, err := clients.Driver(testclient.DB2(t, pool)).ApplLockWaiting(t.Context(), db.ListedParams{})
 	want := db.Waiter{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "p", SinceTS: moment("since_ts"), WaitedSeconds: 3}
 	if err != nil || len(waiters) != 1 || waiters[0] != want {
 		t.Errorf("waiters %v, %v, want %v", waiters, err, want)

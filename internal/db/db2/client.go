@@ -114,12 +114,3 @@ func callText(procedure string, arguments []any) (string, []any) {
 func Into(dest ...any) func(row *sql.Rows) error {
 	return func(row *sql.Rows) error { return row.Scan(dest...) }
 }
-
-// nullIfZero returns NULL for a zero value.
-func nullIfZero[T comparable](value T) any {
-	var zero T
-	if value == zero {
-		return nil
-	}
-	return value
-}

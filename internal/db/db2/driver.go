@@ -17,6 +17,8 @@ import (
 
 // Driver runs the operations through a database/sql pool or in a caller's transaction.
 type Driver struct {
+	// Routines calls them by call.
+	db.Routines
 	handle *sql.DB
 	// tx is the caller's transaction or that of InTx, and nil outside one.
 	tx *sql.Tx
@@ -34,7 +36,9 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 	if err := db.CheckSchema(schema); err != nil {
 		return nil, err
 	}
-	return &Driver{handle: handle, schema: schema, close: func() error { return nil }}, nil
+	driver := &Driver{handle: handle, schema: schema, close: func() error { return nil }}
+	driver.Routines = driver.call
+	return driver, nil
 }
 
 // Open returns a new pool for a DSN. It does not connect yet. ConnectTimeout limits an attempt to connect; zero leaves that to the DSN.
@@ -45,7 +49,7 @@ func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 // Owned makes Close close the pool.
 func (d *Driver) Owned() *Driver {
 	owned := *d
-	owned.close = d.handle.Close
+	owned.Routines, owned.close = owned.call, d.handle.Close
 	return &owned
 }
 
@@ -53,10 +57,13 @@ func (d *Driver) Owned() *Driver {
 func (d *Driver) Close() error { return d.close() }
 
 // WithSQLTx returns a driver whose operations run in the caller's transaction.
-func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver {
-	inTx := *d
-	inTx.tx, inTx.undone, inTx.close = tx, nil, func() error { return nil }
-	return &inTx
+func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(tx, nil) }
+
+// in returns a driver whose operations run in a transaction, and which records in undone that Db2 has rolled it back.
+func (d *Driver) in(tx *sql.Tx, undone *atomic.Pointer[db.Error]) *Driver {
+	inTx := &Driver{handle: d.handle, tx: tx, undone: undone, schema: d.schema, close: func() error { return nil }}
+	inTx.Routines = inTx.call
+	return inTx
 }
 
 // Handle returns the pool.

@@ -1,8 +1,6 @@
 package db2
 
 import (
-	"context"
-	"database/sql"
 	"strconv"
 	"strings"
 
@@ -65,21 +63,4 @@ func columnsOf(name, prefix string) string {
 		}
 	}
 	return strings.Join(columns, ", ")
-}
-
-// rowsOf reads the rows of a query.
-func rowsOf[T any](
-	ctx context.Context, d *Driver, query string, arguments []any, scan func(row *sql.Rows, into *T) error,
-) ([]T, error) {
-	var all []T
-	err := d.ask(ctx, query, arguments, func(row *sql.Rows) error {
-		var one T
-		err := scan(row, &one)
-		all = append(all, one)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }

@@ -3,7 +3,6 @@ package db2
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,21 +61,7 @@ func (d *Driver) renewAtOnce(ctx context.Context, grants []db.RenewableGrant) ([
 	for _, grant := range grants {
 		document.WriteString(fieldsOf(grant))
 	}
-	var renewed []db.RenewedGrant
-	err := d.call(ctx, "renew_appl_locks", []any{document.String()},
-		func(row *sql.Rows) error {
-			var grant db.RenewedGrant
-			err := row.Scan(
-				&grant.ObjectType, &grant.ObjectID, &grant.Outcome,
-				&grant.OldOperatorID, &grant.OldDepartmentID, db.UTC(&grant.ExpiresTS), &grant.SecondsLeft,
-			)
-			renewed = append(renewed, grant)
-			return err
-		})
-	if err != nil {
-		return nil, err
-	}
-	return renewed, nil
+	return db.Rows(ctx, d.call, "renew_appl_locks", []any{document.String()}, (*db.RenewedGrant).Columns)
 }
 
 // compareKeys sorts grants into the order in which calls lock their rows.

@@ -27,15 +27,14 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 		_ = conn.Close()
 		return connectError(ctx, err) // nothing has happened yet
 	}
-	inTx := *d
-	inTx.tx, inTx.undone, inTx.close = tx, &atomic.Pointer[db.Error]{}, func() error { return nil }
+	inTx := d.in(tx, &atomic.Pointer[db.Error]{})
 	commits := false
 	defer func() {
 		if !commits { // also when operations panic
 			_ = abandonable(ctx, func(context.Context) error { return end(conn, tx.Rollback) })
 		}
 	}()
-	if err := operations(&inTx); err != nil {
+	if err := operations(inTx); err != nil {
 		return err
 	}
 	if err := inTx.undone.Load(); err != nil { // Db2 rolled back, and later operations ran in another transaction

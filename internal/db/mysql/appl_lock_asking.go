@@ -8,19 +8,9 @@ import (
 )
 
 // ApplLockAsking reads appl_lock_asking.
-func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
+func (d *Driver) ApplLockAsking(ctx context.Context, params db.ListedParams) ([]db.Asker, error) {
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Asker, error) {
-		return q.ApplLockAsking(ctx, queries.ApplLockAskingParams{
-			ObjectType:      nullIfEmpty(params.ObjectType),
-			ObjectID:        nullIfEmpty(params.ObjectID),
-			OperatorID:      nullIfEmpty(params.OperatorID),
-			DepartmentID:    nullIfNil(params.DepartmentID),
-			AfterType:       params.AfterType,
-			AfterID:         params.AfterID,
-			AfterOperatorID: params.AfterOperatorID,
-			AfterClientID:   params.AfterClientID,
-			Limit:           limit(params.MaxRows),
-		})
+		return q.ApplLockAsking(ctx, queries.ApplLockAskingParams(page(params)))
 	})
 	return db.Converted(rows, err, func(row queries.Asker) db.Asker {
 		return db.Asker{

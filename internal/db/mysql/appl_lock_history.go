@@ -40,9 +40,9 @@ func history(ctx context.Context, q *queries.Queries, params db.ApplLockHistoryP
 	if params.OperatorID == "" {
 		all := queries.ApplLockHistoryParams{
 			AfterEventID: params.AfterEventID,
-			ObjectType:   nullIfEmpty(params.ObjectType),
-			ObjectID:     nullIfEmpty(params.ObjectID),
-			SinceSeconds: nullIfZero(params.SinceSeconds),
+			ObjectType:   db.NullText(params.ObjectType),
+			ObjectID:     db.NullText(params.ObjectID),
+			SinceSeconds: db.NullNumber(params.SinceSeconds),
 			Limit:        limit(params.MaxRows),
 		}
 		if params.NewestFirst {
@@ -53,9 +53,9 @@ func history(ctx context.Context, q *queries.Queries, params db.ApplLockHistoryP
 	of := queries.ApplLockHistoryOfParams{
 		OperatorID:   params.OperatorID,
 		AfterEventID: params.AfterEventID,
-		ObjectType:   nullIfEmpty(params.ObjectType),
-		ObjectID:     nullIfEmpty(params.ObjectID),
-		SinceSeconds: nullIfZero(params.SinceSeconds),
+		ObjectType:   db.NullText(params.ObjectType),
+		ObjectID:     db.NullText(params.ObjectID),
+		SinceSeconds: db.NullNumber(params.SinceSeconds),
 		Limit:        limit(params.MaxRows),
 		Limit_2:      limit(params.MaxRows),
 		Limit_3:      limit(params.MaxRows),

@@ -30,11 +30,11 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 // live runs the query of an order. All have the same filters, and only the order by key has pages.
 func live(ctx context.Context, q *queries.Queries, params db.ApplLockLiveParams) ([]queries.Lock, error) {
 	soonest := queries.ApplLockLiveEndsSoonestParams{
-		ObjectType:           nullIfEmpty(params.ObjectType),
-		OperatorID:           nullIfEmpty(params.OperatorID),
-		DepartmentID:         nullIfNil(params.DepartmentID),
-		OlderThanSeconds:     nullIfZero(params.OlderThanSeconds),
-		ExpiresWithinSeconds: nullIfZero(params.ExpiresWithinSeconds),
+		ObjectType:           db.NullText(params.ObjectType),
+		OperatorID:           db.NullText(params.OperatorID),
+		DepartmentID:         db.NullFilter(params.DepartmentID),
+		OlderThanSeconds:     db.NullNumber(params.OlderThanSeconds),
+		ExpiresWithinSeconds: db.NullNumber(params.ExpiresWithinSeconds),
 		Limit:                limit(params.MaxRows),
 	}
 	switch params.Order {

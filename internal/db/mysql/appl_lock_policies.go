@@ -10,7 +10,7 @@ import (
 // ApplLockPolicies reads appl_lock_policies.
 func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPoliciesParams) ([]db.Policy, error) {
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Policy, error) {
-		return q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: nullIfEmpty(params.ObjectType)})
+		return q.ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: db.NullText(params.ObjectType)})
 	})
 	return db.Converted(rows, err, func(row queries.Policy) db.Policy {
 		return db.Policy{

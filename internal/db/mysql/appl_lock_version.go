@@ -8,7 +8,5 @@ import (
 
 // ApplLockVersion calls appl_lock_version.
 func (d *Driver) ApplLockVersion(ctx context.Context) (db.ApplLockVersionResult, error) {
-	var result db.ApplLockVersionResult
-	err := d.call(ctx, "appl_lock_version", nil, into(&result.Version))
-	return result, err
+	return db.Row(ctx, d.call, "appl_lock_version", nil, (*db.ApplLockVersionResult).Columns)
 }

@@ -8,19 +8,9 @@ import (
 )
 
 // ApplLockViewers reads appl_lock_viewers.
-func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
+func (d *Driver) ApplLockViewers(ctx context.Context, params db.ListedParams) ([]db.Viewer, error) {
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Viewer, error) {
-		return q.ApplLockViewers(ctx, queries.ApplLockViewersParams{
-			ObjectType:      nullIfEmpty(params.ObjectType),
-			ObjectID:        nullIfEmpty(params.ObjectID),
-			OperatorID:      nullIfEmpty(params.OperatorID),
-			DepartmentID:    nullIfNil(params.DepartmentID),
-			AfterType:       params.AfterType,
-			AfterID:         params.AfterID,
-			AfterOperatorID: params.AfterOperatorID,
-			AfterClientID:   params.AfterClientID,
-			Limit:           limit(params.MaxRows),
-		})
+		return q.ApplLockViewers(ctx, queries.ApplLockViewersParams(page(params)))
 	})
 	return db.Converted(rows, err, func(row queries.Viewer) db.Viewer {
 		return db.Viewer{

@@ -133,28 +133,5 @@ func (d *Driver) calling(
 	}
 }
 
-// into scans the one row of a row form.
-func into(dest ...any) func(row *sql.Rows) error {
-	return func(row *sql.Rows) error { return row.Scan(dest...) }
-}
-
-// nullIfEmpty returns NULL for an empty text: an absent filter or argument.
-func nullIfEmpty(text string) sql.NullString {
-	return sql.NullString{String: text, Valid: text != ""}
-}
-
-// nullIfNil returns NULL for an absent filter. An empty text is a filter.
-func nullIfNil(text *string) sql.NullString {
-	if text == nil {
-		return sql.NullString{}
-	}
-	return sql.NullString{String: *text, Valid: true}
-}
-
-// nullIfZero returns NULL for zero: an absent number.
-func nullIfZero(number int64) sql.NullInt64 {
-	return sql.NullInt64{Int64: number, Valid: number != 0}
-}
-
 // limit converts the size of a page, which the façade has checked.
 func limit(rows int64) int32 { return int32(min(rows, math.MaxInt32)) } //nolint:gosec // see min

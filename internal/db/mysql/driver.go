@@ -20,6 +20,8 @@ const maxConnections = 10
 
 // Driver runs the operations through a database/sql pool or in a caller's transaction.
 type Driver struct {
+	// Routines calls them by call.
+	db.Routines
 	handle *sql.DB
 	// tx is the caller's transaction or the connection of InTx, and nil outside one.
 	tx queries.DBTX
@@ -51,6 +53,7 @@ func New(handle *sql.DB, schema string) (*Driver, error) {
 		settings: newSettings(handle),
 	}
 	connect := func(ctx context.Context) (*sql.Conn, error) { return db.LiveConn(ctx, handle) }
+	driver.Routines = driver.call
 	driver.renewing = db.NewKept(renewers, connect, func(conn *sql.Conn) { _ = conn.Close() }) // gives it back to the pool
 	return driver, nil
 }
@@ -75,7 +78,7 @@ func Open(dsn string, connectTimeout time.Duration) (*sql.DB, error) {
 // Owned is for a pool that Open has made: Close closes it, and its connections are in autocommit.
 func (d *Driver) Owned() *Driver {
 	owned := *d
-	owned.close, owned.settings = d.handle.Close, nil
+	owned.Routines, owned.close, owned.settings = owned.call, d.handle.Close, nil
 	return &owned
 }
 
@@ -92,7 +95,9 @@ func (d *Driver) WithSQLTx(tx *sql.Tx) db.Driver { return d.in(tx) }
 
 // in returns a driver whose operations run in a transaction.
 func (d *Driver) in(tx queries.DBTX) *Driver {
-	return &Driver{handle: d.handle, tx: tx, schema: d.schema, statements: d.statements, close: func() error { return nil }}
+	inTx := &Driver{handle: d.handle, tx: tx, schema: d.schema, statements: d.statements, close: func() error { return nil }}
+	inTx.Routines = inTx.call
+	return inTx
 }
 
 // Handle returns the pool.

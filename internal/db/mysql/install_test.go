@@ -122,7 +122,7 @@ func requireWaiting(t *testing.T, handle *sql.DB, schema string) {
 	if awaited, err := driver.PollApplLocks(ctx, db.PollApplLocksParams{ClientID: "program", MaxRows: 10}); err != nil || len(awaited) != 1 || awaited[0].FreeInUS == 0 {
 		t.Errorf("poll: %v, %v", awaited, err)
 	}
-	if waiters, err := driver.ApplLockWaiting(ctx, db.ApplLockWaitingParams{OperatorID: "ASMITH", MaxRows: 10}); err != nil || len(waiters) != 1 {
+	if waiters, err := driver.ApplLockWaiting(ctx, db.ListedParams{OperatorID: "ASMITH", MaxRows: 10}); err != nil || len(waiters) != 1 {
 		t.Errorf("waiters: %v, %v", waiters, err)
 	}
 	if err := driver.RetractApplLockWaiter(ctx, db.RetractApplLockWaiterParams{ObjectType: "customer", ObjectID: `1\"`, OperatorID: "ASMITH", ClientID: "program"}); err != nil {

@@ -9,18 +9,14 @@ import (
 // PurgeApplLocks calls purge_appl_locks_row in a transaction. Without one the procedure commits each row, and each commit waits for the
 // disk.
 func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
-	var result db.PurgeApplLocksResult
-	if d.tx == nil {
-		err := d.InTx(ctx, func(tx db.Driver) (err error) {
-			result, err = tx.PurgeApplLocks(ctx, params)
-			return err
-		})
-		if err != nil {
-			return db.PurgeApplLocksResult{}, err
-		}
-		return result, nil
+	if d.tx != nil {
+		return d.Routines.PurgeApplLocks(ctx, params)
 	}
-	err := d.call(ctx, "purge_appl_locks_row", []any{params.OlderThanSeconds, params.MaxRows}, into(&result.Purged))
+	var result db.PurgeApplLocksResult
+	err := d.InTx(ctx, func(tx db.Driver) (err error) {
+		result, err = tx.PurgeApplLocks(ctx, params)
+		return err
+	})
 	if err != nil {
 		return db.PurgeApplLocksResult{}, err
 	}

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 
 	"github.com/applock/applock/internal/db"
@@ -18,19 +17,6 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 	if err != nil {
 		return nil, err
 	}
-	var answers []db.RenewedGrant
 	// As a string: bytes have no character set and are not accepted as JSON.
-	err = d.callToRenew(ctx, "renew_appl_locks", []any{string(grants)}, func(row *sql.Rows) error {
-		var answer db.RenewedGrant
-		err := row.Scan(
-			&answer.ObjectType, &answer.ObjectID, &answer.Outcome,
-			&answer.OldOperatorID, &answer.OldDepartmentID, db.UTC(&answer.ExpiresTS), &answer.SecondsLeft,
-		)
-		answers = append(answers, answer)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answers, nil
+	return db.Rows(ctx, d.callToRenew, "renew_appl_locks", []any{string(grants)}, (*db.RenewedGrant).Columns)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // ApplLockAsking reads the view appl_lock_asking.
-func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
+func (d *Driver) ApplLockAsking(ctx context.Context, params db.ListedParams) ([]db.Asker, error) {
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockAskingRow, error) {
 		return q.ApplLockAsking(
 			ctx, params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID,

@@ -8,7 +8,7 @@ import (
 )
 
 // ApplLockViewers reads the view appl_lock_viewers.
-func (d *Driver) ApplLockViewers(ctx context.Context, params db.ApplLockViewersParams) ([]db.Viewer, error) {
+func (d *Driver) ApplLockViewers(ctx context.Context, params db.ListedParams) ([]db.Viewer, error) {
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockViewersRow, error) {
 		return q.ApplLockViewers(
 			ctx, params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID,

@@ -8,7 +8,7 @@ import (
 )
 
 // ApplLockWaiting reads the view appl_lock_waiting.
-func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ApplLockWaitingParams) ([]db.Waiter, error) {
+func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ListedParams) ([]db.Waiter, error) {
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockWaitingRow, error) {
 		return q.ApplLockWaiting(
 			ctx, params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID,

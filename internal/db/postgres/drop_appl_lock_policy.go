@@ -8,12 +8,10 @@ import (
 )
 
 // DropApplLockPolicy calls drop_appl_lock_policy_row.
-func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.DropApplLockPolicyResult, error) {
-	row, err := call(ctx, d, func(q *queries.Queries) (queries.DropApplLockPolicyRow, error) {
+func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.Result, error) {
+	return callOne(ctx, d, func(q *queries.Queries) (queries.DropApplLockPolicyRow, error) {
 		return q.DropApplLockPolicy(ctx, params.ObjectType, params.ActorID, params.Reason)
+	}, func(row queries.DropApplLockPolicyRow) db.Result {
+		return db.Result{OkFL: db.Flag(row.OkFl), Outcome: db.Outcome(row.Outcome)}
 	})
-	if err != nil {
-		return db.DropApplLockPolicyResult{}, err
-	}
-	return db.DropApplLockPolicyResult{OkFL: db.Flag(row.OkFl), Outcome: db.Outcome(row.Outcome)}, nil
 }

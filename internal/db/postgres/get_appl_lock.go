@@ -9,21 +9,17 @@ import (
 )
 
 // GetApplLock calls get_appl_lock_row.
-func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
-	row, err := call(ctx, d, func(q *queries.Queries) (queries.GetApplLockRow, error) {
+func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.Result, error) {
+	return callOne(ctx, d, func(q *queries.Queries) (queries.GetApplLockRow, error) {
 		return q.GetApplLock(
 			ctx, params.ObjectType, params.ObjectID, params.OperatorID, nullIfEmpty(params.DepartmentID),
 			nullIfZero(params.TTLSeconds), yesOrNull(params.NewFL),
 		)
-	})
-	if err != nil {
-		return db.GetApplLockResult{}, err
-	}
-	return getResult(queries.GetApplLocksRow(row)), nil
+	}, func(row queries.GetApplLockRow) db.Result { return got(queries.GetApplLocksRow(row)) })
 }
 
 // GetApplLocks calls get_appl_lock_row for each of params in one statement. The nested loop over the list keeps its order.
-func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
+func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.Result, error) {
 	gets, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
@@ -31,11 +27,11 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.GetApplLocksRow, error) {
 		return q.GetApplLocks(ctx, string(gets))
 	})
-	return db.Converted(rows, err, getResult)
+	return db.Converted(rows, err, got)
 }
 
-func getResult(row queries.GetApplLocksRow) db.GetApplLockResult {
-	return db.GetApplLockResult{
+func got(row queries.GetApplLocksRow) db.Result {
+	return db.Result{
 		OkFL:            db.Flag(row.OkFl),
 		Outcome:         db.Outcome(row.Outcome),
 		OldOperatorID:   row.OldOperatorID,

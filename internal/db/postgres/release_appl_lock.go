@@ -8,22 +8,20 @@ import (
 )
 
 // ReleaseApplLock calls release_appl_lock_row. An unflushed release does not wait for the disk, except in a caller's transaction.
-func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
-	row, err := call(ctx, d, func(q *queries.Queries) (queries.ReleaseApplLockRow, error) {
+func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.Result, error) {
+	return callOne(ctx, d, func(q *queries.Queries) (queries.ReleaseApplLockRow, error) {
 		return q.ReleaseApplLock(
 			ctx, params.Unflushed && d.tx == nil && !d.flushed, params.ObjectType, params.ObjectID,
 			params.OperatorID, nullIfZero(params.Fence), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason),
 		)
+	}, func(row queries.ReleaseApplLockRow) db.Result {
+		return db.Result{
+			OkFL:            db.Flag(row.OkFl),
+			Outcome:         db.Outcome(row.Outcome),
+			OldOperatorID:   row.OldOperatorID,
+			OldDepartmentID: row.OldDepartmentID,
+		}
 	})
-	if err != nil {
-		return db.ReleaseApplLockResult{}, err
-	}
-	return db.ReleaseApplLockResult{
-		OkFL:            db.Flag(row.OkFl),
-		Outcome:         db.Outcome(row.Outcome),
-		OldOperatorID:   row.OldOperatorID,
-		OldDepartmentID: row.OldDepartmentID,
-	}, nil
 }
 
 // PassApplLock is [db.Passer.PassApplLock], in one statement.
@@ -41,7 +39,7 @@ func (d *Driver) PassApplLock(
 	}
 	return db.PassApplLockResult{
 		Released: db.Released,
-		Next: db.GetApplLockResult{
+		Next: db.Result{
 			OkFL: db.Yes, Outcome: db.Outcome(row.Outcome), Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.SecondsLeft,
 		},
 	}, nil

@@ -8,17 +8,18 @@ import (
 )
 
 // TakeApplLock calls take_appl_lock_row.
-func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
-	row, err := call(ctx, d, func(q *queries.Queries) (queries.TakeApplLockRow, error) {
+func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.Result, error) {
+	return callOne(ctx, d, func(q *queries.Queries) (queries.TakeApplLockRow, error) {
 		return q.TakeApplLock(
 			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.Reason,
 			nullIfZero(params.ExpectedFence), nullIfZero(params.TTLSeconds),
 		)
-	})
-	if err != nil {
-		return db.TakeApplLockResult{}, err
-	}
-	return db.TakeApplLockResult{
+	}, moved)
+}
+
+// moved is the result of a take, a transfer or a request.
+func moved(row queries.TakeApplLockRow) db.Result {
+	return db.Result{
 		OkFL:            db.Flag(row.OkFl),
 		Outcome:         db.Outcome(row.Outcome),
 		OldOperatorID:   row.OldOperatorID,
@@ -26,5 +27,5 @@ func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams)
 		Fence:           row.Fence,
 		ExpiresTS:       utc(row.ExpiresTs),
 		SecondsLeft:     row.SecondsLeft,
-	}, nil
+	}
 }

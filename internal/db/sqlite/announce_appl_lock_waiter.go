@@ -16,7 +16,7 @@ func (d *Driver) AnnounceApplLockWaiter(ctx context.Context, params db.AnnounceA
 			OperatorID:   params.OperatorID,
 			DepartmentID: params.DepartmentID,
 			ClientID:     params.ClientID,
-			WaitSeconds:  nullIfZero(params.WaitSeconds),
+			WaitSeconds:  db.NullNumber(params.WaitSeconds),
 		})
 	})
 	return err

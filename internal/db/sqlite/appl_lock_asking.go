@@ -2,39 +2,20 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
 )
 
 // ApplLockAsking runs the statement of appl_lock_asking.
-func (d *Driver) ApplLockAsking(ctx context.Context, params db.ApplLockAskingParams) ([]db.Asker, error) {
-	// Start the page at the type or the object, not at the first row of the table.
-	if params.AfterType < params.ObjectType || params.AfterType == params.ObjectType && params.AfterID < params.ObjectID {
-		params.AfterType, params.AfterID, params.AfterOperatorID, params.AfterClientID = params.ObjectType, params.ObjectID, "", ""
-	}
+func (d *Driver) ApplLockAsking(ctx context.Context, params db.ListedParams) ([]db.Asker, error) {
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockAsking, error) {
-		return d.queries().ApplLockAsking(ctx, queries.ApplLockAskingParams{
-			AfterType:       params.AfterType,
-			AfterID:         params.AfterID,
-			AfterOperatorID: params.AfterOperatorID,
-			AfterClientID:   params.AfterClientID,
-			ObjectType:      nullIfEmpty(params.ObjectType),
-			ObjectID:        nullIfEmpty(params.ObjectID),
-			OperatorID:      nullIfEmpty(params.OperatorID),
-			DepartmentID:    nullIfNil(params.DepartmentID),
-			MaxRows:         params.MaxRows,
-		})
+		return d.queries().ApplLockAsking(ctx, queries.ApplLockAskingParams(page(params)))
 	})
 	return db.Converted(rows, err, asker)
 }
 
 func asker(row queries.ApplLockAsking) db.Asker {
-	var until time.Time
-	if row.UntilTs.Valid {
-		until = utc(row.UntilTs.Int64)
-	}
 	return db.Asker{
 		ObjectType:         row.ObjectType,
 		ObjectID:           row.ObjectID,
@@ -43,7 +24,7 @@ func asker(row queries.ApplLockAsking) db.Asker {
 		ClientID:           row.ClientID,
 		Message:            row.Message,
 		SinceTS:            utc(row.SinceTs),
-		UntilTS:            until,
+		UntilTS:            utcOrNever(row.UntilTs),
 		WaitedSeconds:      row.WaitedSeconds,
 		Answer:             row.Answer,
 		AnswerReason:       row.AnswerReason,

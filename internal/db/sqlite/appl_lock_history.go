@@ -50,7 +50,7 @@ func (d *Driver) history(ctx context.Context, params db.ApplLockHistoryParams) (
 		page := queries.ApplLockHistoryOfObjectParams{
 			ObjectType:   params.ObjectType,
 			ObjectID:     params.ObjectID,
-			OperatorID:   nullIfEmpty(params.OperatorID),
+			OperatorID:   db.NullText(params.OperatorID),
 			SinceSeconds: params.SinceSeconds,
 			AfterEventID: params.AfterEventID,
 			MaxRows:      params.MaxRows,
@@ -62,8 +62,8 @@ func (d *Driver) history(ctx context.Context, params db.ApplLockHistoryParams) (
 	case params.OperatorID != "":
 		page := queries.ApplLockHistoryOfOperatorParams{
 			OperatorID:   params.OperatorID,
-			ObjectType:   nullIfEmpty(params.ObjectType),
-			ObjectID:     nullIfEmpty(params.ObjectID),
+			ObjectType:   db.NullText(params.ObjectType),
+			ObjectID:     db.NullText(params.ObjectID),
 			SinceSeconds: params.SinceSeconds,
 			AfterEventID: params.AfterEventID,
 			MaxRows:      params.MaxRows,
@@ -74,8 +74,8 @@ func (d *Driver) history(ctx context.Context, params db.ApplLockHistoryParams) (
 		return q.ApplLockHistoryOfOperator(ctx, page)
 	}
 	page := queries.ApplLockHistoryParams{
-		ObjectType:   nullIfEmpty(params.ObjectType),
-		ObjectID:     nullIfEmpty(params.ObjectID),
+		ObjectType:   db.NullText(params.ObjectType),
+		ObjectID:     db.NullText(params.ObjectID),
 		SinceSeconds: params.SinceSeconds,
 		AfterEventID: params.AfterEventID,
 		MaxRows:      params.MaxRows,

@@ -35,9 +35,9 @@ func (d *Driver) list(ctx context.Context, params db.ApplLockLiveParams) ([]db.L
 // live runs the statement of the order.
 func (d *Driver) live(ctx context.Context, params db.ApplLockLiveParams) ([]queries.ApplLockLive, error) {
 	q, first := d.queries(), queries.ApplLockLiveEndsSoonestParams{
-		ObjectType:           nullIfEmpty(params.ObjectType),
-		OperatorID:           nullIfEmpty(params.OperatorID),
-		DepartmentID:         nullIfNil(params.DepartmentID),
+		ObjectType:           db.NullText(params.ObjectType),
+		OperatorID:           db.NullText(params.OperatorID),
+		DepartmentID:         db.NullFilter(params.DepartmentID),
 		OlderThanSeconds:     cmp.Or(params.OlderThanSeconds, -ever),
 		ExpiresWithinSeconds: cmp.Or(params.ExpiresWithinSeconds, ever),
 		MaxRows:              params.MaxRows,

@@ -10,7 +10,7 @@ import (
 // ApplLockPolicies runs the statement of appl_lock_policies.
 func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPoliciesParams) ([]db.Policy, error) {
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockPoliciesRow, error) {
-		return d.queries().ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: nullIfEmpty(params.ObjectType)})
+		return d.queries().ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: db.NullText(params.ObjectType)})
 	})
 	return db.Converted(rows, err, func(row queries.ApplLockPoliciesRow) db.Policy {
 		return db.Policy{

@@ -36,14 +36,3 @@ func (o object) event(kind db.EventKind, actor string) db.Event {
 		FromFence:        o.Fence,
 	}
 }
-
-// withEvent runs an operation in a transaction, because the operation also records an event.
-func withEvent[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
-	var result T
-	err := d.tx(ctx, false, func(d *Driver) error {
-		var err error
-		result, err = withBusyRetry(ctx, d, operation)
-		return err
-	})
-	return result, err
-}

@@ -11,8 +11,8 @@ import (
 func (d *Driver) ApplLockStats(ctx context.Context, params db.ApplLockStatsParams) ([]db.Stats, error) {
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockStat, error) {
 		return d.queries().ApplLockStats(ctx, queries.ApplLockStatsParams{
-			ObjectType:   nullIfEmpty(params.ObjectType),
-			DepartmentID: nullIfNil(params.DepartmentID),
+			ObjectType:   db.NullText(params.ObjectType),
+			DepartmentID: db.NullFilter(params.DepartmentID),
 		})
 	})
 	return db.Converted(rows, err, func(row queries.ApplLockStat) db.Stats { return db.Stats(row) })

@@ -18,33 +18,33 @@ const (
 
 // AskApplLock reads, decides, and runs a statement of ask_appl_lock. Where the object is due to the asker, it also runs that of
 // get_appl_lock and records the event, in one transaction.
-func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.AskApplLockResult, error) {
+func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.Result, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
-	return change(ctx, d, "ask_appl_lock", key, func(object object) decision[db.AskApplLockResult] {
+	return change(ctx, d, "ask_appl_lock", key, func(object object) decision[db.Result] {
 		withdraws := params.WaitSeconds != nil && *params.WaitSeconds == 0
 		if withdraws || !object.isLive() || object.OperatorID == params.OperatorID {
-			return decision[db.AskApplLockResult]{write: func(ctx context.Context, d *Driver) (db.AskApplLockResult, error) {
+			return decision[db.Result]{write: func(ctx context.Context, d *Driver) (db.Result, error) {
 				return nothingToAsk(object, withdraws), d.queries().WithdrawApplLockAsk(ctx, queries.WithdrawApplLockAskParams{
 					ObjectType: params.ObjectType, ObjectID: params.ObjectID, OperatorID: params.OperatorID, ClientID: params.ClientID,
 				})
 			}}
 		}
-		return decision[db.AskApplLockResult]{
-			write: func(ctx context.Context, d *Driver) (db.AskApplLockResult, error) { return d.ask(ctx, params, object) },
+		return decision[db.Result]{
+			write: func(ctx context.Context, d *Driver) (db.Result, error) { return d.ask(ctx, params, object) },
 			inTx:  object.patience() > 0,
 		}
 	})
 }
 
 // nothingToAsk answers a call that lists no request: it withdraws one, or the object is free or the operator's own.
-func nothingToAsk(object object, withdraws bool) db.AskApplLockResult {
+func nothingToAsk(object object, withdraws bool) db.Result {
 	switch {
 	case withdraws:
-		return db.AskApplLockResult{OkFL: db.Yes, Outcome: db.Withdrawn}
+		return db.Result{OkFL: db.Yes, Outcome: db.Withdrawn}
 	case object.isLive():
-		return db.AskApplLockResult{OkFL: db.No, Outcome: db.Own, ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft}
+		return db.Result{OkFL: db.No, Outcome: db.Own, ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft}
 	}
-	return db.AskApplLockResult{OkFL: db.No, Outcome: db.Free}
+	return db.Result{OkFL: db.No, Outcome: db.Free}
 }
 
 // patience is how many seconds the holder has to answer a request; 0 means no limit.
@@ -56,14 +56,14 @@ func (o object) patience() int64 {
 }
 
 // ask lists the request, and moves the grant if the holder's time to answer is over.
-func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object object) (db.AskApplLockResult, error) {
-	result := db.AskApplLockResult{
+func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object object) (db.Result, error) {
+	result := db.Result{
 		OkFL: db.Yes, Outcome: db.Asked, OldOperatorID: object.OperatorID, OldDepartmentID: object.DepartmentID,
 		ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft,
 	}
 	var wait sql.NullInt64
 	if params.WaitSeconds != nil {
-		wait = nullIfZero(*params.WaitSeconds)
+		wait = db.NullNumber(*params.WaitSeconds)
 	}
 	due, err := d.queries().AskApplLock(ctx, queries.AskApplLockParams{
 		ObjectType:   params.ObjectType,
@@ -97,7 +97,7 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 }
 
 // fulfil moves the grant to an asker and marks his requests as fulfilled.
-func (d *Driver) fulfil(ctx context.Context, object object, move move) (db.TransferApplLockResult, error) {
+func (d *Driver) fulfil(ctx context.Context, object object, move move) (db.Result, error) {
 	move.ttl, move.lasts = object.DefaultTtlSeconds, firstSeconds
 	moved, err := d.move(ctx, object, move)
 	if err != nil {

@@ -23,6 +23,21 @@ type decision[T any] struct {
 	inTx bool
 }
 
+// refused is the decision to write nothing.
+func refused(answer db.Result) decision[db.Result] { return decision[db.Result]{answer: answer} }
+
+// refusedBy names the holder, for an operation that tells nothing else of the lock.
+func refusedBy(object object) db.Result {
+	return db.Result{OkFL: db.No, Outcome: db.Held, OldOperatorID: object.OperatorID, OldDepartmentID: object.DepartmentID}
+}
+
+// refusedUntil names the holder, and tells the end of the lock.
+func refusedUntil(object object) db.Result {
+	result := refusedBy(object)
+	result.ExpiresTS, result.SecondsLeft = utc(object.ExpiresTs), object.SecondsLeft
+	return result
+}
+
 // errInTx is the error of a decision outside a transaction that needs one.
 var errInTx = errors.New("it needs a transaction")
 
@@ -64,7 +79,7 @@ func change[T any](ctx context.Context, d *Driver, operation string, key key, de
 			return answer, err
 		}
 	}
-	return withEvent(ctx, d, write)
+	return inOneTx(ctx, d, write)
 }
 
 func contention(operation string, key key) error {

@@ -227,21 +227,3 @@ func waitEnded(ctx context.Context, err error) error {
 func utc(microseconds int64) time.Time {
 	return time.UnixMicro(microseconds).UTC()
 }
-
-// nullIfEmpty returns NULL for an empty text.
-func nullIfEmpty(text string) sql.NullString {
-	return sql.NullString{String: text, Valid: text != ""}
-}
-
-// nullIfNil returns NULL for an absent filter. An empty text is a filter.
-func nullIfNil(text *string) sql.NullString {
-	if text == nil {
-		return sql.NullString{}
-	}
-	return sql.NullString{String: *text, Valid: true}
-}
-
-// nullIfZero returns NULL for zero.
-func nullIfZero(number int64) sql.NullInt64 {
-	return sql.NullInt64{Int64: number, Valid: number != 0}
-}

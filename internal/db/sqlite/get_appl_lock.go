@@ -9,53 +9,41 @@ import (
 )
 
 // GetApplLock reads, decides, runs a statement of get_appl_lock and records its event, in one transaction.
-func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.GetApplLockResult, error) {
+func (d *Driver) GetApplLock(ctx context.Context, params db.GetApplLockParams) (db.Result, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
-	return change(ctx, d, "get_appl_lock", key, func(object object) decision[db.GetApplLockResult] {
+	return change(ctx, d, "get_appl_lock", key, func(object object) decision[db.Result] {
 		if object.isLive() && (params.NewFL || object.OperatorID != params.OperatorID) {
 			return refusedGet(params, object)
 		}
-		return decision[db.GetApplLockResult]{
-			write: func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) { return d.get(ctx, params, object) },
+		return decision[db.Result]{
+			write: func(ctx context.Context, d *Driver) (db.Result, error) { return d.get(ctx, params, object) },
 			inTx:  toldOfGet(params, object) != "",
 		}
 	})
 }
 
 // GetApplLocks runs the gets in order, in one transaction.
-func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.GetApplLockResult, error) {
-	var results []db.GetApplLockResult
-	err := d.tx(ctx, false, func(d *Driver) error {
-		results = make([]db.GetApplLockResult, len(params))
+func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams) ([]db.Result, error) {
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) ([]db.Result, error) {
+		results := make([]db.Result, len(params))
 		for i := range params {
 			var err error
 			if results[i], err = d.GetApplLock(ctx, params[i]); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return results, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
 }
 
 // refusedGet returns the refusal, and records it if the holder's policy says so.
-func refusedGet(params db.GetApplLockParams, holder object) decision[db.GetApplLockResult] {
-	refusal := db.GetApplLockResult{
-		OkFL:            db.No,
-		Outcome:         db.Held,
-		OldOperatorID:   holder.OperatorID,
-		OldDepartmentID: holder.DepartmentID,
-		ExpiresTS:       utc(holder.ExpiresTs),
-		SecondsLeft:     holder.SecondsLeft,
-		Note:            holder.Note,
-	}
+func refusedGet(params db.GetApplLockParams, holder object) decision[db.Result] {
+	refusal := refusedUntil(holder)
+	refusal.Note = holder.Note
 	if holder.HistoryFl != string(db.Yes) {
-		return decision[db.GetApplLockResult]{answer: refusal}
+		return refused(refusal)
 	}
-	return decision[db.GetApplLockResult]{write: func(ctx context.Context, d *Driver) (db.GetApplLockResult, error) {
+	return decision[db.Result]{write: func(ctx context.Context, d *Driver) (db.Result, error) {
 		event := holder.event(db.EventRefused, params.OperatorID)
 		event.ToOperatorID, event.ToDepartmentID, event.ToFence = holder.OperatorID, holder.DepartmentID, holder.Fence
 		return refusal, d.record(ctx, event)
@@ -77,7 +65,7 @@ func toldOfGet(params db.GetApplLockParams, object object) db.EventKind {
 }
 
 // get renews the operator's live lock, or begins a new grant.
-func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object object) (db.GetApplLockResult, error) {
+func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object object) (db.Result, error) {
 	grant := queries.GetApplLockParams{
 		OperatorID: params.OperatorID, DepartmentID: params.DepartmentID, TtlSeconds: params.TTLSeconds, Renews: object.Live,
 		HistoryFl: object.newHistoryFL(),
@@ -90,7 +78,7 @@ func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object ob
 	}
 	row, err := d.grant(ctx, object, grant)
 	if err != nil {
-		return db.GetApplLockResult{}, err
+		return db.Result{}, err
 	}
 	params.DepartmentID = grant.DepartmentID
 	switch told := toldOfGet(params, object); told {
@@ -109,8 +97,8 @@ func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object ob
 }
 
 // granted returns the answer to a get. sqlc calls seconds_left Column3.
-func granted(outcome db.Outcome, row queries.GetApplLockRow) db.GetApplLockResult {
-	return db.GetApplLockResult{
+func granted(outcome db.Outcome, row queries.GetApplLockRow) db.Result {
+	return db.Result{
 		OkFL: db.Yes, Outcome: outcome, Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.Column3, Note: row.Note,
 	}
 }

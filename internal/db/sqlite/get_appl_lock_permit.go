@@ -15,15 +15,7 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 	if err != nil || isFull(slots) {
 		return fullPermits(slots), err
 	}
-	var permits []db.Permit
-	err = d.tx(ctx, false, func(d *Driver) error {
-		permits, err = d.permit(ctx, params)
-		return d.interpretError(ctx, err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return permits, nil
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) ([]db.Permit, error) { return d.permit(ctx, params) })
 }
 
 // permit runs statements S1 and S2 in one transaction.

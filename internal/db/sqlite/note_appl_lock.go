@@ -9,27 +9,22 @@ import (
 )
 
 // NoteApplLock reads, decides, and runs the statement of note_appl_lock.
-func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.NoteApplLockResult, error) {
+func (d *Driver) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.Result, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
-	return change(ctx, d, "note_appl_lock", key, func(object object) decision[db.NoteApplLockResult] {
+	return change(ctx, d, "note_appl_lock", key, func(object object) decision[db.Result] {
 		switch {
 		case !object.isLive():
-			return decision[db.NoteApplLockResult]{answer: db.NoteApplLockResult{OkFL: db.No, Outcome: db.Free}}
+			return refused(db.Result{OkFL: db.No, Outcome: db.Free})
 		case !object.isHeldBy(params.OperatorID, params.Fence):
-			return decision[db.NoteApplLockResult]{answer: db.NoteApplLockResult{
-				OkFL:            db.No,
-				Outcome:         db.Held,
-				OldOperatorID:   object.OperatorID,
-				OldDepartmentID: object.DepartmentID,
-			}}
+			return refused(refusedBy(object))
 		}
-		return decision[db.NoteApplLockResult]{write: func(ctx context.Context, d *Driver) (db.NoteApplLockResult, error) {
+		return decision[db.Result]{write: func(ctx context.Context, d *Driver) (db.Result, error) {
 			return d.note(ctx, object, params.Note)
 		}}
 	})
 }
 
-func (d *Driver) note(ctx context.Context, object object, note string) (db.NoteApplLockResult, error) {
+func (d *Driver) note(ctx context.Context, object object, note string) (db.Result, error) {
 	changed, err := d.queries().NoteApplLock(ctx, queries.NoteApplLockParams{
 		Note:           note,
 		ObjectType:     object.ObjectType,
@@ -43,5 +38,5 @@ func (d *Driver) note(ctx context.Context, object object, note string) (db.NoteA
 	if err == nil && changed == 0 {
 		err = sql.ErrNoRows
 	}
-	return db.NoteApplLockResult{OkFL: db.Yes, Outcome: db.Noted}, err
+	return db.Result{OkFL: db.Yes, Outcome: db.Noted}, err
 }

@@ -16,7 +16,7 @@ func (d *Driver) PurgeApplLockHistory(
 	if err != nil || last == 0 {
 		return db.PurgeApplLockHistoryResult{}, err
 	}
-	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.PurgeApplLockHistoryResult, error) {
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) (db.PurgeApplLockHistoryResult, error) {
 		purged, err := d.queries().PurgeApplLockHistory(ctx, queries.PurgeApplLockHistoryParams{FirstEventID: first, LastEventID: last})
 		if err != nil || purged == 0 {
 			return db.PurgeApplLockHistoryResult{}, err

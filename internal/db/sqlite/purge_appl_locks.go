@@ -37,7 +37,7 @@ func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksPar
 
 // purgeDue removes the rows of objects that are still due, and returns how many it removed.
 func (d *Driver) purgeDue(ctx context.Context, params db.PurgeApplLocksParams, due []queries.PurgeApplLocksDueRow) (int64, error) {
-	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
 		var purged, greatest int64
 		for _, object := range due {
 			fence, err := d.queries().PurgeApplLocks(ctx, queries.PurgeApplLocksParams{
@@ -106,7 +106,7 @@ func (d *Driver) purgeListed(ctx context.Context, params db.PurgeApplLocksParams
 func removeListed[T any](ctx context.Context, d *Driver, due []T, remove func(q *queries.Queries, row T) error) error {
 	const few = 50
 	for rows := range slices.Chunk(due, few) {
-		_, err := withEvent(ctx, d, func(_ context.Context, d *Driver) (struct{}, error) {
+		_, err := inOneTx(ctx, d, func(_ context.Context, d *Driver) (struct{}, error) {
 			for _, row := range rows {
 				if err := remove(d.queries(), row); err != nil {
 					return struct{}{}, err

@@ -10,29 +10,24 @@ import (
 )
 
 // ReleaseApplLock reads, decides, runs the statement of release_appl_lock and records its event, in one transaction.
-func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.ReleaseApplLockResult, error) {
+func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.Result, error) {
 	params.ActorID = cmp.Or(params.ActorID, params.OperatorID)
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
-	return change(ctx, d, "release_appl_lock", key, func(object object) decision[db.ReleaseApplLockResult] {
+	return change(ctx, d, "release_appl_lock", key, func(object object) decision[db.Result] {
 		return decideRelease(params, object)
 	})
 }
 
-func decideRelease(params db.ReleaseApplLockParams, object object) decision[db.ReleaseApplLockResult] {
+func decideRelease(params db.ReleaseApplLockParams, object object) decision[db.Result] {
 	own := object.isHeldBy(params.OperatorID, params.Fence)
 	switch {
 	case !object.isLive() && (!own || object.ReleasedTs != 0):
-		return decision[db.ReleaseApplLockResult]{answer: db.ReleaseApplLockResult{OkFL: db.Yes, Outcome: db.Free}}
+		return decision[db.Result]{answer: db.Result{OkFL: db.Yes, Outcome: db.Free}}
 	case !own:
-		return decision[db.ReleaseApplLockResult]{answer: db.ReleaseApplLockResult{
-			OkFL:            db.No,
-			Outcome:         db.Held,
-			OldOperatorID:   object.OperatorID,
-			OldDepartmentID: object.DepartmentID,
-		}}
+		return refused(refusedBy(object))
 	}
 	told := isToldOfRelease(params, object)
-	return decision[db.ReleaseApplLockResult]{inTx: told, write: func(ctx context.Context, d *Driver) (db.ReleaseApplLockResult, error) {
+	return decision[db.Result]{inTx: told, write: func(ctx context.Context, d *Driver) (db.Result, error) {
 		return d.release(ctx, params, object, told)
 	}}
 }
@@ -45,8 +40,8 @@ func isToldOfRelease(params db.ReleaseApplLockParams, object object) bool {
 // release ends a grant, even an expired one.
 func (d *Driver) release(
 	ctx context.Context, params db.ReleaseApplLockParams, object object, told bool,
-) (db.ReleaseApplLockResult, error) {
-	result := db.ReleaseApplLockResult{OkFL: db.Yes, Outcome: db.Free}
+) (db.Result, error) {
+	result := db.Result{OkFL: db.Yes, Outcome: db.Free}
 	if object.isLive() {
 		result.Outcome = db.Released
 	}
@@ -94,7 +89,7 @@ func (d *Driver) PassApplLock(
 }
 
 // withNothingPassed returns the release's decision for a grant that is not live.
-func withNothingPassed(release decision[db.ReleaseApplLockResult]) decision[db.PassApplLockResult] {
+func withNothingPassed(release decision[db.Result]) decision[db.PassApplLockResult] {
 	passed := decision[db.PassApplLockResult]{
 		answer: db.PassApplLockResult{Released: release.answer.Outcome}, err: release.err, inTx: release.inTx,
 	}

@@ -16,25 +16,19 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 	if len(params.Grants) == 0 {
 		return nil, nil
 	}
-	var answers []db.RenewedGrant
-	err := d.tx(ctx, false, func(d *Driver) error {
-		answers = nil
-		for _, grant := range params.Grants {
-			answer, err := d.renew(ctx, grant)
-			if err != nil {
-				return d.interpretError(ctx, err)
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) ([]db.RenewedGrant, error) {
+		answers := make([]db.RenewedGrant, len(params.Grants))
+		for i, grant := range params.Grants {
+			var err error
+			if answers[i], err = d.renew(ctx, grant); err != nil {
+				return nil, err
 			}
-			answers = append(answers, answer)
 		}
-		return nil
+		slices.SortFunc(answers, func(a, b db.RenewedGrant) int {
+			return cmp.Or(cmp.Compare(a.ObjectType, b.ObjectType), cmp.Compare(a.ObjectID, b.ObjectID))
+		})
+		return answers, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(answers, func(a, b db.RenewedGrant) int {
-		return cmp.Or(cmp.Compare(a.ObjectType, b.ObjectType), cmp.Compare(a.ObjectID, b.ObjectID))
-	})
-	return answers, nil
 }
 
 func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.RenewedGrant, error) {

@@ -9,14 +9,7 @@ import (
 
 // SeeApplLock runs the statements of see_appl_lock in one transaction.
 func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) ([]db.Presence, error) {
-	var rows []queries.SeeApplLockRow
-	err := d.tx(ctx, false, func(d *Driver) error {
-		var err error
-		rows, err = withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.SeeApplLockRow, error) {
-			return d.see(ctx, params)
-		})
-		return err
-	})
+	rows, err := inOneTx(ctx, d, func(ctx context.Context, d *Driver) ([]queries.SeeApplLockRow, error) { return d.see(ctx, params) })
 	return db.Converted(rows, err, func(row queries.SeeApplLockRow) db.Presence {
 		return db.Presence{
 			Kind:         db.PresenceKind(row.Kind),
@@ -64,7 +57,7 @@ func (d *Driver) sayState(ctx context.Context, params db.SeeApplLockParams) erro
 		DepartmentID: params.DepartmentID,
 		ClientID:     params.ClientID,
 		State:        string(params.State),
-		TtlSeconds:   nullIfZero(params.TTLSeconds),
+		TtlSeconds:   db.NullNumber(params.TTLSeconds),
 	})
 	if err != nil || params.State != db.StateEditing {
 		return err

@@ -10,26 +10,26 @@ import (
 )
 
 // SetApplLockPolicy runs the statements of set_appl_lock_policy and records the event, in one transaction.
-func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.SetApplLockPolicyResult, error) {
-	return withEvent(ctx, d, func(ctx context.Context, d *Driver) (db.SetApplLockPolicyResult, error) {
+func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPolicyParams) (db.Result, error) {
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) (db.Result, error) {
 		flag := cmp.Or(params.TakeReasonFL, db.Yes)
 		level := cmp.Or(params.HistoryLevel, db.HistoryChanges)
 		presence := cmp.Or(params.PresenceFL, db.Yes)
 		err := d.queries().SetApplLockPolicy(ctx, queries.SetApplLockPolicyParams{
 			ObjectType:        params.ObjectType,
-			DefaultTtlSeconds: nullIfZero(params.DefaultTTLSeconds),
-			LongestTtlSeconds: nullIfZero(params.LongestTTLSeconds),
+			DefaultTtlSeconds: db.NullNumber(params.DefaultTTLSeconds),
+			LongestTtlSeconds: db.NullNumber(params.LongestTTLSeconds),
 			TakeReasonFl:      string(flag),
 			HistoryLevel:      string(level),
 			PresenceFl:        string(presence),
-			YieldAfterSeconds: nullIfZero(params.YieldAfterSeconds),
+			YieldAfterSeconds: db.NullNumber(params.YieldAfterSeconds),
 		})
 		if err != nil {
-			return db.SetApplLockPolicyResult{}, err
+			return db.Result{}, err
 		}
 		told := fmt.Sprintf("default %s, longest %s, take reason %s, history %s, presence %s, yield after %s",
 			orNone(params.DefaultTTLSeconds), orNone(params.LongestTTLSeconds), flag, level, presence, orNone(params.YieldAfterSeconds))
-		return db.SetApplLockPolicyResult{OkFL: db.Yes, Outcome: db.Set},
+		return db.Result{OkFL: db.Yes, Outcome: db.Set},
 			d.recordPolicy(ctx, params.ObjectType, params.ActorID, told, params.Reason)
 	})
 }

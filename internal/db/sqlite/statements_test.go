@@ -331,7 +331,7 @@ func others() []operation {
 			return wanted(len(awaited), 1, err)
 		}},
 		{name: "list of waiters", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
-			waiters, err := driver.ApplLockWaiting(ctx, db.ApplLockWaitingParams{MaxRows: 10})
+			waiters, err := driver.ApplLockWaiting(ctx, db.ListedParams{MaxRows: 10})
 			return wanted(len(waiters), 1, err)
 		}},
 		{name: "transfers", statements: beginAndCommit + 1 + 2*3, prepared: beginAndCommit + 1 + 3, call: func(ctx context.Context, driver db.Driver) error {
@@ -351,7 +351,7 @@ func others() []operation {
 			return wanted(answer.Outcome, db.Asked, err)
 		}},
 		{name: "list of askers", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
-			askers, err := driver.ApplLockAsking(ctx, db.ApplLockAskingParams{MaxRows: 10})
+			askers, err := driver.ApplLockAsking(ctx, db.ListedParams{MaxRows: 10})
 			return wanted(len(askers), 1, err)
 		}},
 		{name: "answer without an asker", statements: 2, call: func(ctx context.Context, driver db.Driver) error {
@@ -377,7 +377,7 @@ func others() []operation {
 			return wanted(len(present), 1, err)
 		}},
 		{name: "list of viewers", statements: 1, call: func(ctx context.Context, driver db.Driver) error {
-			viewers, err := driver.ApplLockViewers(ctx, db.ApplLockViewersParams{AfterType: "customer", AfterID: "6", MaxRows: 10})
+			viewers, err := driver.ApplLockViewers(ctx, db.ListedParams{AfterType: "customer", AfterID: "6", MaxRows: 10})
 			return wanted(len(viewers), 1, err)
 		}},
 		{name: "policies", statements: 1, call: func(ctx context.Context, driver db.Driver) error {

@@ -8,12 +8,12 @@ import (
 )
 
 // TakeApplLock reads, decides, runs a statement of get_appl_lock and records the event, in one transaction.
-func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.TakeApplLockResult, error) {
+func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.Result, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	var taken object
-	result, err := change(ctx, d, "take_appl_lock", key, func(object object) decision[db.TransferApplLockResult] {
+	result, err := change(ctx, d, "take_appl_lock", key, func(object object) decision[db.Result] {
 		if params.Reason == "" && object.TakeReasonFl != string(db.No) {
-			return decision[db.TransferApplLockResult]{err: &db.Error{
+			return decision[db.Result]{err: &db.Error{
 				Kind: db.KindInvalid, Err: errors.New("take_appl_lock: p_reason must not be empty"),
 			}}
 		}
@@ -32,5 +32,5 @@ func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams)
 	if result.Outcome == db.Taken && taken.OperatorID != params.OperatorID {
 		result.OldOperatorID, result.OldDepartmentID = taken.OperatorID, taken.DepartmentID
 	}
-	return db.TakeApplLockResult(result), err
+	return result, err
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // TransferApplLock reads, decides, runs a statement of get_appl_lock and records the event, in one transaction.
-func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.TransferApplLockResult, error) {
+func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.Result, error) {
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
-	return change(ctx, d, "transfer_appl_lock", key, func(object object) decision[db.TransferApplLockResult] {
+	return change(ctx, d, "transfer_appl_lock", key, func(object object) decision[db.Result] {
 		return decideMove(object, move{
 			expected:   object.OperatorID == params.FromOperatorID,
 			operator:   params.ToOperatorID,
@@ -38,26 +38,19 @@ type move struct {
 	actor, reason string
 }
 
-func decideMove(object object, move move) decision[db.TransferApplLockResult] {
+func decideMove(object object, move move) decision[db.Result] {
 	switch {
 	case !object.isLive():
-		return decision[db.TransferApplLockResult]{answer: db.TransferApplLockResult{OkFL: db.No, Outcome: db.Free}}
+		return refused(db.Result{OkFL: db.No, Outcome: db.Free})
 	case !move.expected:
-		return decision[db.TransferApplLockResult]{answer: db.TransferApplLockResult{
-			OkFL:            db.No,
-			Outcome:         db.Held,
-			OldOperatorID:   object.OperatorID,
-			OldDepartmentID: object.DepartmentID,
-			ExpiresTS:       utc(object.ExpiresTs),
-			SecondsLeft:     object.SecondsLeft,
-		}}
+		return refused(refusedUntil(object))
 	}
-	return decision[db.TransferApplLockResult]{inTx: true, write: func(ctx context.Context, d *Driver) (db.TransferApplLockResult, error) {
+	return decision[db.Result]{inTx: true, write: func(ctx context.Context, d *Driver) (db.Result, error) {
 		return d.move(ctx, object, move)
 	}}
 }
 
-func (d *Driver) move(ctx context.Context, object object, move move) (db.TransferApplLockResult, error) {
+func (d *Driver) move(ctx context.Context, object object, move move) (db.Result, error) {
 	row, err := d.grant(ctx, object, queries.GetApplLockParams{
 		OperatorID:   move.operator,
 		DepartmentID: move.department,
@@ -66,12 +59,12 @@ func (d *Driver) move(ctx context.Context, object object, move move) (db.Transfe
 		LastsSeconds: move.lasts,
 	})
 	if err != nil {
-		return db.TransferApplLockResult{}, err
+		return db.Result{}, err
 	}
 	event := object.event(move.event, move.actor)
 	event.ToOperatorID, event.ToDepartmentID, event.ToFence = move.operator, move.department, row.Fence
 	event.Reason = move.reason
-	return db.TransferApplLockResult{
+	return db.Result{
 		OkFL:        db.Yes,
 		Outcome:     move.outcome,
 		Fence:       row.Fence,

@@ -47,7 +47,7 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 func (d *Driver) changeLocks(
 	ctx context.Context, page db.ApplLockLiveParams, change func(context.Context, *Driver, db.Lock) (db.ChangedLock, error),
 ) ([]db.ChangedLock, error) {
-	return withEvent(ctx, d, func(ctx context.Context, d *Driver) ([]db.ChangedLock, error) {
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) ([]db.ChangedLock, error) {
 		locks, err := d.list(ctx, page)
 		if err != nil {
 			return nil, err

@@ -53,6 +53,17 @@ func (d *Driver) tx(ctx context.Context, long bool, operations func(*Driver) err
 	return err
 }
 
+// inOneTx runs an operation of several statements in a transaction.
+func inOneTx[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
+	var result T
+	err := d.tx(ctx, false, func(d *Driver) error {
+		var err error
+		result, err = withBusyRetry(ctx, d, operation)
+		return err
+	})
+	return result, err
+}
+
 // run runs a statement to its end, even if ctx ends, so that no outcome is unknown.
 func (d *Driver) run(ctx context.Context, statement string) error {
 	_, err := d.client.ExecContext(context.WithoutCancel(ctx), statement)

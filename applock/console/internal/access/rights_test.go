@@ -23,10 +23,10 @@ type refusing struct {
 	err   error
 }
 
-func (r *refusing) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.NoteApplLockResult, error) {
+func (r *refusing) NoteApplLock(ctx context.Context, params db.NoteApplLockParams) (db.Result, error) {
 	r.asked++
 	if r.err != nil {
-		return db.NoteApplLockResult{}, r.err
+		return db.Result{}, r.err
 	}
 	return r.Driver.NoteApplLock(ctx, params)
 }

@@ -34,26 +34,16 @@ type AcquireRequest struct {
 // checked returns the request as it is taken: with the object and the owner trimmed. It returns an *InvalidError for what is refused by
 // every lease.Locker before anything is sent.
 func (r AcquireRequest) checked() (AcquireRequest, error) {
-	var err error
-	if r.Object, err = r.Object.trim(); err != nil {
-		return AcquireRequest{}, err
-	}
-	if r.Owner, err = r.Owner.trimUnlessUnique(); err != nil {
-		return AcquireRequest{}, err
-	}
-	if r.MaxHold <= 0 || r.MaxHold > MaxTTL {
-		return AcquireRequest{}, &InvalidError{Argument: "MaxHold", Reason: "must be given, and at most 3650 days"}
-	}
+	var c checks
+	r.Object = c.object(r.Object.trim())
+	r.Owner = c.owner(r.Owner.trimUnlessUnique())
+	c.refuse(r.MaxHold <= 0 || r.MaxHold > MaxTTL, "MaxHold", "must be given, and at most 3650 days")
 	if r.MaxHold < minHold {
-		return AcquireRequest{}, tooShort("MaxHold", r.MaxHold, minHold)
+		c.check(tooShort("MaxHold", r.MaxHold, minHold))
 	}
-	if err := checkMaxWait(r.MaxWait); err != nil {
-		return AcquireRequest{}, err
-	}
-	if _, err := checkTTL(r.TTL); err != nil {
-		return AcquireRequest{}, err
-	}
-	return r, nil
+	c.check(checkMaxWait(r.MaxWait))
+	c.number(checkTTL(r.TTL))
+	return r, c.err
 }
 
 // trimUnlessUnique is trim for the owner of a lease, who may go without an operator.

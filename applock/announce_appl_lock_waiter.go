@@ -2,16 +2,15 @@ package applock
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
 )
 
-// announce says that owner waits for the object, or still waits; both are trimmed already. Zero wait is without limit;
+// Announce says that owner waits for the object, or still waits; both are trimmed already. Zero wait is without limit;
 // any other one is sent in whole seconds, rounded up.
-func (o operations) announce(ctx context.Context, object Object, owner Owner, clientID string, wait time.Duration) error {
+func (l leased) Announce(ctx context.Context, object Object, owner Owner, clientID string, wait time.Duration) (err error) {
+	defer begin(&err, "announce %s: %w", object)
 	params := db.AnnounceApplLockWaiterParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
@@ -20,13 +19,10 @@ func (o operations) announce(ctx context.Context, object Object, owner Owner, cl
 		ClientID:     clientID,
 		WaitSeconds:  waitSeconds(wait),
 	}
-	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, o.driver.AnnounceApplLockWaiter(ctx, params) })
-	if err != nil {
-		return fmt.Errorf("announce %s: %w", object, o.changeError(err))
+	if err := l.run(ctx, func() error { return l.driver.AnnounceApplLockWaiter(ctx, params) }); err != nil {
+		return l.changeError(err)
 	}
-	o.log(ctx, "announce_appl_lock_waiter",
-		slog.String("object", object.String()),
-		slog.String("operator", owner.Operator))
+	l.logObject(ctx, "announce_appl_lock_waiter", object, owner.Operator)
 	return nil
 }
 

@@ -2,8 +2,8 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -51,39 +51,40 @@ type Answered struct {
 // It returns ErrNotAsking if the asker no longer asks, a *HeldError (ErrHeld) if another operator or grant holds the object, and ErrNotHeld
 // if nobody does. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if AnswerGive took effect, the answer is
 // a *HeldError that names the asker.
-func (c *Client) Answer(ctx context.Context, request AnswerRequest) (Answered, error) {
-	answered, err := c.operations.answerApplLock(ctx, request)
+func (c *Client) Answer(ctx context.Context, request AnswerRequest) (answered Answered, err error) {
+	defer begin(&err, "answer %s: %w", request.Key.Object)
+	params, err := request.params()
 	if err != nil {
-		return Answered{}, fmt.Errorf("answer %s: %w", request.Key.Object, err)
+		return Answered{}, err
 	}
-	return answered, nil
+	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	result, err := change(ctx, o, db.Driver.AnswerApplLock, params)
+	if err != nil {
+		return Answered{}, err
+	}
+	o.logObject(ctx, "answer_appl_lock", object, params.OperatorID, slog.String("asker", params.AskerID), outcomeAttr(result.Outcome))
+	switch result.Outcome {
+	case db.Free:
+		return Answered{}, ErrNotHeld
+	case db.Gone:
+		return Answered{}, ErrNotAsking
+	case db.Held:
+		return Answered{}, heldBy(object, result)
+	}
+	return Answered{Outcome: Outcome(result.Outcome), ExpiresAt: result.ExpiresTS, Left: seconds(result.SecondsLeft)}, nil
 }
 
 func (r AnswerRequest) params() (db.AnswerApplLockParams, error) {
-	key, err := r.Key.trimWithFence()
-	if err != nil {
-		return db.AnswerApplLockParams{}, err
-	}
-	asker, err := checkText("Asker", r.Asker, MaxOperatorLength)
-	if err != nil {
-		return db.AnswerApplLockParams{}, err
-	}
+	var c checks
+	key := c.key(r.Key.trimWithFence())
+	asker := c.text(checkText("Asker", r.Asker, MaxOperatorLength))
 	client := ""
 	if r.Client != "" {
-		if client, err = checkClient(r.Client); err != nil {
-			return db.AnswerApplLockParams{}, err
-		}
+		client = c.text(checkClient(r.Client))
 	}
-	answer, err := checkOptionalText("Answer", string(r.Answer), MaxReasonLength)
-	if err != nil {
-		return db.AnswerApplLockParams{}, err
-	}
-	switch AskAnswer(answer) {
-	case AnswerGive, AnswerLater, AnswerNo:
-	default:
-		return db.AnswerApplLockParams{}, &InvalidError{Argument: "Answer", Reason: "must be GIVE, LATER or NO"}
-	}
-	reason, err := checkOptionalText("Reason", r.Reason, MaxReasonLength)
+	answer := c.text(checkOptionalText("Answer", string(r.Answer), MaxReasonLength))
+	known := []AskAnswer{AnswerGive, AnswerLater, AnswerNo}
+	c.refuse(!slices.Contains(known, AskAnswer(answer)), "Answer", "must be GIVE, LATER or NO")
 	return db.AnswerApplLockParams{
 		ObjectType: key.Object.Type,
 		ObjectID:   key.Object.ID,
@@ -92,37 +93,6 @@ func (r AnswerRequest) params() (db.AnswerApplLockParams, error) {
 		AskerID:    asker,
 		ClientID:   client,
 		Answer:     answer,
-		Reason:     reason,
-	}, err
-}
-
-func (o operations) answerApplLock(ctx context.Context, request AnswerRequest) (Answered, error) {
-	params, err := request.params()
-	if err != nil {
-		return Answered{}, err
-	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.AnswerApplLock(ctx, params) })
-	if err != nil {
-		return Answered{}, o.changeError(err)
-	}
-	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	o.log(ctx, "answer_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", params.OperatorID),
-		slog.String("asker", params.AskerID),
-		slog.String("outcome", string(result.Outcome)))
-	left := time.Duration(result.SecondsLeft) * time.Second
-	switch result.Outcome {
-	case db.Free:
-		return Answered{}, ErrNotHeld
-	case db.Gone:
-		return Answered{}, ErrNotAsking
-	case db.Held:
-		return Answered{}, &HeldError{Object: object, Holder: Holder{
-			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
-			ExpiresAt: result.ExpiresTS,
-			Left:      left,
-		}}
-	}
-	return Answered{Outcome: Outcome(result.Outcome), ExpiresAt: result.ExpiresTS, Left: left}, nil
+		Reason:     c.text(checkOptionalText("Reason", r.Reason, MaxReasonLength)),
+	}, c.err
 }

@@ -59,7 +59,7 @@ func (c *Client) Asking(ctx context.Context, request AskingRequest) iter.Seq2[As
 		list := pages[db.Asker, Asker]{
 			what: "list requests", view: "appl_lock_asking", maxRows: params.MaxRows, err: err,
 			read: func() ([]db.Asker, error) {
-				return c.operations.driver.ApplLockAsking(ctx, db.ListedParams(params))
+				return c.operations.driver.ApplLockAsking(ctx, params)
 			},
 			goOn: func(last db.Asker) {
 				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
@@ -85,10 +85,10 @@ func askerOf(row db.Asker) Asker {
 		AnswerReason: row.AnswerReason,
 		Since:        row.SinceTS,
 		Until:        row.UntilTS,
-		Waited:       time.Duration(row.WaitedSeconds) * time.Second,
+		Waited:       seconds(row.WaitedSeconds),
 		Holder: Holder{
 			Owner: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},
-			Left:  time.Duration(row.SecondsLeft) * time.Second,
+			Left:  seconds(row.SecondsLeft),
 		},
 	}
 }

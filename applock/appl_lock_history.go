@@ -97,45 +97,25 @@ func (c *Client) History(ctx context.Context, request HistoryRequest) iter.Seq2[
 }
 
 func (r HistoryRequest) params() (db.ApplLockHistoryParams, error) {
-	var params db.ApplLockHistoryParams
-	var err error
-	if r.ObjectType != "" {
-		if params.ObjectType, err = checkObjectType("ObjectType", r.ObjectType); err != nil {
-			return params, err
-		}
+	var c checks
+	params := db.ApplLockHistoryParams{
+		ObjectType:   c.text(checkAnyType(r.ObjectType)),
+		ObjectID:     c.text(checkAnyText("ObjectID", r.ObjectID, MaxObjectIDLength)),
+		OperatorID:   c.text(checkAnyText("Operator", r.Operator, MaxOperatorLength)),
+		SinceSeconds: c.number(checkOptionalSeconds("Since", r.Since)),
+		NewestFirst:  r.NewestFirst,
+		AfterEventID: r.After,
 	}
-	if r.ObjectID != "" {
-		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
-			return params, err
-		}
-	}
-	if r.Operator != "" {
-		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
-			return params, err
-		}
-	}
-	if r.Since != 0 {
-		if params.SinceSeconds, err = checkSeconds("Since", r.Since, 0); err != nil {
-			return params, err
-		}
-	}
-	if r.After < 0 {
-		return params, &InvalidError{Argument: "After", Reason: "must not be negative"}
-	}
-	params.AfterEventID, params.NewestFirst = r.After, r.NewestFirst
-	params.MaxRows, err = checkRows("PageSize", r.PageSize)
-	return params, err
+	c.refuse(r.After < 0, "After", "must not be negative")
+	params.MaxRows = c.number(checkRows("PageSize", r.PageSize))
+	return params, c.err
 }
 
 // checkActor checks what a release or a transfer tells the history.
 func checkActor(actor, reason string) (checkedActor, checkedReason string, err error) {
-	if actor != "" {
-		if checkedActor, err = checkText("Actor", actor, MaxOperatorLength); err != nil {
-			return "", "", err
-		}
-	}
-	checkedReason, err = checkOptionalText("Reason", reason, MaxReasonLength)
-	return checkedActor, checkedReason, err
+	var c checks
+	checkedActor = c.text(checkAnyText("Actor", actor, MaxOperatorLength))
+	return checkedActor, c.text(checkOptionalText("Reason", reason, MaxReasonLength)), c.err
 }
 
 func eventOf(row db.Event) Event {

@@ -81,37 +81,21 @@ func (o operations) list(ctx context.Context, request ListRequest) iter.Seq2[Loc
 }
 
 func (r ListRequest) params() (db.ApplLockLiveParams, keyRange, error) {
-	var params db.ApplLockLiveParams
 	keys, err := checkKeys(r.ObjectType, r.ObjectID, r.Prefix)
-	if err != nil {
-		return params, keys, err
-	}
-	params.ObjectType = keys.objectType
-	if params.AfterType, params.AfterID, err = keys.startAfter(r.After); err != nil {
-		return params, keys, err
-	}
-	if r.Operator != "" {
-		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
-			return params, keys, err
-		}
-	}
-	if params.DepartmentID, err = checkDepartment(r.Department, r.NoDepartment); err != nil {
-		return params, keys, err
-	}
-	if params.OlderThanSeconds, err = checkOptionalSeconds("OlderThan", r.OlderThan); err != nil {
-		return params, keys, err
-	}
-	if params.ExpiresWithinSeconds, err = checkOptionalSeconds("ExpiresWithin", r.ExpiresWithin); err != nil {
-		return params, keys, err
-	}
-	if params.Order, err = r.order(); err != nil {
-		return params, keys, err
-	}
-	params.MaxRows, err = checkRows("PageSize", r.PageSize)
+	c := checks{err}
+	params := db.ApplLockLiveParams{ObjectType: keys.objectType}
+	params.AfterType, params.AfterID = c.texts(keys.startAfter(r.After))
+	params.OperatorID = c.text(checkAnyText("Operator", r.Operator, MaxOperatorLength))
+	params.DepartmentID = c.department(checkDepartment(r.Department, r.NoDepartment))
+	params.OlderThanSeconds = c.number(checkOptionalSeconds("OlderThan", r.OlderThan))
+	params.ExpiresWithinSeconds = c.number(checkOptionalSeconds("ExpiresWithin", r.ExpiresWithin))
+	order, err := r.order()
+	params.Order = keep(&c, order, err)
+	params.MaxRows = c.number(checkRows("PageSize", r.PageSize))
 	if keys.exact && r.PageSize == 0 {
 		params.MaxRows = 1 // most often the lock itself, or one behind it
 	}
-	return params, keys, err
+	return params, keys, c.err
 }
 
 // order checks the order. A request for a part of the order of objects excludes another order.
@@ -149,7 +133,7 @@ func checkOptionalSeconds(argument string, value time.Duration) (int64, error) {
 	if value == 0 {
 		return 0, nil
 	}
-	return checkSeconds(argument, value, 0)
+	return checkSeconds(argument, value)
 }
 
 // checkRows returns the size of a page or batch, or the default for zero.

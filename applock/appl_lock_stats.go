@@ -2,7 +2,6 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -38,45 +37,36 @@ type StatsRequest struct {
 
 // Stats counts locks and waiters by type and department, in the order of their bytes. A pair without any has no row. It reads whole tables,
 // or one type's part, without locking: call it once a minute, not for each request.
-func (c *Client) Stats(ctx context.Context, request StatsRequest) ([]Stats, error) {
+func (c *Client) Stats(ctx context.Context, request StatsRequest) (stats []Stats, err error) {
+	defer begin(&err, "stats: %w")
 	params, err := request.params()
 	if err != nil {
-		return nil, fmt.Errorf("stats: %w", err)
+		return nil, err
 	}
 	o := c.operations
-	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Stats, error) { return o.driver.ApplLockStats(ctx, params) })
+	rows, err := read(ctx, o, db.Driver.ApplLockStats, params)
 	if err != nil {
-		return nil, fmt.Errorf("stats: %w", o.readError(err))
+		return nil, err
 	}
 	o.log(ctx, "appl_lock_stats", slog.Int("rows", len(rows)))
-	stats := make([]Stats, len(rows))
-	for i, row := range rows {
-		stats[i] = statsOf(row)
-	}
-	return stats, nil
+	return db.Converted(rows, nil, func(row db.Stats) Stats {
+		return Stats{
+			ObjectType:  row.ObjectType,
+			Department:  row.DepartmentID,
+			Live:        row.Live,
+			Expired:     row.Expired,
+			Oldest:      seconds(row.OldestSeconds),
+			NextExpiry:  seconds(row.NextExpirySeconds),
+			Waiters:     row.Waiters,
+			LongestWait: seconds(row.LongestWaitSeconds),
+		}
+	})
 }
 
 func (r StatsRequest) params() (db.ApplLockStatsParams, error) {
-	var params db.ApplLockStatsParams
-	var err error
-	if r.ObjectType != "" {
-		if params.ObjectType, err = checkObjectType("ObjectType", r.ObjectType); err != nil {
-			return params, err
-		}
-	}
-	params.DepartmentID, err = checkDepartment(r.Department, r.NoDepartment)
-	return params, err
-}
-
-func statsOf(row db.Stats) Stats {
-	return Stats{
-		ObjectType:  row.ObjectType,
-		Department:  row.DepartmentID,
-		Live:        row.Live,
-		Expired:     row.Expired,
-		Oldest:      time.Duration(row.OldestSeconds) * time.Second,
-		NextExpiry:  time.Duration(row.NextExpirySeconds) * time.Second,
-		Waiters:     row.Waiters,
-		LongestWait: time.Duration(row.LongestWaitSeconds) * time.Second,
-	}
+	var c checks
+	return db.ApplLockStatsParams{
+		ObjectType:   c.text(checkAnyType(r.ObjectType)),
+		DepartmentID: c.department(checkDepartment(r.Department, r.NoDepartment)),
+	}, c.err
 }

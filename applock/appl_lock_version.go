@@ -16,7 +16,7 @@ func (c *Client) Version(ctx context.Context) (installed int, err error) {
 	o := c.operations
 	result, err := retryIfUnchanged(ctx, o, func() (db.ApplLockVersionResult, error) { return o.driver.ApplLockVersion(ctx) })
 	if err != nil {
-		return 0, fmt.Errorf("version: %w", o.readError(err))
+		return 0, fmt.Errorf("version: %w", explain(err))
 	}
 	installed = result.Version
 	if installed < ContractVersion {

@@ -59,11 +59,10 @@ func (c *Client) Viewers(ctx context.Context, request ViewersRequest) iter.Seq2[
 }
 
 func (r ViewersRequest) params() (db.ListedParams, keyRange, error) {
-	params, keys, err := WaitersRequest{
+	return WaitersRequest{
 		ObjectType: r.ObjectType, ObjectID: r.ObjectID, Prefix: r.Prefix,
 		Operator: r.Operator, Department: r.Department, NoDepartment: r.NoDepartment, PageSize: r.PageSize,
 	}.params()
-	return db.ListedParams(params), keys, err
 }
 
 func viewerOf(row db.Viewer) Viewer {
@@ -73,6 +72,6 @@ func viewerOf(row db.Viewer) Viewer {
 		Client: row.ClientID,
 		State:  PresenceState(row.State),
 		Since:  row.SinceTS,
-		Left:   time.Duration(row.SecondsLeft) * time.Second,
+		Left:   seconds(row.SecondsLeft),
 	}
 }

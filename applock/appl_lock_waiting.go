@@ -69,34 +69,17 @@ func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[
 }
 
 func (r WaitersRequest) params() (db.ListedParams, keyRange, error) {
-	var params db.ListedParams
 	// The database selects by id itself.
 	keys, err := checkKeys(r.ObjectType, "", r.Prefix)
-	if err != nil {
-		return params, keys, err
-	}
-	params.ObjectType = keys.objectType
-	if params.AfterType, params.AfterID, err = keys.startAfter(r.After); err != nil {
-		return params, keys, err
-	}
-	if r.ObjectID != "" {
-		if params.ObjectID, err = checkText("ObjectID", r.ObjectID, MaxObjectIDLength); err != nil {
-			return params, keys, err
-		}
-	}
-	if r.Operator != "" {
-		if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
-			return params, keys, err
-		}
-	}
-	if params.DepartmentID, err = checkDepartment(r.Department, r.NoDepartment); err != nil {
-		return params, keys, err
-	}
-	if _, err := checkOptionalSeconds("OlderThan", r.OlderThan); err != nil {
-		return params, keys, err
-	}
-	params.MaxRows, err = checkRows("PageSize", r.PageSize)
-	return params, keys, err
+	c := checks{err}
+	params := db.ListedParams{ObjectType: keys.objectType}
+	params.AfterType, params.AfterID = c.texts(keys.startAfter(r.After))
+	params.ObjectID = c.text(checkAnyText("ObjectID", r.ObjectID, MaxObjectIDLength))
+	params.OperatorID = c.text(checkAnyText("Operator", r.Operator, MaxOperatorLength))
+	params.DepartmentID = c.department(checkDepartment(r.Department, r.NoDepartment))
+	c.number(checkOptionalSeconds("OlderThan", r.OlderThan))
+	params.MaxRows = c.number(checkRows("PageSize", r.PageSize))
+	return params, keys, c.err
 }
 
 // selects reports whether the request wants one whom the database has selected, who has waited for so long.
@@ -111,10 +94,10 @@ func waiterOf(row db.Waiter) Waiter {
 		Client: row.ClientID,
 		Since:  row.SinceTS,
 		Until:  row.UntilTS,
-		Waited: time.Duration(row.WaitedSeconds) * time.Second,
+		Waited: seconds(row.WaitedSeconds),
 		Holder: Holder{
 			Owner: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},
-			Left:  time.Duration(row.SecondsLeft) * time.Second,
+			Left:  seconds(row.SecondsLeft),
 		},
 	}
 }

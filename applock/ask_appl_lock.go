@@ -2,8 +2,6 @@ package applock
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -45,41 +43,47 @@ type Asked struct {
 // It returns ErrNotHeld if nobody holds the object (use Get), and a *HeldError (ErrHeld) that names Owner itself if Owner holds it; the
 // request is gone then. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call. After a lost OutcomeGiven the
 // repeated call returns that *HeldError.
-func (c *Client) Ask(ctx context.Context, request AskRequest) (Asked, error) {
-	asked, err := c.operations.askApplLock(ctx, request)
+func (c *Client) Ask(ctx context.Context, request AskRequest) (asked Asked, err error) {
+	defer begin(&err, "ask %s: %w", request.Object)
+	params, err := request.params()
 	if err != nil {
-		return Asked{}, fmt.Errorf("ask %s: %w", request.Object, err)
+		return Asked{}, err
 	}
-	return asked, nil
+	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	result, err := change(ctx, o, db.Driver.AskApplLock, params)
+	if err != nil {
+		return Asked{}, err
+	}
+	o.logObject(ctx, "ask_appl_lock", object, params.OperatorID, outcomeAttr(result.Outcome))
+	holder := Holder{Owner: formerOwner(result), ExpiresAt: result.ExpiresTS, Left: seconds(result.SecondsLeft)}
+	switch result.Outcome {
+	case db.Free:
+		return Asked{}, ErrNotHeld
+	case db.Own:
+		holder.Owner = Owner{Operator: params.OperatorID}
+		return Asked{}, &HeldError{Object: object, Holder: holder}
+	case db.Given:
+		grant := grantOf(object, Owner{Operator: params.OperatorID, Department: params.DepartmentID}, result)
+		grant.From = holder.Owner
+		return Asked{Outcome: OutcomeGiven, Holder: Holder{Owner: holder.Owner}, Grant: grant}, nil
+	}
+	return Asked{Outcome: Outcome(result.Outcome), Holder: holder}, nil
 }
 
 func (r AskRequest) params() (db.AskApplLockParams, error) {
-	object, err := r.Object.trim()
-	if err != nil {
-		return db.AskApplLockParams{}, err
-	}
-	owner, err := r.Owner.trim("Owner")
-	if err != nil {
-		return db.AskApplLockParams{}, err
-	}
-	client, err := checkClient(r.Client)
-	if err != nil {
-		return db.AskApplLockParams{}, err
-	}
-	message, err := checkName("Message", r.Message, MaxMessageLength)
-	if err != nil {
-		return db.AskApplLockParams{}, err
-	}
-	wait, err := r.waitSeconds()
-	return db.AskApplLockParams{
+	var c checks
+	object, owner := c.object(r.Object.trim()), c.owner(r.Owner.trim("Owner"))
+	params := db.AskApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
 		OperatorID:   owner.Operator,
 		DepartmentID: owner.Department,
-		ClientID:     client,
-		Message:      message,
-		WaitSeconds:  wait,
-	}, err
+		ClientID:     c.text(checkClient(r.Client)),
+		Message:      c.text(checkName("Message", r.Message, MaxMessageLength)),
+	}
+	wait, err := r.waitSeconds()
+	params.WaitSeconds = keep(&c, wait, err)
+	return params, c.err
 }
 
 // waitSeconds is nil for a request that never gives up.
@@ -105,41 +109,4 @@ func checkClient(client string) (string, error) {
 		err = &InvalidError{Argument: "Client", Reason: "must not be empty"}
 	}
 	return trimmed, err
-}
-
-func (o operations) askApplLock(ctx context.Context, request AskRequest) (Asked, error) {
-	params, err := request.params()
-	if err != nil {
-		return Asked{}, err
-	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.AskApplLock(ctx, params) })
-	if err != nil {
-		return Asked{}, o.changeError(err)
-	}
-	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	o.log(ctx, "ask_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", params.OperatorID),
-		slog.String("outcome", string(result.Outcome)))
-	owner := Owner{Operator: params.OperatorID, Department: params.DepartmentID}
-	left := time.Duration(result.SecondsLeft) * time.Second
-	switch result.Outcome {
-	case db.Free:
-		return Asked{}, ErrNotHeld
-	case db.Own:
-		return Asked{}, &HeldError{Object: object, Holder: Holder{Owner: Owner{Operator: owner.Operator}, ExpiresAt: result.ExpiresTS, Left: left}}
-	}
-	asked := Asked{
-		Outcome: Outcome(result.Outcome),
-		Holder:  Holder{Owner: Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID}},
-	}
-	if result.Outcome != db.Given {
-		asked.Holder.ExpiresAt, asked.Holder.Left = result.ExpiresTS, left
-		return asked, nil
-	}
-	asked.Grant = Grant{
-		Object: object, Owner: owner, Fence: Fence(result.Fence), ExpiresAt: result.ExpiresTS, Left: left, Outcome: asked.Outcome,
-		From: asked.Holder.Owner,
-	}
-	return asked, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 
@@ -35,18 +34,13 @@ func (o operations) assert(ctx context.Context, key Key) error {
 		OperatorID: key.Operator,
 		Fence:      int64(key.Fence),
 	}
-	_, err = retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, o.driver.AssertApplLock(ctx, params) })
-	if err != nil {
-		err = o.readError(err)
+	if err := explain(o.run(ctx, func() error { return o.driver.AssertApplLock(ctx, params) })); err != nil {
 		if errors.Is(err, ErrLost) {
 			return assertedInVain(params, err)
 		}
 		return err
 	}
-	o.log(ctx, "assert_appl_lock",
-		slog.String("object", key.Object.String()),
-		slog.String("operator", key.Operator),
-		slog.Int64("fence", int64(key.Fence)))
+	o.logObject(ctx, "assert_appl_lock", key.Object, key.Operator, fenceAttr(params.Fence))
 	return nil
 }
 

@@ -3,8 +3,6 @@ package applock
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -24,30 +22,20 @@ type DropPolicyRequest struct {
 // DropPolicy removes the policy of a type, from the next call on. It returns ErrNoPolicy if the type has none. It needs the same right as
 // SetPolicy, and writes an event. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it took effect, the
 // answer is ErrNoPolicy.
-func (c *Client) DropPolicy(ctx context.Context, request DropPolicyRequest) error {
-	if err := c.operations.dropPolicy(ctx, request); err != nil {
-		return fmt.Errorf("drop policy of %s: %w", request.Type, err)
+func (c *Client) DropPolicy(ctx context.Context, request DropPolicyRequest) (err error) {
+	defer begin(&err, "drop policy of %s: %w", request.Type)
+	var checked checks
+	params := db.DropApplLockPolicyParams{ObjectType: checked.text(checkObjectType("Type", request.Type))}
+	params.ActorID, params.Reason = checked.texts(checkPolicyActor(request.Actor, request.Reason))
+	if checked.err != nil {
+		return checked.err
 	}
-	return nil
-}
-
-func (o operations) dropPolicy(ctx context.Context, request DropPolicyRequest) error {
-	var params db.DropApplLockPolicyParams
-	var err error
-	if params.ObjectType, err = checkObjectType("Type", request.Type); err != nil {
-		return err
-	}
-	if params.ActorID, params.Reason, err = checkPolicyActor(request.Actor, request.Reason); err != nil {
-		return err
-	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.DropApplLockPolicy(ctx, params) })
+	o := c.operations
+	result, err := change(ctx, o, db.Driver.DropApplLockPolicy, params)
 	if err != nil {
-		return o.changeError(err)
+		return err
 	}
-	o.log(ctx, "drop_appl_lock_policy",
-		slog.String("object_type", params.ObjectType),
-		slog.String("actor", params.ActorID),
-		slog.String("outcome", string(result.Outcome)))
+	o.logPolicy(ctx, "drop_appl_lock_policy", params.ObjectType, params.ActorID, result)
 	if result.Outcome == db.None {
 		return ErrNoPolicy
 	}

@@ -117,49 +117,48 @@ func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 // explain turns a driver's error into one of those above, which
 // says what to do. The driver's error stays reachable with errors.As.
 func explain(err error) error {
-	switch db.KindOf(err) {
-	case db.KindInvalid:
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	kind := db.KindOf(err)
+	switch kind {
 	case db.KindAssertion:
 		return newLostError(Object{}, err)
 	case db.KindSchema:
 		return fmt.Errorf("%w (%w)", ErrSchema, err)
-	case db.KindContention:
-		return fmt.Errorf("%w: %w", ErrContention, err)
-	case db.KindOther, db.KindInFlight:
-		return err
-	case db.KindUnreachable:
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
-	case db.KindPool:
-		return fmt.Errorf("%w: %w", errNoneFree, err)
-	case db.KindFull:
-		return fmt.Errorf("%w: %w", errFull, err)
-	case db.KindClosed:
-		return fmt.Errorf("%w: %w", ErrClosed, err)
 	case db.KindAuthentication:
 		return fmt.Errorf("the server refused the user or the password of the DSN: %w", err)
 	case db.KindNoDatabase:
 		return fmt.Errorf("the server has no such database, or the DSN names none: check it: %w", err)
 	case db.KindPrivilege:
-		return fmt.Errorf("%w%s: %w", ErrPrivilege, grantOf(err), err)
-	case db.KindReadOnly:
-		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+		return fmt.Errorf("%w%s: %w", ErrPrivilege, grantNeeded(err), err)
 	case db.KindPooler:
 		return fmt.Errorf("a connection pooler has changed the session between two statements, as PgBouncer does in transaction mode: "+
 			"set default_query_exec_mode=exec in the DSN or the pool's configuration: %w", err)
-	case db.KindBusy:
-		return fmt.Errorf("%w: %w", ErrBusy, err)
-	case db.KindRetry:
-		return fmt.Errorf("%w: %w", ErrRetry, err)
+	}
+	if question := questionOf(kind); question != nil {
+		return fmt.Errorf("%w: %w", question, err)
 	}
 	return err
+}
+
+// questionOf returns the error that a kind is; nil for those that need more words, or none.
+func questionOf(kind db.Kind) error {
+	return map[db.Kind]error{
+		db.KindInvalid:     ErrInvalid,
+		db.KindContention:  ErrContention,
+		db.KindUnreachable: ErrUnreachable,
+		db.KindPool:        errNoneFree,
+		db.KindFull:        errFull,
+		db.KindClosed:      ErrClosed,
+		db.KindReadOnly:    ErrReadOnly,
+		db.KindBusy:        ErrBusy,
+		db.KindRetry:       ErrRetry,
+	}[kind]
 }
 
 // ofContract finds the name of an operation, in any of its forms, or of a view.
 var ofContract = regexp.MustCompile(`\b\w*appl_lock\w*`)
 
-// grantOf names the grant that has what a database user may not do, if the error says what that is.
-func grantOf(err error) string {
+// grantNeeded names the grant that has what a database user may not do, if the error says what that is.
+func grantNeeded(err error) string {
 	if _, isGranting := errors.AsType[*db.GrantError](err); isGranting {
 		return ""
 	}

@@ -2,8 +2,6 @@ package applock
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -62,20 +60,10 @@ func (g Grant) Key() Key { return Key{Object: g.Object, Operator: g.Owner.Operat
 //
 // With a MaxWait it tries again until that time is over; a call that is under way then may take 2 s more. The error is a *HeldError if a
 // holder was seen, and otherwise ErrBusy, ErrUnreachable or ErrOutcomeUnknown, from the last call.
-func (c *Client) Get(ctx context.Context, request GetRequest) (Grant, error) {
-	grant, err := c.get(ctx, request)
-	if err != nil {
-		return Grant{}, fmt.Errorf("get %s: %w", request.Object, err)
-	}
-	return grant, nil
-}
-
-func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
+func (c *Client) Get(ctx context.Context, request GetRequest) (grant Grant, err error) {
+	defer begin(&err, "get %s: %w", request.Object)
 	params, err := request.params()
 	if err != nil {
-		return Grant{}, err
-	}
-	if err := checkMaxWait(request.MaxWait); err != nil {
 		return Grant{}, err
 	}
 	if request.MaxWait > 0 && c.operations.inTx {
@@ -88,13 +76,15 @@ func (c *Client) get(ctx context.Context, request GetRequest) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	var grant Grant
 	object, owner := Object{Type: params.ObjectType, ID: params.ObjectID}, Owner{Operator: params.OperatorID, Department: params.DepartmentID}
 	err = engine.Wait(ctx, object, owner, request.MaxWait, func(ctx context.Context) (err error) {
 		grant, err = c.operations.get(ctx, params)
 		return err
 	})
-	return grant, err
+	if err != nil {
+		return Grant{}, err
+	}
+	return grant, nil
 }
 
 // holderOf tells who holds a live lock.
@@ -103,29 +93,24 @@ func holderOf(lock Lock) Holder {
 }
 
 func (r GetRequest) params() (db.GetApplLockParams, error) {
-	object, err := r.Object.trim()
-	if err != nil {
-		return db.GetApplLockParams{}, err
-	}
-	owner, err := r.Owner.trim("Owner")
-	if err != nil {
-		return db.GetApplLockParams{}, err
-	}
-	ttl, err := checkTTL(r.TTL)
-	return db.GetApplLockParams{
+	var c checks
+	object, owner := c.object(r.Object.trim()), c.owner(r.Owner.trim("Owner"))
+	params := db.GetApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
 		OperatorID:   owner.Operator,
 		DepartmentID: owner.Department,
-		TTLSeconds:   ttl,
+		TTLSeconds:   c.number(checkTTL(r.TTL)),
 		NewFL:        r.New,
-	}, err
+	}
+	c.check(checkMaxWait(r.MaxWait))
+	return params, c.err
 }
 
 func (o operations) get(ctx context.Context, params db.GetApplLockParams) (Grant, error) {
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.GetApplLock(ctx, params) })
+	result, err := change(ctx, o, db.Driver.GetApplLock, params)
 	if err != nil {
-		return Grant{}, o.changeError(err)
+		return Grant{}, err
 	}
 	return o.answerToGet(ctx, params, result)
 }
@@ -136,9 +121,9 @@ func (o operations) getMany(
 ) error {
 	results := make([]db.Result, 0, len(params))
 	for batch := range slices.Chunk(params, db.MaxGrants) {
-		answers, err := retryIfUnchanged(ctx, o, func() ([]db.Result, error) { return o.driver.GetApplLocks(ctx, batch) })
+		answers, err := change(ctx, o, db.Driver.GetApplLocks, batch)
 		if err != nil {
-			return o.changeError(err)
+			return err
 		}
 		results = append(results, answers...)
 	}
@@ -154,26 +139,9 @@ func (o operations) getMany(
 // answerToGet makes a grant or a refusal of the answer.
 func (o operations) answerToGet(ctx context.Context, params db.GetApplLockParams, result db.Result) (Grant, error) {
 	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	o.log(ctx, "get_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", params.OperatorID),
-		slog.Int64("fence", result.Fence),
-		slog.String("outcome", string(result.Outcome)))
+	o.logObject(ctx, "get_appl_lock", object, params.OperatorID, fenceAttr(result.Fence), outcomeAttr(result.Outcome))
 	if result.OkFL != db.Yes {
-		return Grant{}, &HeldError{Object: object, Holder: Holder{
-			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
-			ExpiresAt: result.ExpiresTS,
-			Left:      time.Duration(result.SecondsLeft) * time.Second,
-			Note:      result.Note,
-		}}
+		return Grant{}, heldBy(object, result)
 	}
-	return Grant{
-		Object:    object,
-		Owner:     Owner{Operator: params.OperatorID, Department: params.DepartmentID},
-		Fence:     Fence(result.Fence),
-		ExpiresAt: result.ExpiresTS,
-		Left:      time.Duration(result.SecondsLeft) * time.Second,
-		Outcome:   Outcome(result.Outcome),
-		Note:      result.Note,
-	}, nil
+	return grantOf(object, Owner{Operator: params.OperatorID, Department: params.DepartmentID}, result), nil
 }

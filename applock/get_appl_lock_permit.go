@@ -69,59 +69,21 @@ func (e *FullError) As(target any) bool {
 // changing a slot that looks free does it wait, at most 1 s; on SQLite it waits for any writer of the file, at most 5 s. ErrOutcomeUnknown
 // after a cancelled ctx or a broken connection: repeat the call, which renews what the first one may have taken. Two concurrent calls of
 // the same operator get the same permit, unless it changes hands between them: then each may get one.
-func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (Grant, error) {
+func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (permit Grant, err error) {
+	defer begin(&err, "get a permit of %s: %w", request.Object)
 	params, err := request.params()
 	if err != nil {
-		return Grant{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
+		return Grant{}, err
 	}
-	permit, err := c.operations.getPermit(ctx, params)
+	o := c.operations
+	rows, err := change(ctx, o, db.Driver.GetApplLockPermit, params)
 	if err != nil {
-		return Grant{}, fmt.Errorf("get a permit of %s: %w", request.Object, err)
-	}
-	return permit, nil
-}
-
-func (r GetPermitRequest) params() (db.GetApplLockPermitParams, error) {
-	objectType, err := checkObjectType("Object.Type", r.Object.Type)
-	if err != nil {
-		return db.GetApplLockPermitParams{}, err
-	}
-	if r.Permits < 1 || r.Permits > MaxPermits {
-		reason := fmt.Sprintf("must lie between 1 and %d", MaxPermits)
-		return db.GetApplLockPermitParams{}, &InvalidError{Argument: "Permits", Reason: reason}
-	}
-	id, err := checkText("Object.ID", r.Object.ID, MaxObjectIDLength-len("#"+strconv.Itoa(r.Permits)))
-	if err != nil {
-		return db.GetApplLockPermitParams{}, err
-	}
-	owner, err := r.Owner.trim("Owner")
-	if err != nil {
-		return db.GetApplLockPermitParams{}, err
-	}
-	ttl, err := checkTTL(r.TTL)
-	return db.GetApplLockPermitParams{
-		ObjectType:   objectType,
-		ObjectID:     id,
-		Permits:      int64(r.Permits),
-		OperatorID:   owner.Operator,
-		DepartmentID: owner.Department,
-		TTLSeconds:   ttl,
-	}, err
-}
-
-func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitParams) (Grant, error) {
-	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Permit, error) { return o.driver.GetApplLockPermit(ctx, params) })
-	if err != nil {
-		return Grant{}, o.changeError(err)
+		return Grant{}, err
 	}
 	row := rows[0] // there is always one
 	slot := Object{Type: params.ObjectType, ID: row.SlotID}
-	o.log(ctx, "get_appl_lock_permit",
-		slog.String("object", params.ObjectType+":"+params.ObjectID),
-		slog.String("operator", params.OperatorID),
-		slog.String("slot", slot.String()),
-		slog.Int64("fence", row.Fence),
-		slog.String("outcome", string(row.Outcome)))
+	o.logObject(ctx, "get_appl_lock_permit", Object{Type: params.ObjectType, ID: params.ObjectID}, params.OperatorID,
+		slog.String("slot", slot.String()), fenceAttr(row.Fence), outcomeAttr(row.Outcome))
 	if row.Outcome == db.Full {
 		return Grant{}, fullError(params, rows)
 	}
@@ -130,10 +92,26 @@ func (o operations) getPermit(ctx context.Context, params db.GetApplLockPermitPa
 		Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 		Fence:     Fence(row.Fence),
 		ExpiresAt: row.ExpiresTS,
-		Left:      time.Duration(row.SecondsLeft) * time.Second,
+		Left:      seconds(row.SecondsLeft),
 		Outcome:   Outcome(row.Outcome),
 		Note:      row.Note,
 	}, nil
+}
+
+func (r GetPermitRequest) params() (db.GetApplLockPermitParams, error) {
+	var c checks
+	objectType := c.text(checkObjectType("Object.Type", r.Object.Type))
+	c.refuse(r.Permits < 1 || r.Permits > MaxPermits, "Permits", fmt.Sprintf("must lie between 1 and %d", MaxPermits))
+	id := c.text(checkText("Object.ID", r.Object.ID, MaxObjectIDLength-len("#"+strconv.Itoa(r.Permits))))
+	owner := c.owner(r.Owner.trim("Owner"))
+	return db.GetApplLockPermitParams{
+		ObjectType:   objectType,
+		ObjectID:     id,
+		Permits:      int64(r.Permits),
+		OperatorID:   owner.Operator,
+		DepartmentID: owner.Department,
+		TTLSeconds:   c.number(checkTTL(r.TTL)),
+	}, c.err
 }
 
 func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
@@ -148,7 +126,7 @@ func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
 				Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 				Fence:     Fence(row.Fence),
 				ExpiresAt: row.ExpiresTS,
-				Left:      time.Duration(row.SecondsLeft) * time.Second,
+				Left:      seconds(row.SecondsLeft),
 				Note:      row.Note,
 			},
 		})

@@ -3,7 +3,6 @@ package applock
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -82,35 +81,29 @@ type InboxRequest struct {
 // and SQLite however long a transaction takes; on MySQL, MariaDB and Db2 for transactions of up to 15 minutes. It reads by index, however
 // many locks there are.
 func (c *Client) Inbox(ctx context.Context, request InboxRequest) (notices []Notice, next InboxPosition, err error) {
+	defer begin(&err, "inbox: %w")
 	params, err := request.params()
 	if err != nil {
-		return nil, request.Position, fmt.Errorf("inbox: %w", err)
+		return nil, request.Position, err
 	}
 	o := c.operations
-	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Notice, error) { return o.driver.InboxApplLocks(ctx, params) })
+	rows, err := read(ctx, o, db.Driver.InboxApplLocks, params)
 	if err != nil {
-		return nil, request.Position, fmt.Errorf("inbox: %w", o.readError(err))
+		return nil, request.Position, err
 	}
 	o.log(ctx, "inbox_appl_locks", slog.String("operator", params.OperatorID), slog.Int("rows", len(rows)))
-	notices, next = request.Position.told(rows, pageSize(request.PageSize))
+	notices, next = request.Position.told(rows, cmp.Or(request.PageSize, DefaultPageSize))
 	return notices, next, nil
 }
 
 func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
-	operator, err := checkText("Operator", r.Operator, MaxOperatorLength)
-	if err != nil {
-		return db.InboxApplLocksParams{}, err
-	}
-	if r.Position.After < 0 {
-		return db.InboxApplLocksParams{}, &InvalidError{Argument: "Position.After", Reason: "must not be negative"}
-	}
-	rows, err := checkRows("PageSize", r.PageSize)
+	var c checks
+	operator := c.text(checkText("Operator", r.Operator, MaxOperatorLength))
+	c.refuse(r.Position.After < 0, "Position.After", "must not be negative")
 	// An event that was shown before takes a place in the answer.
-	rows = min(rows+int64(len(r.Position.Told)), MaxPageSize)
-	return db.InboxApplLocksParams{OperatorID: operator, AfterEventID: r.Position.After, MaxRows: rows}, err
+	rows := min(c.number(checkRows("PageSize", r.PageSize))+int64(len(r.Position.Told)), MaxPageSize)
+	return db.InboxApplLocksParams{OperatorID: operator, AfterEventID: r.Position.After, MaxRows: rows}, c.err
 }
-
-func pageSize(rows int) int { return cmp.Or(rows, DefaultPageSize) }
 
 // told leaves out events that were shown before, and all behind the first most notices.
 func (p InboxPosition) told(rows []db.Notice, most int) (notices []Notice, next InboxPosition) {
@@ -150,7 +143,7 @@ func noticeOf(row db.Notice) Notice {
 		Object: Object{Type: row.ObjectType, ID: row.ObjectID},
 		Other:  Owner{Operator: row.OtherOperatorID, Department: row.OtherDepartmentID},
 		At:     row.EventTS,
-		Left:   time.Duration(row.SecondsLeft) * time.Second,
+		Left:   seconds(row.SecondsLeft),
 		Reason: row.Reason,
 
 		Message: row.Message,

@@ -3,8 +3,6 @@ package applock
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"time"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -24,15 +22,11 @@ func (o operations) inquire(ctx context.Context, object Object) (Lock, error) {
 		return Lock{}, err
 	}
 	params := db.InquireApplLockParams{ObjectType: object.Type, ObjectID: object.ID}
-	result, err := retryIfUnchanged(ctx, o, func() (db.InquireApplLockResult, error) { return o.driver.InquireApplLock(ctx, params) })
+	result, err := read(ctx, o, db.Driver.InquireApplLock, params)
 	if err != nil {
-		return Lock{}, o.readError(err)
+		return Lock{}, err
 	}
-	o.log(ctx, "inquire_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", result.Lock.OperatorID),
-		slog.Int64("fence", result.Lock.Fence),
-		slog.String("outcome", string(result.OkFL)))
+	o.logObject(ctx, "inquire_appl_lock", object, result.Lock.OperatorID, fenceAttr(result.Lock.Fence), outcomeAttr(db.Outcome(result.OkFL)))
 	if result.OkFL != db.Yes {
 		return Lock{}, ErrNotHeld
 	}
@@ -47,8 +41,8 @@ func lockOf(row db.Lock) Lock {
 		AcquiredAt: row.AcquiredTS,
 		LockedAt:   row.LockTS,
 		ExpiresAt:  row.ExpiresTS,
-		TTL:        time.Duration(row.TTLSeconds) * time.Second,
-		Left:       time.Duration(row.SecondsLeft) * time.Second,
+		TTL:        seconds(row.TTLSeconds),
+		Left:       seconds(row.SecondsLeft),
 		Note:       row.Note,
 	}
 }

@@ -132,16 +132,14 @@ func (h Holder) jsonKeys() []jsonKey {
 // MarshalJSON returns the part of a refusal that tells the holder.
 func (h Holder) MarshalJSON() ([]byte, error) { return marshalKeys(h.jsonKeys()) }
 
-func (e HeldError) jsonKeys() []jsonKey {
-	return append([]jsonKey{
+// MarshalJSON returns what applockctl get prints when it is refused, without who asked, acquired_ts and lock_ts.
+func (e *HeldError) MarshalJSON() ([]byte, error) {
+	return marshalKeys(append([]jsonKey{
 		{"outcome", OutcomeHeld},
 		{"object_type", e.Object.Type},
 		{"object_id", e.Object.ID},
-	}, e.Holder.jsonKeys()...)
+	}, e.Holder.jsonKeys()...))
 }
-
-// MarshalJSON returns what applockctl get prints when it is refused, without who asked, acquired_ts and lock_ts.
-func (e *HeldError) MarshalJSON() ([]byte, error) { return marshalKeys(e.jsonKeys()) }
 
 // MarshalJSON returns what applockctl transfer --all and release --all print, without what the request says.
 func (c LockChange) MarshalJSON() ([]byte, error) {
@@ -300,21 +298,16 @@ func (s Stats) MarshalJSON() ([]byte, error) {
 	})
 }
 
-func (p Policy) jsonKeys() []jsonKey {
-	return []jsonKey{
+// MarshalJSON returns what applockctl policy list prints.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	return marshalKeys([]jsonKey{
 		{"outcome", "SET"},
 		{"object_type", p.Type},
 		{"default_ttl_seconds", jsonLeft(p.DefaultTTL)},
 		{"longest_ttl_seconds", jsonLeft(p.LongestTTL)},
 		{"take_reason_fl", jsonNo(p.TakeWithoutReason)},
-		{"history_level", p.HistoryLevel},
+		{"history_level", cmp.Or(p.HistoryLevel, HistoryChanges)},
 		{"presence_fl", jsonNo(p.WithoutPresence)},
 		{"yield_after_seconds", jsonLeft(p.YieldAfter)},
-	}
-}
-
-// MarshalJSON returns what applockctl policy list prints.
-func (p Policy) MarshalJSON() ([]byte, error) {
-	p.HistoryLevel = cmp.Or(p.HistoryLevel, HistoryChanges)
-	return marshalKeys(p.jsonKeys())
+	})
 }

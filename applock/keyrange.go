@@ -19,10 +19,8 @@ type keyRange struct {
 func checkKeys(objectType, objectID, prefix string) (keyRange, error) {
 	var keys keyRange
 	var err error
-	if objectType != "" {
-		if keys.objectType, err = checkObjectType("ObjectType", objectType); err != nil {
-			return keyRange{}, err
-		}
+	if keys.objectType, err = checkAnyType(objectType); err != nil {
+		return keyRange{}, err
 	}
 	switch {
 	case prefix != "" && (objectType != "" || objectID != ""):
@@ -77,11 +75,9 @@ func (k keyRange) startAfter(object Object) (objectType, id string, err error) {
 
 // checkAfter checks an object to go on behind, which may be left out.
 func checkAfter(after Object) (objectType, id string, err error) {
-	if objectType, err = checkOptionalText("After.Type", after.Type, MaxObjectTypeLength); err != nil {
-		return "", "", err
-	}
-	id, err = checkOptionalText("After.ID", after.ID, MaxObjectIDLength)
-	return objectType, id, err
+	var c checks
+	objectType = c.text(checkOptionalText("After.Type", after.Type, MaxObjectTypeLength))
+	return objectType, c.text(checkOptionalText("After.ID", after.ID, MaxObjectIDLength)), c.err
 }
 
 // contains reports whether an object of the type is selected.

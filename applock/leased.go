@@ -112,21 +112,6 @@ func (l leased) PassGrant(ctx context.Context, grant Grant, to Owner, ttl time.D
 	return l.answerToGet(ctx, next, result.Next)
 }
 
-// Poll returns what the client waits for, the objects that will be free soonest first.
-func (l leased) Poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error) {
-	return l.poll(ctx, clientID, maxRows)
-}
-
-// Announce lists a waiter of the client.
-func (l leased) Announce(ctx context.Context, object Object, owner Owner, clientID string, wait time.Duration) error {
-	return l.announce(ctx, object, owner, clientID, wait)
-}
-
-// Retract takes waiters off the list.
-func (l leased) Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) error {
-	return l.retract(ctx, waiters)
-}
-
 // Listen listens to the messages of releases, where the database has some; db.ErrNoListen is where it has none.
 func (l leased) Listen(ctx context.Context) (db.Listener, error) { return l.driver.Listen(ctx) }
 
@@ -150,13 +135,7 @@ func (o operations) take(ctx context.Context, object Object, owner Owner, ttl ti
 
 // takeOver ends a grant of the operator's own, which the transaction has just renewed, and begins another one.
 func (o operations) takeOver(ctx context.Context, params db.GetApplLockParams, former Grant) (Grant, error) {
-	_, err := o.release(ctx, db.ReleaseApplLockParams{
-		ObjectType: params.ObjectType,
-		ObjectID:   params.ObjectID,
-		OperatorID: params.OperatorID,
-		Fence:      int64(former.Fence),
-	})
-	if err != nil {
+	if _, err := o.release(ctx, releaseParams(former)); err != nil {
 		return Grant{}, err
 	}
 	return o.get(ctx, params)
@@ -177,12 +156,11 @@ func getParams(object Object, owner Owner, ttl time.Duration) db.GetApplLockPara
 // one's sake. What they return is returned as it is: nothing has happened then.
 func (o operations) inOwnTx(ctx context.Context, run func(inTx operations) error) error {
 	var refusal error
-	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) {
-		err := o.driver.InTx(ctx, func(driver db.Driver) error {
+	err := o.run(ctx, func() error {
+		return o.driver.InTx(ctx, func(driver db.Driver) error {
 			refusal = run(operations{driver: driver, logger: o.logger, inTx: true})
 			return refusal
 		})
-		return struct{}{}, err
 	})
 	switch {
 	case err == nil:

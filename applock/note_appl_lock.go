@@ -2,8 +2,6 @@ package applock
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -16,50 +14,35 @@ import (
 // It returns a *HeldError (ErrHeld) if another operator, or another grant than Fence, holds the object, and ErrNotHeld if nobody does. Like
 // Release it waits only while another open transaction is changing this very lock. ErrOutcomeUnknown after a cancelled ctx or a broken
 // connection: repeat the call.
-func (c *Client) Note(ctx context.Context, key Key, note string) error {
-	if err := c.operations.note(ctx, key, note); err != nil {
-		return fmt.Errorf("note %s: %w", key.Object, err)
-	}
-	return nil
-}
-
-func noteParams(key Key, note string) (db.NoteApplLockParams, error) {
-	key, err := key.trim()
-	if err != nil {
-		return db.NoteApplLockParams{}, err
-	}
-	note, err = checkOptionalText("Note", note, MaxNoteLength)
-	return db.NoteApplLockParams{
-		ObjectType: key.Object.Type,
-		ObjectID:   key.Object.ID,
-		OperatorID: key.Operator,
-		Fence:      int64(key.Fence),
-		Note:       note,
-	}, err
-}
-
-func (o operations) note(ctx context.Context, key Key, note string) error {
+func (c *Client) Note(ctx context.Context, key Key, note string) (err error) {
+	defer begin(&err, "note %s: %w", key.Object)
 	params, err := noteParams(key, note)
 	if err != nil {
 		return err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.NoteApplLock(ctx, params) })
+	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	result, err := change(ctx, o, db.Driver.NoteApplLock, params)
 	if err != nil {
-		return o.changeError(err)
+		return err
 	}
-	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	o.log(ctx, "note_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", params.OperatorID),
-		slog.Int64("fence", params.Fence),
-		slog.String("outcome", string(result.Outcome)))
+	o.logObject(ctx, "note_appl_lock", object, params.OperatorID, fenceAttr(params.Fence), outcomeAttr(result.Outcome))
 	switch {
 	case result.OkFL == db.Yes:
 		return nil
 	case result.Outcome == db.Free:
 		return ErrNotHeld
 	}
-	return &HeldError{Object: object, Holder: Holder{
-		Owner: Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
-	}}
+	return heldBy(object, result)
+}
+
+func noteParams(key Key, note string) (db.NoteApplLockParams, error) {
+	var c checks
+	key = c.key(key.trim())
+	return db.NoteApplLockParams{
+		ObjectType: key.Object.Type,
+		ObjectID:   key.Object.ID,
+		OperatorID: key.Operator,
+		Fence:      int64(key.Fence),
+		Note:       c.text(checkOptionalText("Note", note, MaxNoteLength)),
+	}, c.err
 }

@@ -54,12 +54,11 @@ func (o Object) Compare(other Object) int {
 
 // trim checks the object and returns it as the database keeps it.
 func (o Object) trim() (Object, error) {
-	objectType, err := checkObjectType("Object.Type", o.Type)
-	if err != nil {
-		return Object{}, err
-	}
-	id, err := checkText("Object.ID", o.ID, MaxObjectIDLength)
-	return Object{Type: objectType, ID: id}, err
+	var c checks
+	return Object{
+		Type: c.text(checkObjectType("Object.Type", o.Type)),
+		ID:   c.text(checkText("Object.ID", o.ID, MaxObjectIDLength)),
+	}, c.err
 }
 
 // Owner is who holds or wants a lock.
@@ -80,12 +79,11 @@ func (o Owner) String() string {
 
 // trim checks the owner, which is the field of that name, and returns it as the database keeps it.
 func (o Owner) trim(field string) (Owner, error) {
-	operator, err := checkText(field+".Operator", o.Operator, MaxOperatorLength)
-	if err != nil {
-		return Owner{}, err
-	}
-	department, err := checkName(field+".Department", o.Department, MaxDepartmentLength)
-	return Owner{Operator: operator, Department: department}, err
+	var c checks
+	return Owner{
+		Operator:   c.text(checkText(field+".Operator", o.Operator, MaxOperatorLength)),
+		Department: c.text(checkName(field+".Department", o.Department, MaxDepartmentLength)),
+	}, c.err
 }
 
 // Outcome is what a call came to, in the one word of the procedures.
@@ -130,30 +128,22 @@ type Key struct {
 
 // trim checks the key and returns it as the database keeps it.
 func (k Key) trim() (Key, error) {
-	object, err := k.Object.trim()
-	if err != nil {
-		return Key{}, err
-	}
-	operator, err := checkText("Operator", k.Operator, MaxOperatorLength)
-	if err != nil {
-		return Key{}, err
-	}
-	if k.Fence < 0 {
-		return Key{}, errFence
-	}
-	return Key{Object: object, Operator: operator, Fence: k.Fence}, nil
+	var c checks
+	k.Object = c.object(k.Object.trim())
+	k.Operator = c.text(checkText("Operator", k.Operator, MaxOperatorLength))
+	c.refuse(k.Fence < 0, "Fence", reasonFence)
+	return k, c.err
 }
 
 // trimWithFence is trim where the fence must be given.
 func (k Key) trimWithFence() (Key, error) {
 	trimmed, err := k.trim()
-	if err == nil && k.Fence == 0 {
-		return Key{}, errFence
-	}
-	return trimmed, err
+	c := checks{err}
+	c.refuse(k.Fence == 0, "Fence", reasonFence)
+	return trimmed, c.err
 }
 
-var errFence = &InvalidError{Argument: "Fence", Reason: "must be 1 or greater"}
+const reasonFence = "must be 1 or greater"
 
 // Lock is a live lock as the database has it. Times are UTC by the database's clock.
 type Lock struct {
@@ -195,6 +185,14 @@ func checkText(argument, value string, maxLength int) (string, error) {
 	return trimmed, err
 }
 
+// checkAnyText is checkText for what may be left out.
+func checkAnyText(argument, value string, maxLength int) (string, error) {
+	if value == "" {
+		return "", nil
+	}
+	return checkText(argument, value, maxLength)
+}
+
 // checkName is checkOptionalText for a type, an id, an operator or a department.
 func checkName(argument, value string, maxLength int) (string, error) {
 	trimmed, err := checkOptionalText(argument, value, maxLength)
@@ -223,18 +221,10 @@ func checkOptionalText(argument, value string, maxLength int) (string, error) {
 }
 
 // checkTTL returns a TTL in whole seconds, zero for one that is not given.
-func checkTTL(value time.Duration) (int64, error) {
-	if value == 0 {
-		return 0, nil
-	}
-	return checkSeconds("TTL", value, 0)
-}
+func checkTTL(value time.Duration) (int64, error) { return checkOptionalSeconds("TTL", value) }
 
-// checkSeconds returns a duration, or the default for zero, in whole seconds.
-func checkSeconds(argument string, value, defaultValue time.Duration) (int64, error) {
-	if value == 0 {
-		value = defaultValue
-	}
+// checkSeconds returns a duration in whole seconds.
+func checkSeconds(argument string, value time.Duration) (int64, error) {
 	if value%time.Second != 0 {
 		return 0, &InvalidError{Argument: argument, Reason: fmt.Sprintf("%s is not a whole number of seconds", value)}
 	}

@@ -21,9 +21,6 @@ type operations struct {
 	closed *atomic.Bool
 }
 
-// readError is the error of an operation that changes nothing.
-func (o operations) readError(err error) error { return explain(err) }
-
 // changeError is the error of an operation that changes something. Outside a transaction a call that
 // was sent may have taken effect; inside one it has not before the commit.
 func (o operations) changeError(err error) error {
@@ -62,6 +59,31 @@ func retryIfUnchanged[T any](ctx context.Context, o operations, operation func()
 	}
 }
 
+// change makes a call that changes something. After an error the result is that of the driver.
+func change[P, R any](ctx context.Context, o operations, call func(db.Driver, context.Context, P) (R, error), params P) (R, error) {
+	result, err := retryIfUnchanged(ctx, o, func() (R, error) { return call(o.driver, ctx, params) })
+	return result, o.changeError(err)
+}
+
+// read makes a call that changes nothing.
+func read[P, R any](ctx context.Context, o operations, call func(db.Driver, context.Context, P) (R, error), params P) (R, error) {
+	result, err := retryIfUnchanged(ctx, o, func() (R, error) { return call(o.driver, ctx, params) })
+	return result, explain(err)
+}
+
+// run is retryIfUnchanged for an operation without an answer.
+func (o operations) run(ctx context.Context, operation func() error) error {
+	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) { return struct{}{}, operation() })
+	return err
+}
+
+// begin begins an error with what was called, such as "take customer:42". The last argument of the format is the error.
+func begin(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf(format, append(args, *err)...)
+	}
+}
+
 // sleep returns early when ctx ends.
 func sleep(ctx context.Context, long time.Duration) {
 	select {
@@ -80,6 +102,15 @@ func (o operations) ready(ctx context.Context) error {
 	}
 	return db.EndOf(ctx)
 }
+
+// logObject is log for an operation on an object.
+func (o operations) logObject(ctx context.Context, operation string, object Object, operator string, attributes ...slog.Attr) {
+	o.log(ctx, operation, append([]slog.Attr{slog.String("object", object.String()), slog.String("operator", operator)}, attributes...)...)
+}
+
+func fenceAttr(fence int64) slog.Attr { return slog.Int64("fence", fence) }
+
+func outcomeAttr(outcome db.Outcome) slog.Attr { return slog.String("outcome", string(outcome)) }
 
 func (o operations) log(ctx context.Context, operation string, attributes ...slog.Attr) {
 	o.logger.LogAttrs(ctx, slog.LevelDebug, operation, attributes...)

@@ -32,7 +32,7 @@ func (p pages[Row, Item]) each(ctx context.Context, o operations, yield func(Ite
 	for {
 		rows, err := retryIfUnchanged(ctx, o, p.read)
 		if err != nil {
-			p.fail(o.readError(err), yield)
+			p.fail(explain(err), yield)
 			return
 		}
 		o.log(ctx, p.view, slog.Int("rows", len(rows)))

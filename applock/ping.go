@@ -1,9 +1,6 @@
 package applock
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Server is the product that answers.
 type Server struct {
@@ -15,14 +12,15 @@ type Server struct {
 
 // Ping asks the database for its product and version, on a connection of its own, also in a transaction. It works without an installation,
 // and needs only the right to connect. It returns ErrUnreachable if the server does not answer.
-func (c *Client) Ping(ctx context.Context) (Server, error) {
+func (c *Client) Ping(ctx context.Context) (server Server, err error) {
+	defer begin(&err, "ping: %w")
 	o := c.operations
 	if err := o.ready(ctx); err != nil {
-		return Server{}, fmt.Errorf("ping: %w", err)
+		return Server{}, err
 	}
-	server, err := o.driver.Server(ctx)
+	answer, err := o.driver.Server(ctx)
 	if err != nil {
-		return Server{}, fmt.Errorf("ping: %w", o.readError(err))
+		return Server{}, explain(err)
 	}
-	return Server(server), nil
+	return Server(answer), nil
 }

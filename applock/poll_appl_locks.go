@@ -2,24 +2,24 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/applock/applock/internal/db"
 )
 
-// poll returns the objects that the program waits for, those first that are free or will be soonest, and keeps its
+// Poll returns the objects that the program waits for, those first that are free or will be soonest, and keeps its
 // waiters listed. Zero maxRows is DefaultPageSize.
-func (o operations) poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error) {
+func (l leased) Poll(ctx context.Context, clientID string, maxRows int) (awaited []db.AwaitedObject, err error) {
+	defer begin(&err, "poll: %w")
 	rows, err := checkRows("maxRows", maxRows)
 	if err != nil {
-		return nil, fmt.Errorf("poll: %w", err)
+		return nil, err
 	}
-	params := db.PollApplLocksParams{ClientID: clientID, MaxRows: rows}
-	awaited, err := retryIfUnchanged(ctx, o, func() ([]db.AwaitedObject, error) { return o.driver.PollApplLocks(ctx, params) })
+	// What it changes, the next one changes: so an unknown outcome is no matter.
+	awaited, err = read(ctx, l.operations, db.Driver.PollApplLocks, db.PollApplLocksParams{ClientID: clientID, MaxRows: rows})
 	if err != nil {
-		return nil, fmt.Errorf("poll: %w", o.readError(err)) // what it changes, the next one changes
+		return nil, err
 	}
-	o.log(ctx, "poll_appl_locks", slog.Int("rows", len(awaited)))
+	l.log(ctx, "poll_appl_locks", slog.Int("rows", len(awaited)))
 	return awaited, nil
 }

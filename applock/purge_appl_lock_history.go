@@ -1,9 +1,7 @@
 package applock
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -17,25 +15,10 @@ const DefaultPurgeHistoryAge = 400 * 24 * time.Hour
 // number; events of purges (EventPurged, EventHistoryPurged) stay for at least 400 days. After an error or a cancelled ctx the number tells
 // what was removed, and the next PurgeHistory continues. Several may run at once.
 func (c *Client) PurgeHistory(ctx context.Context, request PurgeRequest) (purged int64, err error) {
-	purged, err = c.operations.purgeHistory(ctx, request)
-	if err != nil {
-		return purged, fmt.Errorf("purge history: %w", err)
-	}
-	return purged, nil
-}
-
-func (o operations) purgeHistory(ctx context.Context, request PurgeRequest) (purged int64, err error) {
-	seconds, err := checkSeconds("OlderThan", request.OlderThan, DefaultPurgeHistoryAge)
+	defer begin(&err, "purge history: %w")
+	params, err := request.params(DefaultPurgeHistoryAge, DefaultPageSize)
 	if err != nil {
 		return 0, err
 	}
-	batch, err := checkRows("Batch", cmp.Or(request.Batch, DefaultPageSize))
-	if err != nil {
-		return 0, err
-	}
-	params := db.PurgeApplLockHistoryParams{OlderThanSeconds: seconds, MaxRows: batch}
-	return o.purgeBatches(ctx, "purge_appl_lock_history", batch, request.Progress, func() (int64, error) {
-		result, err := o.driver.PurgeApplLockHistory(ctx, params)
-		return result.Purged, err
-	})
+	return c.operations.purgeBatches(ctx, "purge_appl_lock_history", db.Driver.PurgeApplLockHistory, params, request.Progress)
 }

@@ -3,7 +3,6 @@ package applock
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -35,55 +34,49 @@ type PurgeRequest struct {
 // batch is final: after an error or a cancelled ctx the number tells what was removed, and the next Purge continues. Several purges may run
 // at once.
 func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purged int64, err error) {
-	purged, err = c.operations.purge(ctx, request)
-	if err != nil {
-		return purged, fmt.Errorf("purge: %w", err)
-	}
-	return purged, nil
-}
-
-func (o operations) purge(ctx context.Context, request PurgeRequest) (purged int64, err error) {
-	seconds, err := checkSeconds("OlderThan", request.OlderThan, DefaultPurgeAge)
+	defer begin(&err, "purge: %w")
+	params, err := request.params(DefaultPurgeAge, DefaultPurgeBatch)
 	if err != nil {
 		return 0, err
 	}
-	batch, err := checkRows("Batch", cmp.Or(request.Batch, DefaultPurgeBatch))
-	if err != nil {
-		return 0, err
-	}
-	params := db.PurgeApplLocksParams{OlderThanSeconds: seconds, MaxRows: batch}
-	call := func() (int64, error) {
-		result, err := o.driver.PurgeApplLocks(ctx, params)
-		return result.Purged, err
-	}
-	if purged, err = o.purgeBatches(ctx, "purge_appl_locks", batch, request.Progress, call); err != nil {
+	o := c.operations
+	if purged, err = o.purgeBatches(ctx, "purge_appl_locks", db.Driver.PurgeApplLocks, params, request.Progress); err != nil {
 		return purged, err
 	}
 	// The last batch has removed as many dead waiters, requests and viewers as a batch has rows, and there may be more of them.
 	params.MaxRows = MaxPageSize
-	rest, err := retryIfUnchanged(ctx, o, call)
-	return purged + rest, o.changeError(err)
+	rest, err := change(ctx, o, db.Driver.PurgeApplLocks, params)
+	return purged + rest.Purged, err
+}
+
+func (r PurgeRequest) params(defaultAge time.Duration, defaultBatch int) (db.PurgeParams, error) {
+	var c checks
+	return db.PurgeParams{
+		OlderThanSeconds: c.number(checkSeconds("OlderThan", cmp.Or(r.OlderThan, defaultAge))),
+		MaxRows:          c.number(checkRows("Batch", cmp.Or(r.Batch, defaultBatch))),
+	}, c.err
 }
 
 // purgeBatches calls a purge of one batch until one is not full.
 func (o operations) purgeBatches(
-	ctx context.Context, operation string, batch int64, progress func(purged int64), purge func() (int64, error),
+	ctx context.Context, operation string, purge func(db.Driver, context.Context, db.PurgeParams) (db.PurgeResult, error), params db.PurgeParams,
+	progress func(purged int64),
 ) (purged int64, err error) {
 	for {
 		began := time.Now()
-		removed, err := retryIfUnchanged(ctx, o, purge)
+		removed, err := change(ctx, o, purge, params)
 		if err != nil {
-			return purged, o.changeError(err)
+			return purged, err
 		}
-		purged += removed
+		purged += removed.Purged
 		o.log(ctx, operation, slog.Int64("purged", purged))
-		if removed == batch {
+		if removed.Purged == params.MaxRows {
 			sleep(ctx, time.Since(began))
 		}
 		if progress != nil {
 			progress(purged)
 		}
-		if removed < batch {
+		if removed.Purged < params.MaxRows {
 			return purged, nil
 		}
 	}

@@ -20,13 +20,13 @@ type purgedInBatches struct {
 	working time.Duration
 }
 
-func (p *purgedInBatches) PurgeApplLocks(_ context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
+func (p *purgedInBatches) PurgeApplLocks(_ context.Context, params db.PurgeParams) (db.PurgeResult, error) {
 	time.Sleep(p.took)
 	p.working += p.took
 	p.asked = append(p.asked, params.MaxRows)
 	purged := min(params.MaxRows, p.rows)
 	p.rows -= purged
-	return db.PurgeApplLocksResult{Purged: purged}, nil
+	return db.PurgeResult{Purged: purged}, nil
 }
 
 // Goal: a purge leaves half of the time to others, and a cancelled one ends while it rests. Method: a server whose batches take a
@@ -36,9 +36,9 @@ func TestPurgeRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rows = 10*DefaultPurgeBatch + 5
 		server := &purgedInBatches{rows: rows, took: time.Second}
-		o := operations{driver: server, logger: slog.New(slog.DiscardHandler)}
+		client := &Client{operations: operations{driver: server, logger: slog.New(slog.DiscardHandler)}}
 		began := time.Now()
-		purged, err := o.purge(t.Context(), PurgeRequest{})
+		purged, err := client.Purge(t.Context(), PurgeRequest{})
 		if purged != rows || err != nil {
 			t.Errorf("%d rows, %v", purged, err)
 		}
@@ -53,7 +53,7 @@ func TestPurgeRests(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		began = time.Now()
-		if purged, err = o.purge(ctx, PurgeRequest{}); purged != DefaultPurgeBatch || err == nil {
+		if purged, err = client.Purge(ctx, PurgeRequest{}); purged != DefaultPurgeBatch || err == nil {
 			t.Errorf("cancelled after a batch: %d rows, %v", purged, err)
 		}
 		if lasted := time.Since(began); lasted != 1500*time.Millisecond {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/applock/applock/internal/db"
 )
@@ -24,21 +23,19 @@ type ReleaseRequest struct {
 // It returns a *HeldError (ErrHeld) when another operator, or another grant than the key's, holds the object. The error has the fence of
 // a grant of the same operator, except for a call in the caller's transaction.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
-func (c *Client) Release(ctx context.Context, request ReleaseRequest) (Outcome, error) {
+func (c *Client) Release(ctx context.Context, request ReleaseRequest) (outcome Outcome, err error) {
+	defer begin(&err, "release %s: %w", request.Key.Object)
 	params, err := request.params()
 	if err != nil {
-		return "", fmt.Errorf("release %s: %w", request.Key.Object, err)
+		return "", err
 	}
-	result, err := c.operations.release(ctx, params)
+	outcome, err = c.operations.release(ctx, params)
 	var held *HeldError
 	// Not in a caller's transaction: the read could fix what it sees, before a get.
 	if errors.As(err, &held) && held.Holder.Owner.Operator == params.OperatorID && !c.operations.inTx {
 		err = c.operations.explainOtherGrant(ctx, params, held)
 	}
-	if err != nil {
-		return "", fmt.Errorf("release %s: %w", request.Key.Object, err)
-	}
-	return result, nil
+	return outcome, err
 }
 
 // explainOtherGrant tells the fence of the operator's other grant, unless that has ended meanwhile.
@@ -52,11 +49,9 @@ func (o operations) explainOtherGrant(ctx context.Context, params db.ReleaseAppl
 }
 
 func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {
-	key, err := r.Key.trim()
-	if err != nil {
-		return db.ReleaseApplLockParams{}, err
-	}
-	actor, reason, err := checkActor(r.Actor, r.Reason)
+	var c checks
+	key := c.key(r.Key.trim())
+	actor, reason := c.texts(checkActor(r.Actor, r.Reason))
 	return db.ReleaseApplLockParams{
 		ObjectType: key.Object.Type,
 		ObjectID:   key.Object.ID,
@@ -64,27 +59,22 @@ func (r ReleaseRequest) params() (db.ReleaseApplLockParams, error) {
 		Fence:      int64(key.Fence),
 		ActorID:    actor,
 		Reason:     reason,
-	}, err
+	}, c.err
 }
 
 func (o operations) release(ctx context.Context, params db.ReleaseApplLockParams) (Outcome, error) {
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.ReleaseApplLock(ctx, params) })
+	result, err := change(ctx, o, db.Driver.ReleaseApplLock, params)
 	if err != nil {
-		return "", o.changeError(err)
+		return "", err
 	}
 	o.logRelease(ctx, params, result.Outcome)
 	if result.OkFL != db.Yes {
-		return "", &HeldError{Object: Object{Type: params.ObjectType, ID: params.ObjectID}, Holder: Holder{
-			Owner: Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
-		}}
+		return "", heldBy(Object{Type: params.ObjectType, ID: params.ObjectID}, result)
 	}
 	return Outcome(result.Outcome), nil
 }
 
 func (o operations) logRelease(ctx context.Context, params db.ReleaseApplLockParams, outcome db.Outcome) {
-	o.log(ctx, "release_appl_lock",
-		slog.String("object", Object{Type: params.ObjectType, ID: params.ObjectID}.String()),
-		slog.String("operator", params.OperatorID),
-		slog.Int64("fence", params.Fence),
-		slog.String("outcome", string(outcome)))
+	object := Object{Type: params.ObjectType, ID: params.ObjectID}
+	o.logObject(ctx, "release_appl_lock", object, params.OperatorID, fenceAttr(params.Fence), outcomeAttr(outcome))
 }

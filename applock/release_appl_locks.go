@@ -42,30 +42,23 @@ func (o operations) releaseAll(ctx context.Context, request ReleaseAllRequest) (
 	}
 	pages := changedPages{limit: request.Limit, size: int(params.MaxRows), from: Owner{Operator: params.OperatorID}}
 	return o.changeAll(ctx, "release_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
-		next := params
 		if after.ObjectType != "" {
-			next.AfterType, next.AfterID = after.ObjectType, after.ObjectID
+			params.AfterType, params.AfterID = after.ObjectType, after.ObjectID
 		}
-		next.MaxRows = int64(rows)
-		return o.driver.ReleaseApplLocks(ctx, next)
+		params.MaxRows = int64(rows)
+		return o.driver.ReleaseApplLocks(ctx, params)
 	})
 }
 
 func (r ReleaseAllRequest) params() (db.ReleaseApplLocksParams, error) {
-	params := db.ReleaseApplLocksParams{DryRunFL: dryRunFlag(r.DryRun)}
-	var err error
-	if params.OperatorID, err = checkText("Operator", r.Operator, MaxOperatorLength); err != nil {
-		return params, err
+	var c checks
+	params := db.ReleaseApplLocksParams{
+		OperatorID: c.text(checkText("Operator", r.Operator, MaxOperatorLength)),
+		ObjectType: c.text(checkAnyType(r.ObjectType)),
+		DryRunFL:   dryRunFlag(r.DryRun),
 	}
-	if params.ObjectType, err = checkAnyType(r.ObjectType); err != nil {
-		return params, err
-	}
-	if params.ActorID, params.Reason, err = checkActor(r.Actor, r.Reason); err != nil {
-		return params, err
-	}
-	if params.AfterType, params.AfterID, err = checkAfter(r.After); err != nil {
-		return params, err
-	}
-	params.MaxRows, err = checkPages(r.Limit, r.PageSize)
-	return params, err
+	params.ActorID, params.Reason = c.texts(checkActor(r.Actor, r.Reason))
+	params.AfterType, params.AfterID = c.texts(checkAfter(r.After))
+	params.MaxRows = c.number(checkPages(r.Limit, r.PageSize))
+	return params, c.err
 }

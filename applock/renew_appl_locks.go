@@ -19,43 +19,53 @@ import (
 // is one, when the grant is not live; ErrBusy when another transaction was changing the lock for longer than about 1 s, or until ctx ended,
 // whose error comes with it then;
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
-func (c *Client) Renew(ctx context.Context, key Key, ttl time.Duration) (Grant, error) {
-	grant, err := c.operations.renewOne(ctx, key, ttl)
-	if err != nil {
-		return Grant{}, fmt.Errorf("renew %s: %w", key.Object, err)
-	}
-	return grant, nil
-}
-
-func renewableGrant(key Key, ttl time.Duration) (db.RenewableGrant, error) {
-	key, err := key.trimWithFence()
-	if err != nil {
-		return db.RenewableGrant{}, err
-	}
-	seconds, err := checkTTL(ttl)
-	return db.RenewableGrant{
-		ObjectType: key.Object.Type,
-		ObjectID:   key.Object.ID,
-		OperatorID: key.Operator,
-		Fence:      int64(key.Fence),
-		TTLSeconds: seconds,
-	}, err
-}
-
-// errChanging means that another transaction was changing the grant.
-var errChanging = errors.New("renew_appl_locks: another transaction is changing the lock")
-
-func (o operations) renewOne(ctx context.Context, key Key, ttl time.Duration) (Grant, error) {
+func (c *Client) Renew(ctx context.Context, key Key, ttl time.Duration) (renewed Grant, err error) {
+	defer begin(&err, "renew %s: %w", key.Object)
 	grant, err := renewableGrant(key, ttl)
 	if err != nil {
 		return Grant{}, err
 	}
-	object := Object{Type: grant.ObjectType, ID: grant.ObjectID}
+	o, object := c.operations, Object{Type: grant.ObjectType, ID: grant.ObjectID}
 	if grant.TTLSeconds == 0 {
 		if grant.TTLSeconds, err = o.ttlOf(ctx, object, grant); err != nil {
 			return Grant{}, err
 		}
 	}
+	row, err := o.renewOne(ctx, grant)
+	if err != nil {
+		return Grant{}, err
+	}
+	o.logObject(ctx, "renew_appl_locks", object, grant.OperatorID, fenceAttr(grant.Fence), outcomeAttr(row.Outcome))
+	if lost := lossOf(row); lost != nil {
+		return Grant{}, newLostError(object, lost)
+	}
+	return Grant{
+		Object:    object,
+		Owner:     Owner{Operator: grant.OperatorID},
+		Fence:     key.Fence,
+		ExpiresAt: row.ExpiresTS,
+		Left:      seconds(row.SecondsLeft),
+		Outcome:   OutcomeRenewed,
+	}, nil
+}
+
+func renewableGrant(key Key, ttl time.Duration) (db.RenewableGrant, error) {
+	var c checks
+	key = c.key(key.trimWithFence())
+	return db.RenewableGrant{
+		ObjectType: key.Object.Type,
+		ObjectID:   key.Object.ID,
+		OperatorID: key.Operator,
+		Fence:      int64(key.Fence),
+		TTLSeconds: c.number(checkTTL(ttl)),
+	}, c.err
+}
+
+// errChanging means that another transaction was changing the grant.
+var errChanging = errors.New("renew_appl_locks: another transaction is changing the lock")
+
+// renewOne renews a grant, and waits for a transaction that is changing it.
+func (o operations) renewOne(ctx context.Context, grant db.RenewableGrant) (db.RenewedGrant, error) {
 	rows, err := retryIfUnchanged(ctx, o, func() ([]db.RenewedGrant, error) {
 		rows, err := o.driver.RenewApplLocks(ctx, db.RenewApplLocksParams{Grants: []db.RenewableGrant{grant}})
 		if err == nil && len(rows) == 0 {
@@ -65,29 +75,14 @@ func (o operations) renewOne(ctx context.Context, key Key, ttl time.Duration) (G
 	})
 	if errors.Is(err, errChanging) {
 		if ended := db.EndOf(ctx); ended != nil {
-			return Grant{}, fmt.Errorf("%w: %w", ErrBusy, ended)
+			return db.RenewedGrant{}, fmt.Errorf("%w: %w", ErrBusy, ended)
 		}
-		return Grant{}, ErrBusy
+		return db.RenewedGrant{}, ErrBusy
 	}
 	if err != nil {
-		return Grant{}, o.changeError(err)
+		return db.RenewedGrant{}, o.changeError(err)
 	}
-	o.log(ctx, "renew_appl_locks",
-		slog.String("object", object.String()),
-		slog.String("operator", grant.OperatorID),
-		slog.Int64("fence", grant.Fence),
-		slog.String("outcome", string(rows[0].Outcome)))
-	if lost := lossOf(rows[0]); lost != nil {
-		return Grant{}, newLostError(object, lost)
-	}
-	return Grant{
-		Object:    object,
-		Owner:     Owner{Operator: grant.OperatorID},
-		Fence:     key.Fence,
-		ExpiresAt: rows[0].ExpiresTS,
-		Left:      time.Duration(rows[0].SecondsLeft) * time.Second,
-		Outcome:   OutcomeRenewed,
-	}, nil
+	return rows[0], nil
 }
 
 // ttlOf returns the ttl of a grant in seconds, if it is live.
@@ -107,14 +102,11 @@ func (o operations) ttlOf(ctx context.Context, object Object, grant db.Renewable
 // renew renews grants, at most db.MaxGrants and no object twice. One that another transaction is changing has no
 // row in the answer.
 func (o operations) renew(ctx context.Context, grants []db.RenewableGrant) ([]db.RenewedGrant, error) {
-	params := db.RenewApplLocksParams{Grants: grants}
-	answers, err := retryIfUnchanged(ctx, o, func() ([]db.RenewedGrant, error) { return o.driver.RenewApplLocks(ctx, params) })
+	answers, err := change(ctx, o, db.Driver.RenewApplLocks, db.RenewApplLocksParams{Grants: grants})
 	if err != nil {
-		return nil, o.changeError(err)
+		return nil, err
 	}
-	o.log(ctx, "renew_appl_locks",
-		slog.Int("grants", len(grants)),
-		slog.Int("rows", len(answers)))
+	o.log(ctx, "renew_appl_locks", slog.Int("grants", len(grants)), slog.Int("rows", len(answers)))
 	return answers, nil
 }
 
@@ -127,7 +119,7 @@ func lossOf(row db.RenewedGrant) error {
 		return &HeldError{Object: Object{Type: row.ObjectType, ID: row.ObjectID}, Holder: Holder{
 			Owner:     Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
 			ExpiresAt: row.ExpiresTS,
-			Left:      time.Duration(row.SecondsLeft) * time.Second,
+			Left:      seconds(row.SecondsLeft),
 		}}
 	}
 	return ErrNotHeld

@@ -2,27 +2,24 @@ package applock
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 
 	"github.com/applock/applock/internal/db"
 )
 
-// retract says that the operators do not wait for the objects any more, in one transaction. It is no error if they did not.
-func (o operations) retract(ctx context.Context, params []db.RetractApplLockWaiterParams) error {
-	_, err := retryIfUnchanged(ctx, o, func() (struct{}, error) {
-		if len(params) == 1 {
-			return struct{}{}, o.driver.RetractApplLockWaiter(ctx, params[0])
+// Retract says that the operators do not wait for the objects any more, in one transaction. It is no error if they did not.
+func (l leased) Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) (err error) {
+	defer begin(&err, "retract %s: %w", Object{Type: waiters[0].ObjectType, ID: waiters[0].ObjectID})
+	err = l.run(ctx, func() error {
+		if len(waiters) == 1 {
+			return l.driver.RetractApplLockWaiter(ctx, waiters[0])
 		}
-		return struct{}{}, o.driver.InTx(ctx, func(inTx db.Driver) error { return inTx.RetractApplLockWaiters(ctx, params) })
+		return l.driver.InTx(ctx, func(inTx db.Driver) error { return inTx.RetractApplLockWaiters(ctx, waiters) })
 	})
 	if err != nil {
-		return fmt.Errorf("retract %s: %w", Object{Type: params[0].ObjectType, ID: params[0].ObjectID}, o.changeError(err))
+		return l.changeError(err)
 	}
-	for _, waiter := range params {
-		o.log(ctx, "retract_appl_lock_waiter",
-			slog.String("object", Object{Type: waiter.ObjectType, ID: waiter.ObjectID}.String()),
-			slog.String("operator", waiter.OperatorID))
+	for _, waiter := range waiters {
+		l.logObject(ctx, "retract_appl_lock_waiter", Object{Type: waiter.ObjectType, ID: waiter.ObjectID}, waiter.OperatorID)
 	}
 	return nil
 }

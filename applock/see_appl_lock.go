@@ -76,42 +76,46 @@ type SeeRequest struct {
 // It locks nothing, and writes no event. Where the policy of the type has no presence, nothing is recorded, and only the
 // holder and the askers are returned. On PostgreSQL it needs the primary. A call that was cancelled or broke off may have been recorded: the next one
 // says it again.
-func (c *Client) See(ctx context.Context, request SeeRequest) ([]Presence, error) {
-	present, err := c.operations.seeApplLock(ctx, request)
+func (c *Client) See(ctx context.Context, request SeeRequest) (present []Presence, err error) {
+	defer begin(&err, "see %s: %w", request.Object)
+	params, err := request.params()
 	if err != nil {
-		return nil, fmt.Errorf("see %s: %w", request.Object, err)
+		return nil, err
 	}
-	return present, nil
+	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	rows, err := change(ctx, o, db.Driver.SeeApplLock, params)
+	if err != nil {
+		return nil, err
+	}
+	o.logObject(ctx, "see_appl_lock", object, params.OperatorID, slog.Int("rows", len(rows)))
+	return db.Converted(rows, nil, func(row db.Presence) Presence {
+		return Presence{
+			Kind:    PresenceKind(row.Kind),
+			Owner:   Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+			Client:  row.ClientID,
+			State:   PresenceState(row.State),
+			Since:   row.SinceTS,
+			Left:    seconds(row.SecondsLeft),
+			Message: row.Message,
+		}
+	})
 }
 
 func (r SeeRequest) params() (db.SeeApplLockParams, error) {
-	object, err := r.Object.trim()
-	if err != nil {
-		return db.SeeApplLockParams{}, err
-	}
-	owner, err := r.Owner.trim("Owner")
-	if err != nil {
-		return db.SeeApplLockParams{}, err
-	}
+	var c checks
+	object, owner := c.object(r.Object.trim()), c.owner(r.Owner.trim("Owner"))
 	params := db.SeeApplLockParams{
 		ObjectType:   object.Type,
 		ObjectID:     object.ID,
 		OperatorID:   owner.Operator,
 		DepartmentID: owner.Department,
+		ClientID:     c.text(checkClient(r.Client)),
 	}
-	if params.ClientID, err = checkOptionalText("Client", r.Client, MaxClientLength); err != nil {
-		return params, err
-	}
-	if params.ClientID == "" {
-		return params, &InvalidError{Argument: "Client", Reason: "must not be empty"}
-	}
-	if params.State, err = r.State.param(); err != nil || r.TTL == 0 {
-		return params, err
-	}
-	if params.TTLSeconds, err = checkSeconds("TTL", r.TTL, 0); err == nil && r.TTL > MaxPresenceTTL {
-		err = &InvalidError{Argument: "TTL", Reason: fmt.Sprintf("is %s, at most %s are allowed", r.TTL, MaxPresenceTTL)}
-	}
-	return params, err
+	state, err := r.State.param()
+	params.State = keep(&c, state, err)
+	params.TTLSeconds = c.number(checkTTL(r.TTL))
+	c.refuse(r.TTL > MaxPresenceTTL, "TTL", fmt.Sprintf("is %s, at most %s are allowed", r.TTL, MaxPresenceTTL))
+	return params, c.err
 }
 
 // param is empty for a viewer that leaves.
@@ -125,33 +129,4 @@ func (s PresenceState) param() (db.PresenceState, error) {
 		return "", nil
 	}
 	return "", &InvalidError{Argument: "State", Reason: fmt.Sprintf("is %q, not VIEWING, EDITING, IDLE or LEFT", string(s))}
-}
-
-func (o operations) seeApplLock(ctx context.Context, request SeeRequest) ([]Presence, error) {
-	params, err := request.params()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := retryIfUnchanged(ctx, o, func() ([]db.Presence, error) { return o.driver.SeeApplLock(ctx, params) })
-	if err != nil {
-		return nil, o.changeError(err)
-	}
-	o.log(ctx, "see_appl_lock",
-		slog.String("object", Object{Type: params.ObjectType, ID: params.ObjectID}.String()),
-		slog.String("operator", params.OperatorID),
-		slog.Int("rows", len(rows)))
-	present := make([]Presence, len(rows))
-	for i, row := range rows {
-		present[i] = Presence{
-			Kind:   PresenceKind(row.Kind),
-			Owner:  Owner{Operator: row.OperatorID, Department: row.DepartmentID},
-			Client: row.ClientID,
-			State:  PresenceState(row.State),
-			Since:  row.SinceTS,
-			Left:   time.Duration(row.SecondsLeft) * time.Second,
-
-			Message: row.Message,
-		}
-	}
-	return present, nil
 }

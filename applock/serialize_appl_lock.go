@@ -2,7 +2,6 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/applock/applock/internal/db"
@@ -18,15 +17,10 @@ import (
 //
 // The wait ends with ctx (on SQLite not before the connection's busy timeout), on MySQL also with the session's innodb_lock_wait_timeout.
 // Several objects in different orders can deadlock, which the database detects.
-func (c *Client) Serialize(ctx context.Context, object Object) error {
-	if err := c.operations.serialize(ctx, object); err != nil {
-		return fmt.Errorf("serialize %s: %w", object, err)
-	}
-	return nil
-}
-
-func (o operations) serialize(ctx context.Context, object Object) error {
-	object, err := object.trim()
+func (c *Client) Serialize(ctx context.Context, object Object) (err error) {
+	defer begin(&err, "serialize %s: %w", object)
+	o := c.operations
+	trimmed, err := object.trim()
 	if err != nil {
 		return err
 	}
@@ -36,10 +30,10 @@ func (o operations) serialize(ctx context.Context, object Object) error {
 	if err := o.ready(ctx); err != nil {
 		return err
 	}
-	err = o.driver.SerializeApplLock(ctx, db.SerializeApplLockParams{ObjectType: object.Type, ObjectID: object.ID})
-	if err != nil {
-		return o.readError(err)
+	params := db.SerializeApplLockParams{ObjectType: trimmed.Type, ObjectID: trimmed.ID}
+	if err := o.driver.SerializeApplLock(ctx, params); err != nil {
+		return explain(err)
 	}
-	o.log(ctx, "serialize_appl_lock", slog.String("object", object.String()))
+	o.log(ctx, "serialize_appl_lock", slog.String("object", trimmed.String()))
 	return nil
 }

@@ -1,9 +1,11 @@
 package applock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -62,84 +64,64 @@ type SetPolicyRequest struct {
 // its end until then.
 //
 // It needs the role administrator, and writes an event. ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call.
-func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) error {
-	if err := c.operations.setPolicy(ctx, request); err != nil {
-		return fmt.Errorf("set policy of %s: %w", request.Policy.Type, err)
-	}
-	return nil
-}
-
-func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
-	params := db.SetApplLockPolicyParams{TakeReasonFL: db.Yes, HistoryLevel: db.HistoryChanges, PresenceFL: db.Yes}
-	if r.Policy.TakeWithoutReason {
-		params.TakeReasonFL = db.No
-	}
-	if r.Policy.WithoutPresence {
-		params.PresenceFL = db.No
-	}
-	var err error
-	if params.ObjectType, err = checkObjectType("Type", r.Policy.Type); err != nil {
-		return params, err
-	}
-	if r.Policy.LongestTTL != 0 {
-		if params.LongestTTLSeconds, err = checkSeconds("LongestTTL", r.Policy.LongestTTL, 0); err != nil {
-			return params, err
-		}
-	}
-	if r.Policy.DefaultTTL != 0 {
-		if params.DefaultTTLSeconds, err = checkSeconds("DefaultTTL", r.Policy.DefaultTTL, 0); err != nil {
-			return params, err
-		}
-	}
-	if r.Policy.LongestTTL != 0 && r.Policy.DefaultTTL > r.Policy.LongestTTL {
-		return params, &InvalidError{Argument: "DefaultTTL", Reason: fmt.Sprintf("is more than the longest, %s", r.Policy.LongestTTL)}
-	}
-	switch r.Policy.HistoryLevel {
-	case "", HistoryChanges:
-	case HistoryAll:
-		params.HistoryLevel = db.HistoryAll
-	default:
-		return params, &InvalidError{Argument: "HistoryLevel", Reason: fmt.Sprintf("is %q, not ALL or CHANGES", r.Policy.HistoryLevel)}
-	}
-	if params.YieldAfterSeconds, err = checkYieldAfter(r.Policy.YieldAfter); err != nil {
-		return params, err
-	}
-	params.ActorID, params.Reason, err = checkPolicyActor(r.Actor, r.Reason)
-	return params, err
-}
-
-// checkYieldAfter returns whole seconds, zero for none.
-func checkYieldAfter(after time.Duration) (int64, error) {
-	switch {
-	case after == 0:
-		return 0, nil
-	case after < MinYieldAfter:
-		return 0, &InvalidError{Argument: "YieldAfter", Reason: fmt.Sprintf("is %s, less than %s", after, MinYieldAfter)}
-	}
-	return checkSeconds("YieldAfter", after, 0)
-}
-
-// checkPolicyActor checks what a change of a policy tells the history.
-func checkPolicyActor(actor, reason string) (checkedActor, checkedReason string, err error) {
-	if checkedActor, err = checkText("Actor", actor, MaxOperatorLength); err != nil {
-		return "", "", err
-	}
-	checkedReason, err = checkOptionalText("Reason", reason, MaxPolicyReasonLength)
-	return checkedActor, checkedReason, err
-}
-
-func (o operations) setPolicy(ctx context.Context, request SetPolicyRequest) error {
+func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) (err error) {
+	defer begin(&err, "set policy of %s: %w", request.Policy.Type)
 	params, err := request.params()
 	if err != nil {
 		return err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.SetApplLockPolicy(ctx, params) })
+	o := c.operations
+	result, err := change(ctx, o, db.Driver.SetApplLockPolicy, params)
 	if err != nil {
-		return o.changeError(err)
+		return err
 	}
-	o.log(ctx, "set_appl_lock_policy",
-		slog.String("object_type", params.ObjectType),
-		slog.String("actor", params.ActorID),
-		slog.String("outcome", string(result.Outcome)))
+	o.logPolicy(ctx, "set_appl_lock_policy", params.ObjectType, params.ActorID, result)
 	return nil
+}
+
+func (o operations) logPolicy(ctx context.Context, operation, objectType, actor string, result db.Result) {
+	o.log(ctx, operation, slog.String("object_type", objectType), slog.String("actor", actor), outcomeAttr(result.Outcome))
+}
+
+func (r SetPolicyRequest) params() (db.SetApplLockPolicyParams, error) {
+	var c checks
+	policy := r.Policy
+	params := db.SetApplLockPolicyParams{
+		ObjectType:        c.text(checkObjectType("Type", policy.Type)),
+		LongestTTLSeconds: c.number(checkOptionalSeconds("LongestTTL", policy.LongestTTL)),
+		DefaultTTLSeconds: c.number(checkOptionalSeconds("DefaultTTL", policy.DefaultTTL)),
+		TakeReasonFL:      noFlag(policy.TakeWithoutReason),
+		PresenceFL:        noFlag(policy.WithoutPresence),
+		HistoryLevel:      db.HistoryLevel(cmp.Or(policy.HistoryLevel, HistoryChanges)),
+	}
+	c.refuse(policy.LongestTTL != 0 && policy.DefaultTTL > policy.LongestTTL,
+		"DefaultTTL", fmt.Sprintf("is more than the longest, %s", policy.LongestTTL))
+	c.refuse(!slices.Contains([]HistoryLevel{"", HistoryChanges, HistoryAll}, policy.HistoryLevel),
+		"HistoryLevel", fmt.Sprintf("is %q, not ALL or CHANGES", policy.HistoryLevel))
+	params.YieldAfterSeconds = c.number(checkYieldAfter(policy.YieldAfter))
+	params.ActorID, params.Reason = c.texts(checkPolicyActor(r.Actor, r.Reason))
+	return params, c.err
+}
+
+// noFlag is N for true, for a column that tells the contrary.
+func noFlag(without bool) db.Flag {
+	if without {
+		return db.No
+	}
+	return db.Yes
+}
+
+// checkYieldAfter returns whole seconds, zero for none.
+func checkYieldAfter(after time.Duration) (int64, error) {
+	if after != 0 && after < MinYieldAfter {
+		return 0, &InvalidError{Argument: "YieldAfter", Reason: fmt.Sprintf("is %s, less than %s", after, MinYieldAfter)}
+	}
+	return checkOptionalSeconds("YieldAfter", after)
+}
+
+// checkPolicyActor checks what a change of a policy tells the history.
+func checkPolicyActor(actor, reason string) (checkedActor, checkedReason string, err error) {
+	var c checks
+	checkedActor = c.text(checkText("Actor", actor, MaxOperatorLength))
+	return checkedActor, c.text(checkOptionalText("Reason", reason, MaxPolicyReasonLength)), c.err
 }

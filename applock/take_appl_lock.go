@@ -2,8 +2,6 @@ package applock
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -30,31 +28,37 @@ type TakeRequest struct {
 // It returns ErrNotHeld if nobody holds the object (use Get), and a *HeldError (ErrHeld) if another grant than ExpectedFence holds it.
 // ErrOutcomeUnknown after a cancelled ctx or a broken connection: repeat the call; if it took effect, the answer to a call with an
 // ExpectedFence is a *HeldError that names Owner.
-func (c *Client) Take(ctx context.Context, request TakeRequest) (Grant, error) {
-	taken, err := c.operations.takeFromHolder(ctx, request)
+func (c *Client) Take(ctx context.Context, request TakeRequest) (taken Grant, err error) {
+	defer begin(&err, "take %s: %w", request.Object)
+	params, err := request.params()
 	if err != nil {
-		return Grant{}, fmt.Errorf("take %s: %w", request.Object, err)
+		return Grant{}, err
 	}
+	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	result, err := change(ctx, o, db.Driver.TakeApplLock, params)
+	if params.Reason == "" && db.KindOf(err) == db.KindInvalid {
+		return Grant{}, &InvalidError{Argument: "Reason", Reason: "must not be empty"}
+	}
+	if err != nil {
+		return Grant{}, err
+	}
+	o.logObject(ctx, "take_appl_lock", object, params.OperatorID, fenceAttr(result.Fence), outcomeAttr(result.Outcome))
+	if result.Outcome == db.Free {
+		return Grant{}, ErrNotHeld
+	}
+	if result.OkFL != db.Yes {
+		return Grant{}, heldBy(object, result)
+	}
+	taken = grantOf(object, Owner{Operator: params.OperatorID, Department: params.DepartmentID}, result)
+	taken.From = formerOwner(result)
 	return taken, nil
 }
 
 func (r TakeRequest) params() (db.TakeApplLockParams, error) {
-	object, err := r.Object.trim()
-	if err != nil {
-		return db.TakeApplLockParams{}, err
-	}
-	owner, err := r.Owner.trim("Owner")
-	if err != nil {
-		return db.TakeApplLockParams{}, err
-	}
-	reason, err := checkOptionalText("Reason", r.Reason, MaxReasonLength)
-	if err != nil {
-		return db.TakeApplLockParams{}, err
-	}
-	if r.ExpectedFence < 0 {
-		return db.TakeApplLockParams{}, &InvalidError{Argument: "ExpectedFence", Reason: "must be 1 or greater"}
-	}
-	ttl, err := checkTTL(r.TTL)
+	var c checks
+	object, owner := c.object(r.Object.trim()), c.owner(r.Owner.trim("Owner"))
+	reason := c.text(checkOptionalText("Reason", r.Reason, MaxReasonLength))
+	c.refuse(r.ExpectedFence < 0, "ExpectedFence", reasonFence)
 	return db.TakeApplLockParams{
 		ObjectType:    object.Type,
 		ObjectID:      object.ID,
@@ -62,43 +66,6 @@ func (r TakeRequest) params() (db.TakeApplLockParams, error) {
 		DepartmentID:  owner.Department,
 		Reason:        reason,
 		ExpectedFence: int64(r.ExpectedFence),
-		TTLSeconds:    ttl,
-	}, err
-}
-
-func (o operations) takeFromHolder(ctx context.Context, request TakeRequest) (Grant, error) {
-	params, err := request.params()
-	if err != nil {
-		return Grant{}, err
-	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.TakeApplLock(ctx, params) })
-	if params.Reason == "" && db.KindOf(err) == db.KindInvalid {
-		return Grant{}, &InvalidError{Argument: "Reason", Reason: "must not be empty"}
-	}
-	if err != nil {
-		return Grant{}, o.changeError(err)
-	}
-	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	o.log(ctx, "take_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", params.OperatorID),
-		slog.Int64("fence", result.Fence),
-		slog.String("outcome", string(result.Outcome)))
-	if result.Outcome == db.Free {
-		return Grant{}, ErrNotHeld
-	}
-	old := Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID}
-	left := time.Duration(result.SecondsLeft) * time.Second
-	if result.OkFL != db.Yes {
-		return Grant{}, &HeldError{Object: object, Holder: Holder{Owner: old, ExpiresAt: result.ExpiresTS, Left: left}}
-	}
-	return Grant{
-		Object:    object,
-		Owner:     Owner{Operator: params.OperatorID, Department: params.DepartmentID},
-		Fence:     Fence(result.Fence),
-		ExpiresAt: result.ExpiresTS,
-		Left:      left,
-		Outcome:   Outcome(result.Outcome),
-		From:      old,
-	}, nil
+		TTLSeconds:    c.number(checkTTL(r.TTL)),
+	}, c.err
 }

@@ -3,7 +3,6 @@ package applock
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -37,23 +36,12 @@ func (c *Client) Transfer(ctx context.Context, request TransferRequest) (Grant, 
 }
 
 func (r TransferRequest) params() (db.TransferApplLockParams, error) {
-	object, err := r.Object.trim()
-	if err != nil {
-		return db.TransferApplLockParams{}, err
-	}
-	from, err := checkText("From", r.From, MaxOperatorLength)
-	if err != nil {
-		return db.TransferApplLockParams{}, err
-	}
-	to, err := r.To.trim("To")
-	if err != nil {
-		return db.TransferApplLockParams{}, err
-	}
-	ttl, err := checkTTL(r.TTL)
-	if err != nil {
-		return db.TransferApplLockParams{}, err
-	}
-	actor, reason, err := checkActor(r.Actor, r.Reason)
+	var c checks
+	object := c.object(r.Object.trim())
+	from := c.text(checkText("From", r.From, MaxOperatorLength))
+	to := c.owner(r.To.trim("To"))
+	ttl := c.number(checkTTL(r.TTL))
+	actor, reason := c.texts(checkActor(r.Actor, r.Reason))
 	return db.TransferApplLockParams{
 		ObjectType:     object.Type,
 		ObjectID:       object.ID,
@@ -63,7 +51,7 @@ func (r TransferRequest) params() (db.TransferApplLockParams, error) {
 		TTLSeconds:     ttl,
 		ActorID:        actor,
 		Reason:         reason,
-	}, err
+	}, c.err
 }
 
 func (o operations) transfer(ctx context.Context, request TransferRequest) (Grant, error) {
@@ -71,32 +59,17 @@ func (o operations) transfer(ctx context.Context, request TransferRequest) (Gran
 	if err != nil {
 		return Grant{}, err
 	}
-	result, err := retryIfUnchanged(ctx, o, func() (db.Result, error) { return o.driver.TransferApplLock(ctx, params) })
-	if err != nil {
-		return Grant{}, o.changeError(err)
-	}
 	object := Object{Type: params.ObjectType, ID: params.ObjectID}
-	o.log(ctx, "transfer_appl_lock",
-		slog.String("object", object.String()),
-		slog.String("operator", params.ToOperatorID),
-		slog.Int64("fence", result.Fence),
-		slog.String("outcome", string(result.Outcome)))
+	result, err := change(ctx, o, db.Driver.TransferApplLock, params)
+	if err != nil {
+		return Grant{}, err
+	}
+	o.logObject(ctx, "transfer_appl_lock", object, params.ToOperatorID, fenceAttr(result.Fence), outcomeAttr(result.Outcome))
 	if result.Outcome == db.Free {
 		return Grant{}, ErrNotHeld
 	}
 	if result.OkFL != db.Yes {
-		return Grant{}, &HeldError{Object: object, Holder: Holder{
-			Owner:     Owner{Operator: result.OldOperatorID, Department: result.OldDepartmentID},
-			ExpiresAt: result.ExpiresTS,
-			Left:      time.Duration(result.SecondsLeft) * time.Second,
-		}}
+		return Grant{}, heldBy(object, result)
 	}
-	return Grant{
-		Object:    object,
-		Owner:     Owner{Operator: params.ToOperatorID, Department: params.ToDepartmentID},
-		Fence:     Fence(result.Fence),
-		ExpiresAt: result.ExpiresTS,
-		Left:      time.Duration(result.SecondsLeft) * time.Second,
-		Outcome:   Outcome(result.Outcome),
-	}, nil
+	return grantOf(object, Owner{Operator: params.ToOperatorID, Department: params.ToDepartmentID}, result), nil
 }

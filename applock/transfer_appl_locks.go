@@ -2,7 +2,6 @@ package applock
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -57,55 +56,40 @@ type LockChange struct {
 // the rest goes on. With an error comes what was done before it: call again, or continue with After. After ErrOutcomeUnknown one more page
 // may be done; continue after the last returned object. A cancelled context ends the call at the current page. Db2 has no OutcomeBusy: an
 // object that is locked for more than 1 s is ErrBusy or ErrRetry, and its page is not done.
-func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) ([]LockChange, error) {
+func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) (changes []LockChange, err error) {
+	defer begin(&err, "transfer all: %w")
 	o := c.operations
 	params, err := request.params()
 	if err != nil {
-		return nil, fmt.Errorf("transfer all: %w", err)
+		return nil, err
 	}
 	pages := changedPages{
 		limit: request.Limit, size: int(params.MaxRows),
 		from: Owner{Operator: params.FromOperatorID}, to: Owner{Operator: params.ToOperatorID, Department: params.ToDepartmentID},
 	}
-	changes, err := o.changeAll(ctx, "transfer_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
-		next := params
+	return o.changeAll(ctx, "transfer_appl_locks", pages, func(after db.ChangedLock, rows int) ([]db.ChangedLock, error) {
 		if after.ObjectType != "" {
-			next.AfterType, next.AfterID = after.ObjectType, after.ObjectID
+			params.AfterType, params.AfterID = after.ObjectType, after.ObjectID
 		}
-		next.MaxRows = int64(rows)
-		return o.driver.TransferApplLocks(ctx, next)
+		params.MaxRows = int64(rows)
+		return o.driver.TransferApplLocks(ctx, params)
 	})
-	if err != nil {
-		return changes, fmt.Errorf("transfer all: %w", err)
-	}
-	return changes, nil
 }
 
 func (r TransferAllRequest) params() (db.TransferApplLocksParams, error) {
-	params := db.TransferApplLocksParams{DryRunFL: dryRunFlag(r.DryRun)}
-	var err error
-	if params.FromOperatorID, err = checkText("From", r.From, MaxOperatorLength); err != nil {
-		return params, err
+	var c checks
+	params := db.TransferApplLocksParams{
+		FromOperatorID: c.text(checkText("From", r.From, MaxOperatorLength)),
+		ObjectType:     c.text(checkAnyType(r.ObjectType)),
+		DryRunFL:       dryRunFlag(r.DryRun),
 	}
-	if params.ObjectType, err = checkAnyType(r.ObjectType); err != nil {
-		return params, err
-	}
-	to, err := r.To.trim("To")
-	if err != nil {
-		return params, err
-	}
+	to := c.owner(r.To.trim("To"))
 	params.ToOperatorID, params.ToDepartmentID = to.Operator, to.Department
-	if params.TTLSeconds, err = checkTTL(r.TTL); err != nil {
-		return params, err
-	}
-	if params.ActorID, params.Reason, err = checkActor(r.Actor, r.Reason); err != nil {
-		return params, err
-	}
-	if params.AfterType, params.AfterID, err = checkAfter(r.After); err != nil {
-		return params, err
-	}
-	params.MaxRows, err = checkPages(r.Limit, r.PageSize)
-	return params, err
+	params.TTLSeconds = c.number(checkTTL(r.TTL))
+	params.ActorID, params.Reason = c.texts(checkActor(r.Actor, r.Reason))
+	params.AfterType, params.AfterID = c.texts(checkAfter(r.After))
+	params.MaxRows = c.number(checkPages(r.Limit, r.PageSize))
+	return params, c.err
 }
 
 // changedPages is how many locks are changed in all, zero for any number, and by one call; and from whom to whom, nobody for a release.
@@ -168,7 +152,7 @@ func lockChangeOf(row db.ChangedLock, owner Owner) LockChange {
 		Owner:     owner,
 		Fence:     Fence(row.Fence),
 		ExpiresAt: row.ExpiresTS,
-		Left:      time.Duration(row.SecondsLeft) * time.Second,
+		Left:      seconds(row.SecondsLeft),
 	}
 }
 

@@ -91,8 +91,8 @@ type Driver interface {
 	TransferApplLocks(ctx context.Context, params TransferApplLocksParams) ([]ChangedLock, error)
 	NoteApplLock(ctx context.Context, params NoteApplLockParams) (Result, error)
 	ApplLockLive(ctx context.Context, params ApplLockLiveParams) ([]Lock, error)
-	PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error)
-	PurgeApplLockHistory(ctx context.Context, params PurgeApplLockHistoryParams) (PurgeApplLockHistoryResult, error)
+	PurgeApplLocks(ctx context.Context, params PurgeParams) (PurgeResult, error)
+	PurgeApplLockHistory(ctx context.Context, params PurgeParams) (PurgeResult, error)
 	AssertApplLock(ctx context.Context, params AssertApplLockParams) error
 	SerializeApplLock(ctx context.Context, params SerializeApplLockParams) error
 	// RenewApplLocks without grants prepares later renewals: it opens their own connection, where they have one.

@@ -15,19 +15,7 @@ func purgeApplLockHistory() Operation {
 	}
 }
 
-// PurgeApplLockHistoryParams are the IN parameters of purge_appl_lock_history.
-type PurgeApplLockHistoryParams struct {
-	OlderThanSeconds int64
-	MaxRows          int64
-}
-
-// PurgeApplLockHistoryResult are the OUT parameters of purge_appl_lock_history.
-type PurgeApplLockHistoryResult struct {
-	Purged int64
-}
-
 // PurgeApplLockHistory calls purge_appl_lock_history_row.
-func (r Routines) PurgeApplLockHistory(ctx context.Context, params PurgeApplLockHistoryParams) (PurgeApplLockHistoryResult, error) {
-	args := []any{params.OlderThanSeconds, params.MaxRows}
-	return Row(ctx, r, "purge_appl_lock_history_row", args, func(result *PurgeApplLockHistoryResult) []any { return []any{&result.Purged} })
+func (r Routines) PurgeApplLockHistory(ctx context.Context, params PurgeParams) (PurgeResult, error) {
+	return r.purge(ctx, "purge_appl_lock_history_row", params)
 }

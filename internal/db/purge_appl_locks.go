@@ -15,19 +15,23 @@ func purgeApplLocks() Operation {
 	}
 }
 
-// PurgeApplLocksParams are the IN parameters of purge_appl_locks.
-type PurgeApplLocksParams struct {
+// PurgeParams are the IN parameters of purge_appl_locks and purge_appl_lock_history.
+type PurgeParams struct {
 	OlderThanSeconds int64
 	MaxRows          int64
 }
 
-// PurgeApplLocksResult are the OUT parameters of purge_appl_locks.
-type PurgeApplLocksResult struct {
+// PurgeResult is the OUT parameter of both.
+type PurgeResult struct {
 	Purged int64
 }
 
 // PurgeApplLocks calls purge_appl_locks_row.
-func (r Routines) PurgeApplLocks(ctx context.Context, params PurgeApplLocksParams) (PurgeApplLocksResult, error) {
+func (r Routines) PurgeApplLocks(ctx context.Context, params PurgeParams) (PurgeResult, error) {
+	return r.purge(ctx, "purge_appl_locks_row", params)
+}
+
+func (r Routines) purge(ctx context.Context, routine string, params PurgeParams) (PurgeResult, error) {
 	args := []any{params.OlderThanSeconds, params.MaxRows}
-	return Row(ctx, r, "purge_appl_locks_row", args, func(result *PurgeApplLocksResult) []any { return []any{&result.Purged} })
+	return Row(ctx, r, routine, args, func(result *PurgeResult) []any { return []any{&result.Purged} })
 }

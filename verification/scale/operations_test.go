@@ -240,11 +240,11 @@ func tableReads(rows int) []operation {
 			return wantRows(r, 9000, err)
 		}},
 		{"purge_appl_locks", "purge, nothing to remove", 3 * table, true, func(ctx context.Context, c called) error {
-			_, err := c.driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: month, MaxRows: batchRows})
+			_, err := c.driver.PurgeApplLocks(ctx, db.PurgeParams{OlderThanSeconds: month, MaxRows: batchRows})
 			return err
 		}},
 		{"purge_appl_lock_history", "purge of the history, nothing to remove", few, false, func(ctx context.Context, c called) error {
-			_, err := c.driver.PurgeApplLockHistory(ctx, db.PurgeApplLockHistoryParams{OlderThanSeconds: month, MaxRows: 1000})
+			_, err := c.driver.PurgeApplLockHistory(ctx, db.PurgeParams{OlderThanSeconds: month, MaxRows: 1000})
 			return err
 		}},
 	}
@@ -253,7 +253,7 @@ func tableReads(rows int) []operation {
 // fullPurge is a batch that finds what it may remove: it reads no other table.
 func fullPurge() operation {
 	return operation{"purge_appl_locks", "purge, a batch of 50", 10 * few, false, func(ctx context.Context, c called) error {
-		r, err := c.driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: month, MaxRows: batchRows})
+		r, err := c.driver.PurgeApplLocks(ctx, db.PurgeParams{OlderThanSeconds: month, MaxRows: batchRows})
 		if err == nil && r.Purged != batchRows {
 			return fmt.Errorf("%d rows are purged, want %d", r.Purged, batchRows)
 		}

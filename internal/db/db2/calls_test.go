@@ -422,8 +422,8 @@ func TestAnswersWithoutLock(t *testing.T) {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("RELEASED"), none, none, int64(7), nil, int64(0)},
 			[]db.ChangedLock{{ObjectType: "customer", ObjectID: "42", Outcome: db.Released, Fence: 7}},
 		},
-		"purge_appl_locks":        {[]driver.Value{int64(0)}, db.PurgeApplLocksResult{}},
-		"purge_appl_lock_history": {[]driver.Value{int64(0)}, db.PurgeApplLockHistoryResult{}},
+		"purge_appl_locks":        {[]driver.Value{int64(0)}, db.PurgeResult{}},
+		"purge_appl_lock_history": {[]driver.Value{int64(0)}, db.PurgeResult{}},
 		"renew_appl_locks": {
 			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil, int64(0)},
 			[]db.RenewedGrant{{ObjectType: "customer", ObjectID: "42", Outcome: db.Free}},

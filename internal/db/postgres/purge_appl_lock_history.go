@@ -8,11 +8,9 @@ import (
 )
 
 // PurgeApplLockHistory calls purge_appl_lock_history_row.
-func (d *Driver) PurgeApplLockHistory(
-	ctx context.Context, params db.PurgeApplLockHistoryParams,
-) (db.PurgeApplLockHistoryResult, error) {
+func (d *Driver) PurgeApplLockHistory(ctx context.Context, params db.PurgeParams) (db.PurgeResult, error) {
 	purged, err := call(ctx, d, func(q *queries.Queries) (int64, error) {
 		return q.PurgeApplLockHistory(ctx, params.OlderThanSeconds, params.MaxRows)
 	})
-	return db.PurgeApplLockHistoryResult{Purged: purged}, err
+	return db.PurgeResult{Purged: purged}, err
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // PurgeApplLocks calls purge_appl_locks_row.
-func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
+func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeParams) (db.PurgeResult, error) {
 	purged, err := call(ctx, d, func(q *queries.Queries) (int64, error) {
 		return q.PurgeApplLocks(ctx, params.OlderThanSeconds, params.MaxRows)
 	})
-	return db.PurgeApplLocksResult{Purged: purged}, err
+	return db.PurgeResult{Purged: purged}, err
 }

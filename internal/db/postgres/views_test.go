@@ -113,7 +113,7 @@ func TestHeavyPagesOfTheHistoryReadAPage(t *testing.T) {
 			call(t, e.pool, prepare)
 			driver := clients.Driver(testclient.Postgres(t, e.pool))
 			purge := func() {
-				purged, err := driver.PurgeApplLockHistory(t.Context(), db.PurgeApplLockHistoryParams{OlderThanSeconds: 86400, MaxRows: page})
+				purged, err := driver.PurgeApplLockHistory(t.Context(), db.PurgeParams{OlderThanSeconds: 86400, MaxRows: page})
 				if err != nil || purged.Purged != 0 {
 					t.Errorf("a purge of young events: %+v, %v", purged, err)
 				}

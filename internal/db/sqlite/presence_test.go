@@ -75,7 +75,7 @@ func TestViewersEnd(t *testing.T) {
 		t.Errorf("%d rows, %v, want 200 and the holder first", len(present), err)
 	}
 	execute(t, handle, "UPDATE appl_lock_viewer SET expires_ts = expires_ts - 120000000")
-	if _, err := driver.PurgeApplLocks(t.Context(), db.PurgeApplLocksParams{OlderThanSeconds: 60, MaxRows: 200}); err != nil {
+	if _, err := driver.PurgeApplLocks(t.Context(), db.PurgeParams{OlderThanSeconds: 60, MaxRows: 200}); err != nil {
 		t.Fatal(err)
 	}
 	if rows := count(t, handle, "SELECT count(*) FROM appl_lock_viewer"); rows != 5 {

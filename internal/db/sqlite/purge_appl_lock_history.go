@@ -9,25 +9,23 @@ import (
 )
 
 // PurgeApplLockHistory finds old events, and then removes them and records that in one transaction. The search blocks nobody.
-func (d *Driver) PurgeApplLockHistory(
-	ctx context.Context, params db.PurgeApplLockHistoryParams,
-) (db.PurgeApplLockHistoryResult, error) {
+func (d *Driver) PurgeApplLockHistory(ctx context.Context, params db.PurgeParams) (db.PurgeResult, error) {
 	first, last, err := d.oldEvents(ctx, params)
 	if err != nil || last == 0 {
-		return db.PurgeApplLockHistoryResult{}, err
+		return db.PurgeResult{}, err
 	}
-	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) (db.PurgeApplLockHistoryResult, error) {
+	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) (db.PurgeResult, error) {
 		purged, err := d.queries().PurgeApplLockHistory(ctx, queries.PurgeApplLockHistoryParams{FirstEventID: first, LastEventID: last})
 		if err != nil || purged == 0 {
-			return db.PurgeApplLockHistoryResult{}, err
+			return db.PurgeResult{}, err
 		}
-		return db.PurgeApplLockHistoryResult{Purged: purged},
+		return db.PurgeResult{Purged: purged},
 			d.record(ctx, db.Event{Event: db.EventHistoryPurged, Reason: strconv.FormatInt(purged, 10)})
 	})
 }
 
 // oldEvents returns the first and the last event to remove, zero for none. It stops reading at the first young one.
-func (d *Driver) oldEvents(ctx context.Context, params db.PurgeApplLockHistoryParams) (first, last int64, err error) {
+func (d *Driver) oldEvents(ctx context.Context, params db.PurgeParams) (first, last int64, err error) {
 	var after, found int64
 	for {
 		events, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PurgeApplLockHistoryNextRow, error) {

@@ -12,31 +12,31 @@ import (
 )
 
 // PurgeApplLocks finds old rows, and then removes them and records that in one transaction. The search blocks nobody.
-func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeApplLocksParams) (db.PurgeApplLocksResult, error) {
+func (d *Driver) PurgeApplLocks(ctx context.Context, params db.PurgeParams) (db.PurgeResult, error) {
 	var purged int64
 	for left := params.MaxRows; left > 0; left = params.MaxRows - purged {
 		due, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PurgeApplLocksDueRow, error) {
 			return d.queries().PurgeApplLocksDue(ctx, queries.PurgeApplLocksDueParams{OlderThanSeconds: params.OlderThanSeconds, MaxRows: left})
 		})
 		if err != nil {
-			return db.PurgeApplLocksResult{Purged: purged}, err
+			return db.PurgeResult{Purged: purged}, err
 		}
 		if len(due) > 0 {
 			removed, err := d.purgeDue(ctx, params, due)
 			purged += removed
 			if err != nil {
-				return db.PurgeApplLocksResult{Purged: purged}, err
+				return db.PurgeResult{Purged: purged}, err
 			}
 		}
 		if int64(len(due)) < left {
-			return db.PurgeApplLocksResult{Purged: purged}, d.purgeListed(ctx, params)
+			return db.PurgeResult{Purged: purged}, d.purgeListed(ctx, params)
 		}
 	}
-	return db.PurgeApplLocksResult{Purged: purged}, nil
+	return db.PurgeResult{Purged: purged}, nil
 }
 
 // purgeDue removes the rows of objects that are still due, and returns how many it removed.
-func (d *Driver) purgeDue(ctx context.Context, params db.PurgeApplLocksParams, due []queries.PurgeApplLocksDueRow) (int64, error) {
+func (d *Driver) purgeDue(ctx context.Context, params db.PurgeParams, due []queries.PurgeApplLocksDueRow) (int64, error) {
 	return inOneTx(ctx, d, func(ctx context.Context, d *Driver) (int64, error) {
 		var purged, greatest int64
 		for _, object := range due {
@@ -63,7 +63,7 @@ func (d *Driver) purgeDue(ctx context.Context, params db.PurgeApplLocksParams, d
 }
 
 // purgeListed removes waiters, requests and viewers that expired long ago.
-func (d *Driver) purgeListed(ctx context.Context, params db.PurgeApplLocksParams) error {
+func (d *Driver) purgeListed(ctx context.Context, params db.PurgeParams) error {
 	waiters, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.PurgeApplLockWaitersDueRow, error) {
 		return d.queries().PurgeApplLockWaitersDue(ctx, queries.PurgeApplLockWaitersDueParams(params))
 	})

@@ -394,7 +394,7 @@ func others() []operation {
 			return wanted(len(locks), 10, err)
 		}},
 		{name: "purge", statements: 4, call: func(ctx context.Context, driver db.Driver) error {
-			result, err := driver.PurgeApplLocks(ctx, db.PurgeApplLocksParams{OlderThanSeconds: 1 << 30, MaxRows: 10})
+			result, err := driver.PurgeApplLocks(ctx, db.PurgeParams{OlderThanSeconds: 1 << 30, MaxRows: 10})
 			return wanted(result.Purged, 0, err)
 		}},
 	}

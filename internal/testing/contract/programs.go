@@ -77,7 +77,7 @@ func waiters(t *testing.T, backend Backend) {
 		}
 		mustAwait(t, place, "0", "JDOE")
 		purge := func(max, purged int64, left int) {
-			result, err := place.Driver.PurgeApplLocks(t.Context(), db.PurgeApplLocksParams{OlderThanSeconds: 86400, MaxRows: max})
+			result, err := place.Driver.PurgeApplLocks(t.Context(), db.PurgeParams{OlderThanSeconds: 86400, MaxRows: max})
 			if err != nil || result.Purged != purged {
 				t.Errorf("purged %d, %v, want %d", result.Purged, err, purged)
 			}

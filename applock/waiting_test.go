@@ -168,7 +168,7 @@ func TestReleaseByOthersWakes(t *testing.T) {
 // Goal: leases are renewed while the program has its whole pool for itself, for longer than they last. Method: a pool of one
 // connection on PostgreSQL, and of two on MySQL and MariaDB, of which one is kept for renewals; who works with the others does
 // so until the lock's end is later than its TTL.
-func TestRenewalsBesideABusyPool(t *testing.T) {
+func TestHeavyRenewalsBesideABusyPool(t *testing.T) {
 	t.Parallel()
 	const ttl = 6 * time.Second
 	occupied := func(t *testing.T, client *applock.Client, occupy func()) {

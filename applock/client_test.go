@@ -159,7 +159,7 @@ func (m mishap) check(t *testing.T, dsn string) {
 }
 
 // Goal: where nothing can be changed, every change says so, nothing has changed, and what only reads answers. Method: sessions that
-// are read only, beside a client that has a lock; TestVerifyReplica has a standby.
+// are read only, beside a client that has a lock; TestHeavyVerifyReplica has a standby.
 func TestReadOnlySession(t *testing.T) {
 	t.Parallel()
 	for product, setting := range map[string]string{

@@ -74,8 +74,7 @@ func (b binary) left(t *testing.T) []string {
 // Goal: what a shell sees of the program. Method: build it once, and run it as processes.
 func TestProcess(t *testing.T) {
 	t.Parallel()
-	path := testdb.Applockctl(t)
-	for name, test := range map[string]func(*testing.T, binary){
+	testProcess(t, map[string]func(*testing.T, binary){
 		"ExitCodes":             testProcessExitCodes,
 		"Cron":                  testProcessCron,
 		"WaitInterrupted":       testProcessWaitInterrupted,
@@ -101,13 +100,24 @@ func TestProcess(t *testing.T) {
 		"RunEndsWithoutRenewal": testRunEndsWithoutRenewal,
 		"RunLost":               testRunLost,
 		"RunKilled":             testRunKilled,
-		"VerifyFindsHarm":       testVerifyFindsHarm,
 		"VerifyHealthy":         testVerifyHealthy,
 		"VerifyInterrupted":     testVerifyInterrupted,
 		"VerifyInBetween":       testVerifyInBetween,
 		"VerifyAsOthers":        testVerifyAsOthers,
 		"VerifyAsOperator":      testVerifyAsOperator,
-	} {
+	})
+}
+
+// Those that take minutes on a server.
+func TestHeavyProcess(t *testing.T) {
+	t.Parallel()
+	testProcess(t, map[string]func(*testing.T, binary){"VerifyFindsHarm": testVerifyFindsHarm})
+}
+
+func testProcess(t *testing.T, tests map[string]func(*testing.T, binary)) {
+	t.Helper()
+	path := testdb.Applockctl(t)
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, binary{path: path, directory: t.TempDir()})

@@ -121,7 +121,7 @@ func newMigrator(t *testing.T, s server, dsn string) string {
 // everything: an application is told who mends it, and not that its password is wrong, as servers word it for a view; an administrator which
 // account that was; a plain account, which may migrate and no more, becomes the owner, unless the application would lose rights that it
 // cannot grant. A repair by an administrator keeps these. Method: one installation, whose owner is dropped again and again.
-func TestOwnerIsGone(t *testing.T) {
+func TestHeavyOwnerIsGone(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)
@@ -191,7 +191,7 @@ func TestOwnerIsGone(t *testing.T) {
 // Goal: the same after a restore without procedures, as on another server. Servers deny a plain account the access to the views, in the
 // words that they have for a wrong password. Method: the owner is dropped before the restore; an administrator looks, a plain account
 // repairs; an application's get and list.
-func TestOwnerIsGoneAfterARestore(t *testing.T) {
+func TestHeavyOwnerIsGoneAfterARestore(t *testing.T) {
 	t.Parallel()
 	onMySQL(t, func(t *testing.T, s server) {
 		dsn, copied := s.newDatabase(t), s.newDatabase(t)

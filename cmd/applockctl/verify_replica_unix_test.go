@@ -14,7 +14,7 @@ import (
 // Goal: on a replica verify says that it is one and what to do, and does not try to play there; inquire and list answer, and what
 // changes something or reads who looks says what to do. Method: a server of the test's own with an installation and its hot standby; commands on both, as processes; verify once
 // more when the standby is the primary.
-func TestVerifyReplica(t *testing.T) {
+func TestHeavyVerifyReplica(t *testing.T) {
 	t.Parallel()
 	b := binary{path: testdb.Applockctl(t), directory: t.TempDir()}
 	primary := testdb.OwnPostgres(t, "fsync = off\n")

@@ -14,7 +14,7 @@ var forcedIndex = regexp.MustCompile(`(?i) FORCE INDEX \([^)]*\)`)
 
 // Goal: a changed view is found, in any form in which a server stores its text, and repaired. Nothing is found without a change, even in
 // the view whose text forces an index. Method: one change after the other, the answer of status, and a repair.
-func TestDamagedViewsAreFoundAndMended(t *testing.T) {
+func TestHeavyDamagedViewsAreFoundAndMended(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

@@ -65,7 +65,7 @@ func fill(t *testing.T, handle *sql.DB, count int) {
 // Goal: a renewal neither waits for rows that others have locked nor touches them, however small the table is
 // (of few rows, an optimizer rather reads all). Method: of the rows, one is asserted in an open transaction, one is
 // being taken over and one is being inserted; the others are renewed at once.
-func TestRenewalsPassOverLockedRows(t *testing.T) {
+func TestHeavyRenewalsPassOverLockedRows(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

@@ -10,7 +10,7 @@ import (
 
 // Goal: a changed view is found, in any form in which a version of the server stores its text, and repaired. Nothing is found without a
 // change. Method: one change after the other, the answer of status, and a repair.
-func TestDamagedViewsAreFoundAndMended(t *testing.T) {
+func TestHeavyDamagedViewsAreFoundAndMended(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
 	pool := newPool(t, place.DSN)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -144,4 +145,22 @@ func TestFormsHaveADeadline(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Goal: the deadline is the form's, and not that of what is done with it. Method: a page that takes longer, after a whole form.
+func TestPagesOutlastTheFormsDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			err := r.ParseForm()
+			time.Sleep(2 * bodyLimit)
+			if err := errors.Join(err, r.Context().Err()); err != nil {
+				t.Error(err)
+			}
+		})
+		answer := make([]byte, len("HTTP/1.1 200"))
+		if _, err := io.ReadFull(speak(t, sameOrigin(slow, nil), strings.Replace(halfForm, "100", "5", 1)), answer); err != nil || string(answer) != "HTTP/1.1 200" {
+			t.Errorf("%s, %v", answer, err)
+		}
+	})
 }

@@ -154,7 +154,7 @@ func TestReadOnlySessionWritesNothing(t *testing.T) {
 
 // Goal: a session in which a killed call has left its own transaction open grants nothing that only it sees, and works again after a
 // ROLLBACK, also in a transaction of the caller's. Method: what KILL QUERY leaves before and after the call has set its savepoint: the transaction
-// and the marker.
+// and the marker; on MySQL also by KILL QUERY.
 func TestLeftTransactionIsRefused(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
@@ -171,6 +171,29 @@ func TestLeftTransactionIsRefused(t *testing.T) {
 				}
 				requireRefusedUntilRollback(t, conn)
 			})
+		}
+		if product != "mysql" {
+			return // MariaDB's GET_LOCK goes on after a KILL QUERY
+		}
+		for _, text := range []string{"SAVEPOINT appl_lock_own;", "SET p_began = TRUE;"} { // a take that is killed there leaves the same
+			place := newPlace(t, product)
+			conn := session(t, place)
+			id := value(t, conn, "SELECT CONNECTION_ID()")
+			mustQuery(t, session(t, place), "DO GET_LOCK(DATABASE(), 60)")
+			interrupt(t, place.SQL, "appl_lock_begin", text, "DO GET_LOCK(DATABASE(), 60);")
+			killed := make(chan error, 1)
+			go func() {
+				_, err := contract.RowsByColumn(t.Context(), conn, "CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)")
+				killed <- err
+			}()
+			untilInState(t, place.SQL, "User lock")
+			mustQuery(t, place.SQL, "KILL QUERY "+id)
+			if err := <-killed; err == nil {
+				t.Errorf("before %s: the take is answered", text)
+			}
+			if _, err := contract.RowsByColumn(t.Context(), conn, getCall, "2", "JDOE"); numberOf(err) != 1179 {
+				t.Errorf("before %s: the next get: %v, want error 1179", text, err)
+			}
 		}
 	})
 }
@@ -256,6 +279,9 @@ var sessionDay = []struct{ call, column string }{
 	{"CALL transfer_appl_lock_row('customer', '1', 'KIM', 'JDOE', NULL, NULL, 'BOSS', 'back')", "p_outcome"},
 	{"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', NULL, NULL, 'BOSS', 'ill')", "p_outcome"},
 	{"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)", "p_outcome"},
+	{"UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL 40 SECOND WHERE object_type = 'customer' AND object_id = '1' AND operator_id = 'ASMITH' " +
+		"AND client_id = 'p'", ""},
+	{"CALL poll_appl_locks('p', NULL)", "object_id"}, // keeps the waiter, and stores the new holder
 	{"CALL inbox_appl_locks('ASMITH', 0, 10)", "reason"},
 	{"CALL transfer_appl_locks('JDOE', NULL, 'ASMITH', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)", "object_id"},
 	{"CALL release_appl_locks('ASMITH', NULL, NULL, NULL, NULL, NULL, NULL, NULL)", "object_id"},

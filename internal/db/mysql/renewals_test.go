@@ -85,6 +85,9 @@ func TestHeavyRenewalsPassOverLockedRows(t *testing.T) {
 					}
 					defer func() { _ = conn.Close() }() // gives it back to the pool
 					mustQuery(t, conn, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
+					if others == 1 { // where MariaDB cuts off the list of those to try again
+						mustQuery(t, conn, "SET SESSION group_concat_max_len = 4")
+					}
 					if got := outcomes(t, conn, asserted, mine, moved); got != "mine=RENEWED" { // a wait would end with 1205
 						t.Errorf("%d other rows, %s: %q, want mine=RENEWED", others, level, got)
 					}

@@ -62,6 +62,12 @@ func TestHeavyThousandViewers(t *testing.T) {
 			t.Errorf("%s: a heartbeat handles %d rows, want at most %d", step.what, rows, mostRows)
 		}
 	}
+	// "My open cases, and who looks at them" reads the viewers of those cases only.
+	join := `SELECT v.operator_id FROM generate_series(1, 10) AS c
+		LEFT JOIN applock.appl_lock_viewers AS v ON v.object_type = 'customer' AND v.object_id = 'x' || c`
+	if rows := e.handledRows(t, join); rows > mostRows {
+		t.Errorf("the join with ten cases handles %d rows, want at most %d", rows, mostRows)
+	}
 
 	call(t, e.pool, dead, 200)
 	call(t, e.pool, heartbeat, "7", "V7")

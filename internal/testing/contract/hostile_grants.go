@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/scenario"
 )
 
 // Goal: a bad list of grants, from a caller who may renew, can neither stop the server nor change other callers' locks. The answer is
 // LK001 naming p_grants, or the engine's own error if it does not accept the value as text. Method: lists that are far too long, too
 // deep, too large, of other types, duplicated, or no text, each after a good grant, by SQL; then the good grant is unchanged, and another
-// call is answered.
+// call, with as many grants as there may be, is answered.
 func hostileGrants(t *testing.T, backend Backend) {
 	t.Parallel()
 	if !backend.JSONGrants {
@@ -23,7 +24,16 @@ func hostileGrants(t *testing.T, backend Backend) {
 	mustGet(t, place.Client, object, "JDOE")
 	before := inquired(t, place, object)
 	good := fmt.Sprintf(`{"object_type":"hostile","object_id":"1","operator_id":"JDOE","fence":%d,"ttl_seconds":315360000}`, before.Fence)
-	for name, document := range hostileDocuments(good) {
+	among := func(grants int) string { // the good one and those of free objects
+		all := good
+		for i := range grants - 1 {
+			all += "," + strings.Replace(good, `"1"`, fmt.Sprintf(`"free %d"`, i), 1)
+		}
+		return "[" + all + "]"
+	}
+	documents := hostileDocuments(good)
+	documents["a grant too many"] = among(db.MaxGrants + 1)
+	for name, document := range documents {
 		answer, err := place.executor("row")(t.Context(), "renew", scenario.Args{"grants": document})
 		switch {
 		case err != nil && !isText(document):
@@ -44,12 +54,12 @@ func hostileGrants(t *testing.T, backend Backend) {
 			t.Errorf("%s: %.300v, %.300v, want LK001 of grants, or FREE where types are converted", value, answer, err)
 		}
 	}
-	answer, err := place.executor("row")(t.Context(), "renew", scenario.Args{"grants": "[" + good + "]"})
+	answer, err := place.executor("row")(t.Context(), "renew", scenario.Args{"grants": among(db.MaxGrants)})
 	if err != nil || len(answer.Words) > 0 && answer.Words[0] == "LK001" {
-		t.Errorf("the good grant alone: %v, %v", answer, err)
+		t.Errorf("as many grants as a call may have: %.300v, %v", answer, err)
 	}
 	if after := inquired(t, place, object); !after.ExpiresAt.After(before.ExpiresAt) {
-		t.Errorf("the good grant alone was not renewed: %+v", after)
+		t.Errorf("the good grant was not renewed: %+v", after)
 	}
 }
 

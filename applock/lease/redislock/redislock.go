@@ -117,13 +117,13 @@ func newLeases(config Config, interval time.Duration) *lease.Leases {
 }
 
 func newBackend(config Config) *backend {
-	once := sentOnce{Scripter: config.Client, client: config.Client}
+	once := sentOnce{config.Client}
 	return &backend{
 		client:    config.Client,
 		taker:     bsm.New(once),
 		once:      once,
 		release:   redis.NewScript(releaseScript),
-		takeover:  redis.NewScript(takeOverScript),
+		replacing: redis.NewScript(replaceScript),
 		namespace: config.Namespace,
 		values:    map[claim]string{},
 	}
@@ -135,7 +135,7 @@ type backend struct {
 	taker     *bsm.Client
 	once      sentOnce
 	release   *redis.Script
-	takeover  *redis.Script
+	replacing *redis.Script
 	namespace string
 
 	mutex  sync.Mutex
@@ -226,7 +226,7 @@ func (b *backend) Get(
 	grant := applock.Grant{Object: object, Owner: owner, ExpiresAt: time.Now().Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
 	var holder state
 	for range attempts {
-		err := b.obtain(ctx, b.taker, grant, text, ttl)
+		err := b.obtain(ctx, grant, text, ttl)
 		if !errors.Is(err, bsm.ErrNotObtained) {
 			return grant, err
 		}
@@ -242,14 +242,12 @@ func (b *backend) Get(
 	return applock.Grant{}, holder.refusal(object)
 }
 
-// obtain takes an object with a taker, which succeeds if the object is free or has exactly this value.
-func (b *backend) obtain(ctx context.Context, taker *bsm.Client, grant applock.Grant, text string, ttl time.Duration) error {
-	_, err := taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
+// obtain takes an object that is free.
+func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, ttl time.Duration) error {
+	_, err := b.taker.Obtain(ctx, b.key(grant.Object), wholeMilliseconds(ttl), &bsm.Options{Token: text})
 	switch {
 	case err == nil:
-		b.mutex.Lock()
-		defer b.mutex.Unlock()
-		b.values[claimOf(grant)] = text
+		b.remember(grant, text)
 		return nil
 	case errors.Is(err, bsm.ErrNotObtained):
 		return err
@@ -257,11 +255,20 @@ func (b *backend) obtain(ctx context.Context, taker *bsm.Client, grant applock.G
 	return explain(ctx, err, applock.ErrOutcomeUnknown)
 }
 
-// takeOverScript replaces a value by another one.
-const takeOverScript = `
+// replaceScript replaces a value by another one.
+const replaceScript = `
 if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("set", KEYS[1], ARGV[2], "px", ARGV[3])
 return 1`
+
+// replace ends the grant with the former value, and begins this one.
+func (b *backend) replace(ctx context.Context, former string, grant applock.Grant, text string, ttl time.Duration) error {
+	err := b.change(ctx, b.replacing, grant.Object, former, text, wholeMilliseconds(ttl).Milliseconds())
+	if err == nil {
+		b.remember(grant, text)
+	}
+	return err
+}
 
 // takeOver ends an earlier grant of the operator, such as that of its crashed predecessor, and begins a new one with this value. It reports
 // whether it did, and returns the earlier state.
@@ -270,33 +277,11 @@ func (b *backend) takeOver(ctx context.Context, grant applock.Grant, text string
 	if err != nil || !own {
 		return present, false, err
 	}
-	err = b.obtain(ctx, b.successorOf(present.value), grant, text, ttl)
-	if errors.Is(err, bsm.ErrNotObtained) { // another operator has it by now
+	err = b.replace(ctx, present.value, grant, text, ttl)
+	if errors.Is(err, errGone) { // another operator has it by now
 		return state{}, false, nil
 	}
 	return present, err == nil, err
-}
-
-// successorOf returns a taker that takes an object with this value.
-func (b *backend) successorOf(former string) *bsm.Client {
-	return bsm.New(successor{sentOnce: b.once, script: b.takeover, former: former})
-}
-
-// successor runs the script that replaces a value instead of the script that takes a free object.
-type successor struct {
-	sentOnce
-
-	script *redis.Script
-	former string
-}
-
-// EvalSha gets the new value as its first argument and the time to live, in milliseconds, as its last.
-func (s successor) EvalSha(ctx context.Context, _ string, keys []string, args ...any) *redis.Cmd {
-	command := s.script.Run(ctx, s.sentOnce, keys, s.former, args[0], args[len(args)-1])
-	if replaced, err := command.Bool(); err == nil && !replaced {
-		command.SetErr(redis.Nil) // not obtained
-	}
-	return command
 }
 
 // Pass is [lease.Passer.Pass]. It publishes nothing.
@@ -312,16 +297,11 @@ func (b *backend) Pass(ctx context.Context, grant applock.Grant, to applock.Owne
 		return applock.Grant{}, err
 	}
 	next := applock.Grant{Object: grant.Object, Owner: to, ExpiresAt: time.Now().Add(ttl).UTC(), Outcome: applock.OutcomeAcquired}
-	err = b.obtain(ctx, b.successorOf(former), next, text, ttl)
-	switch {
-	case errors.Is(err, bsm.ErrNotObtained):
+	err = b.replace(ctx, former, next, text, ttl)
+	if err == nil || errors.Is(err, errGone) {
 		b.forget(grant, former)
-		return applock.Grant{}, fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
-	case err != nil:
-		return applock.Grant{}, err
 	}
-	b.forget(grant, former)
-	return next, nil
+	return next, err
 }
 
 // ownState returns the present state, and whether it is the operator's. It reads the time to live before the value: if the value is a
@@ -372,11 +352,16 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 
 // releaseValue deletes an object's key if it has this value.
 func (b *backend) releaseValue(ctx context.Context, object applock.Object, value string) error {
-	released, err := b.release.Run(ctx, b.once, []string{b.key(object)}, value, b.channel(), object.String()).Bool()
-	if err != nil {
+	return b.change(ctx, b.release, object, value, b.channel(), object.String())
+}
+
+// change runs a script that changes an object's key if it has this value.
+func (b *backend) change(ctx context.Context, script *redis.Script, object applock.Object, value string, args ...any) error {
+	changed, err := script.Run(ctx, b.once, []string{b.key(object)}, append([]any{value}, args...)...).Bool()
+	switch {
+	case err != nil:
 		return explain(ctx, err, applock.ErrOutcomeUnknown)
-	}
-	if !released {
+	case !changed:
 		return fmt.Errorf("%w: %w", applock.ErrNotHeld, errGone)
 	}
 	return nil
@@ -389,6 +374,12 @@ func (b *backend) valueOf(grant applock.Grant) string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.values[claimOf(grant)]
+}
+
+func (b *backend) remember(grant applock.Grant, text string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.values[claimOf(grant)] = text
 }
 
 // forget forgets a grant with this value, but no later one.

@@ -151,26 +151,26 @@ func (l *line[Name]) connect(ctx context.Context) (fresh bool, err error) {
 	return true, nil
 }
 
-// ask executes a statement, and records what the result says about the session.
-func (l *line[Name]) ask(ctx context.Context, statement func() error) error {
+// ask executes a statement of the session, and records what the result says about the session.
+func ask[Name comparable, T any](ctx context.Context, l *line[Name], statement func(Session[Name]) (T, error)) (answer T, err error) {
 	if l.session == nil {
-		return l.whyLost()
+		return answer, l.whyLost()
 	}
 	began := time.Now()
-	err := statement()
+	answer, err = statement(l.session)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("the server has not answered for %s", l.patience)
 		l.drop(ctx, err)
-		return err
+		return answer, err
 	}
 	if err != nil && l.session.Broken(err) {
 		l.drop(ctx, err)
-		return err
+		return answer, err
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.answered = began
-	return err
+	return answer, err
 }
 
 // drop gives up the session, and with it all of its locks. The holders learn of it before the server frees them.
@@ -189,43 +189,35 @@ func (l *line[Name]) drop(ctx context.Context, cause error) {
 }
 
 // again repeats work once, on a new session, if it found the open session dead. It does not repeat work that had no open session.
-func (l *line[Name]) again(ctx context.Context, work func() error) error {
+func again[Name comparable, T any](ctx context.Context, l *line[Name], work func() (T, error)) (result T, err error) {
 	for {
 		fresh, err := l.connect(ctx)
 		if err != nil {
-			return err
+			return result, err
 		}
-		err = work()
+		result, err = work()
 		if err == nil || fresh || l.session != nil || ctx.Err() != nil || errors.Is(err, errors.ErrUnsupported) {
-			return err
+			return result, err
 		}
 	}
 }
 
 // take takes a lock, and reports whether its owner had it already.
 func (l *line[Name]) take(ctx context.Context, name Name, wanted *holding) (renewed bool, err error) {
-	had := false
 	err = l.inTurn(ctx, func(ctx context.Context, keep func() bool) error {
 		l.sweep(ctx)
-		before := false
-		err := l.again(ctx, func() (err error) {
-			before, err = l.takeNow(ctx, name, wanted)
-			return err
-		})
+		had, err := again(ctx, l, func() (bool, error) { return l.takeNow(ctx, name, wanted) })
 		switch {
 		case err != nil:
 			return err
 		case keep():
-			had = before
+			renewed = had
 		default:
 			_ = l.unlock(ctx, name, wanted) // on failure it is overdue
 		}
 		return nil
 	})
-	if err != nil {
-		return false, err // another owner has it
-	}
-	return had, nil
+	return renewed, err
 }
 
 func (l *line[Name]) takeNow(ctx context.Context, name Name, wanted *holding) (renewed bool, err error) {
@@ -240,11 +232,7 @@ func (l *line[Name]) takeNow(ctx context.Context, name Name, wanted *holding) (r
 			return true, nil
 		}
 	}
-	var holder string
-	err = l.ask(ctx, func() (err error) {
-		holder, err = l.session.TryLock(ctx, name)
-		return err
-	})
+	holder, err := ask(ctx, l, func(s Session[Name]) (string, error) { return s.TryLock(ctx, name) })
 	if err != nil {
 		return false, err
 	}
@@ -327,11 +315,7 @@ func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) erro
 	if present, _ := l.holding(name); present != ended {
 		return l.notHeld()
 	}
-	var had bool
-	err := l.ask(ctx, func() (err error) {
-		had, err = l.session.Unlock(ctx, name, ended.object)
-		return err
-	})
+	had, err := ask(ctx, l, func(s Session[Name]) (bool, error) { return s.Unlock(ctx, name, ended.object) })
 	switch {
 	case err != nil && l.session == nil: // it ended with the session
 		return l.notHeld()
@@ -385,51 +369,40 @@ func (l *line[Name]) verify(ctx context.Context, names []Name) error {
 	if len(names) == 0 {
 		return nil
 	}
-	var locked []Name
-	err := l.ask(ctx, func() (err error) {
-		locked, err = l.session.Locked(ctx, names)
-		return err
-	})
+	locked, err := ask(ctx, l, func(s Session[Name]) ([]Name, error) { return s.Locked(ctx, names) })
 	if err != nil {
 		return err
 	}
-	missing := map[Name]bool{}
-	for _, name := range names {
-		missing[name] = true
-	}
+	has := map[Name]bool{}
 	for _, name := range locked {
-		delete(missing, name)
+		has[name] = true
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for name := range missing {
-		delete(l.held, name)
-		delete(l.overdue, name)
-		l.lost = errGone
+	for _, name := range names {
+		if !has[name] {
+			delete(l.held, name)
+			delete(l.overdue, name)
+			l.lost = errGone
+		}
 	}
 	return nil
 }
 
 // free returns which of the locks no session has.
-func (l *line[Name]) free(ctx context.Context, names []Name) ([]Name, error) {
-	var free []Name
-	err := l.inTurn(ctx, func(ctx context.Context, keep func() bool) error {
-		var some []Name
-		err := l.again(ctx, func() error {
-			return l.ask(ctx, func() (err error) {
-				some, err = l.session.Free(ctx, names)
-				return err
-			})
-		})
+func (l *line[Name]) free(ctx context.Context, names []Name) (free []Name, err error) {
+	err = l.inTurn(ctx, func(ctx context.Context, keep func() bool) error {
+		some, err := again(ctx, l, func() ([]Name, error) { return l.freeNow(ctx, names) })
 		if keep() {
 			free = some
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return free, nil
+	return free, err
+}
+
+func (l *line[Name]) freeNow(ctx context.Context, names []Name) ([]Name, error) {
+	return ask(ctx, l, func(s Session[Name]) ([]Name, error) { return s.Free(ctx, names) })
 }
 
 // awaitNothing hides the session's hints, so that other sessions stop sending messages.
@@ -440,10 +413,8 @@ func (l *line[Name]) awaitNothing() {
 		if l.session == nil {
 			return nil
 		}
-		return l.ask(ctx, func() error {
-			_, err := l.session.Free(ctx, nil)
-			return err
-		})
+		_, err := l.freeNow(ctx, nil)
+		return err
 	})
 }
 

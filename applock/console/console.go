@@ -65,7 +65,6 @@ type Role struct {
 	Client *applock.Client
 }
 
-// console is the mounted handler.
 type console struct {
 	config Config
 	pages  *pages.Pages

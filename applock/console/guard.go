@@ -193,7 +193,6 @@ func (c *console) sendToSignIn(w http.ResponseWriter, r *http.Request, err error
 	}
 }
 
-// showSignIn shows the page for people who are not signed in.
 func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	c.showRefusal(w, r, err, "signedout", "title.sign-in")
 }
@@ -237,7 +236,6 @@ func logRefusal(logger *slog.Logger, r *http.Request, status int, person, reason
 		slog.String("page", r.URL.Path[:min(len(r.URL.Path), longestPage)]))
 }
 
-// personKey is the context key of the person.
 type personKey struct{}
 
 // Protect puts the console's sign-in before a handler for programs. next gets the requests of people whom the sign-in knows, and [PersonOf]

@@ -91,7 +91,6 @@ func (l *LocalSignIn) exchange(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// use replaces the token if it matches.
 func (l *LocalSignIn) use(token string) (next string, used bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

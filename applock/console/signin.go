@@ -67,7 +67,6 @@ func forbidden(reason string) error {
 	return &RefusedError{Status: http.StatusForbidden, Reason: reason}
 }
 
-// hostOf removes the port from an address.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -184,7 +183,6 @@ func Basic(passwords map[string]string) (SignIn, error) {
 	return b, nil
 }
 
-// basic identifies people by passwords.
 type basic struct {
 	*limiter
 	sums map[string][sha256.Size]byte

@@ -94,7 +94,6 @@ func (s *site) noPage(w http.ResponseWriter, r *http.Request) error {
 	return pages.ErrNoForm
 }
 
-// visitor returns the person as a visitor of this site.
 func (s *site) visitor(ctx context.Context, person string) access.Visitor {
 	who := access.Visitor{Person: person, Role: s.role}
 	if person != "" && (s.role != "" || s.config.MayChange(person)) {
@@ -122,7 +121,6 @@ func (s *site) page(page changes.Page) handler {
 	}
 }
 
-// answer writes a view, or the page of its error.
 func (s *site) answer(w http.ResponseWriter, r *http.Request, who access.Visitor, v pages.View, err error) {
 	if err != nil {
 		s.pages.Log(r.Context(), r.URL.Path, err)
@@ -146,7 +144,6 @@ func (s *site) failure(r *http.Request, person string, err error) pages.View {
 	return v
 }
 
-// frame returns what a template shows to a visitor.
 func (s *site) frame(who access.Visitor, v pages.View, live *pages.Live) pages.Frame {
 	_, hasSession := s.config.SignIn.(Sessions)
 	return pages.Frame{
@@ -155,7 +152,6 @@ func (s *site) frame(who access.Visitor, v pages.View, live *pages.Live) pages.F
 	}
 }
 
-// liveKey identifies what a live page shows.
 type liveKey struct {
 	// path and query are the page's address.
 	path, query string
@@ -246,14 +242,12 @@ type Check struct {
 // ErrNotChecked is what [Check.Run] returns if the product, or the rights of the database user, do not let it look.
 var ErrNotChecked = errors.New("not checked")
 
-// checked is the result of a check.
 type checked struct {
 	Name, Text string
 	// State is the name of its text: well, bad or unchecked.
 	State string
 }
 
-// healthPage makes all checks.
 func (s *site) healthPage(ctx context.Context, _ access.Visitor, _ url.Values) (pages.View, error) {
 	checks := append([]Check{
 		{Name: s.pages.Text("check.server"), Run: func(ctx context.Context) (string, error) {

@@ -50,7 +50,6 @@ func markUntrusted(schema *jsonschema.Schema) {
 	markUntrusted(schema.Items)
 }
 
-// holder is the holder of an object.
 type holder struct {
 	Operator    foreign       `json:"operator" jsonschema:"who holds the object"`
 	Department  foreign       `json:"department" jsonschema:"the holder's department; may be empty"`
@@ -74,17 +73,14 @@ type answer struct {
 	Holder      *holder         `json:"holder,omitempty" jsonschema:"who holds the object, if that is somebody else or another grant of yours"`
 }
 
-// you is the caller's name.
 func (l locks) you() string { return visible.Text(l.owner.Operator) }
 
-// granted fills in the caller's grant.
 func (a answer) granted(outcome applock.Outcome, grant applock.Grant) answer {
 	a.Outcome, a.YouHold, a.Fence, a.Note = outcome, true, grant.Fence, foreignText(grant.Note)
 	a.ExpiresTS, a.SecondsLeft = timestamp(grant.ExpiresAt), seconds(grant.Left)
 	return a
 }
 
-// refusedBy fills in the holder.
 func (a answer) refusedBy(outcome applock.Outcome, by applock.Holder) answer {
 	a.Outcome = outcome
 	if by.Owner.Operator != "" {

@@ -19,7 +19,6 @@ type askInput struct {
 
 func (in askInput) about() (string, time.Duration) { return in.Object, 0 }
 
-// nobodyHolds is the advice about an object that nobody holds.
 const nobodyHolds = "Nobody holds the object. You do not either: call lock_get."
 
 func (l locks) addAsk(server *mcp.Server) error {
@@ -99,7 +98,6 @@ func (l locks) answer(ctx context.Context, in answerInput, object applock.Object
 	})
 }
 
-// notice is a row of the inbox.
 type notice struct {
 	Kind        applock.NoticeKind `json:"kind" jsonschema:"AWAITED: other waits or asks for your object. TAKEN, RELEASED: other ended your lock, stop. GIVEN, YIELDED: other got your lock, stop. HANDED: other gave you the object, call lock_get. LATER, DECLINED: the answer to your request"`
 	Object      foreign            `json:"object" jsonschema:"TYPE:ID of the object"`

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/cmd/internal/secret"
@@ -54,17 +54,11 @@ func (l locks) explained(ctx context.Context, tool string, err error) error {
 
 // argumentOf returns the tool's argument for a field of a request.
 func argumentOf(field string) string {
-	for argument, fields := range map[string]string{
-		"object": "Object Object.Type Object.ID ObjectType", "ttl_seconds": "TTL", "max_wait_seconds": "MaxWait", "fence": "Fence",
-		"expected_fence": "ExpectedFence", "note": "Note", "message": "Message", "reason": "Reason", "asker": "Asker", "answer": "Answer",
-		"prefix": "Prefix", "operator": "Operator", "after": "After", "limit": "PageSize", "position": "Position.After",
-		"the operator of this server": "Owner.Operator", "the department of this server": "Owner.Department",
-	} {
-		for name := range strings.FieldsSeq(fields) {
-			if name == field {
-				return argument
-			}
-		}
-	}
-	return field
+	return cmp.Or(map[string]string{
+		"Object": "object", "Object.Type": "object", "Object.ID": "object", "ObjectType": "object",
+		"TTL": "ttl_seconds", "MaxWait": "max_wait_seconds", "Fence": "fence", "ExpectedFence": "expected_fence",
+		"Note": "note", "Message": "message", "Reason": "reason", "Asker": "asker", "Answer": "answer",
+		"Prefix": "prefix", "Operator": "operator", "After": "after", "PageSize": "limit", "Position.After": "position",
+		"Owner.Operator": "the operator of this server", "Owner.Department": "the department of this server",
+	}[field], field)
 }

@@ -86,7 +86,6 @@ func (a answer) lost(by applock.Holder) answer {
 		"and do not call lock_release. To begin again, call lock_get and read the object anew.")
 }
 
-// key is the caller's grant.
 func (l locks) key(object applock.Object, fence applock.Fence) applock.Key {
 	return applock.Key{Object: object, Operator: l.owner.Operator, Fence: fence}
 }

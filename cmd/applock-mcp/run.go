@@ -32,7 +32,6 @@ type surroundings struct {
 	getenv         func(string) string
 }
 
-// flags are the flags of the command line.
 type flags struct {
 	dsn, schema          string
 	operator, department string
@@ -71,8 +70,7 @@ func run(ctx context.Context, args []string, around surroundings) int {
 		return exitYes
 	}
 	_, _ = fmt.Fprintf(around.stderr, "applock-mcp: %s\n", secret.Redact(strings.ReplaceAll(err.Error(), "\n", " ")))
-	var started *startedError
-	if errors.As(err, &started) && !errors.Is(err, applock.ErrInvalid) {
+	if _, started := errors.AsType[*startedError](err); started && !errors.Is(err, applock.ErrInvalid) {
 		return exitError
 	}
 	_, _ = fmt.Fprintln(around.stderr, "Run 'applock-mcp --help' for usage.")
@@ -136,7 +134,6 @@ func newCommand(around surroundings) *cobra.Command {
 	return command
 }
 
-// check refuses contradictory flags.
 func (f flags) check() error {
 	switch {
 	case f.dsn == "":

@@ -9,7 +9,6 @@ import (
 // longestWait is the longest wait of a call, in seconds. Clients may time out after more.
 const longestWait = 60
 
-// mostRows is the maximum of rows in one answer.
 const mostRows = 200
 
 // limit adds limits to the schema of an input that its Go type cannot express, so that a model sees them before it calls.

@@ -11,7 +11,6 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// lockRow is one lock of a list.
 type lockRow struct {
 	Object      foreign       `json:"object" jsonschema:"TYPE:ID of the object"`
 	YouHold     bool          `json:"you_hold" jsonschema:"true: this is your lock"`
@@ -24,7 +23,6 @@ type lockRow struct {
 	Note        foreign       `json:"note" jsonschema:"why the holder holds it; may be empty"`
 }
 
-// lockRows is a list of locks.
 type lockRows struct {
 	You    string    `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
 	Locks  []lockRow `json:"locks" jsonschema:"the locks, in the order of their objects"`
@@ -90,7 +88,6 @@ type listInput struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many locks at most; leave it out for 50"`
 }
 
-// usualRows is the default number of rows in an answer.
 const usualRows = 50
 
 func (l locks) addList(server *mcp.Server) error {

@@ -61,7 +61,6 @@ func (f webFlags) signIn(ctx context.Context) (console.SignIn, error) {
 // metadataPath is where clients find the issuer of their tokens: RFC 9728.
 const metadataPath = "/.well-known/oauth-protected-resource"
 
-// handler serves all requests.
 func (f webFlags) handler(signIn console.SignIn, l locks) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", console.ByItsName(f.Address, l.logger, console.Protect(signIn, l.logger, http.HandlerFunc(l.serveMCP))))

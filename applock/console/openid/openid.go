@@ -232,8 +232,7 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 // begin exchanges the code for a token, verifies it, and returns a session of its person.
 func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, error) {
 	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
-	var refusal *oauth2.RetrieveError
-	if errors.As(err, &refusal) {
+	if _, is := errors.AsType[*oauth2.RetrieveError](err); is {
 		return nil, refused("The issuer has not accepted this sign-in. Sign in again.")
 	}
 	if err != nil {
@@ -296,12 +295,10 @@ func textsOf(claim any) []string {
 
 // withoutAddress drops the address from a client's error: it may contain a code.
 func withoutAddress(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, is := errors.AsType[*url.Error](err); is {
 		return of.Err
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
 		return context.DeadlineExceeded
 	}
 	return err
@@ -410,10 +407,8 @@ func (k *kept[T]) remove(word string) {
 type attempt struct {
 	// state returns from the issuer in the address, nonce in the token. proof is sent with the code.
 	state, nonce, proof string
-	// page is where the browser goes afterwards.
-	page string
-	// until is when the attempt expires.
-	until time.Time
+	page                string
+	until               time.Time
 }
 
 // seal encrypts attempts for cookies with a key of this process, so nobody else can read or forge one.

@@ -22,7 +22,6 @@ const (
 	askLimit   = 10 * time.Second
 )
 
-// session is a signed-in person.
 type session struct {
 	// subject is the issuer's identifier of the person. Names may be reused.
 	subject string
@@ -64,8 +63,7 @@ func (s *SignIn) askAgain(ctx context.Context, of *session) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), s.client), askLimit)
 	defer cancel()
 	answer, err := s.oauth.TokenSource(ctx, &oauth2.Token{RefreshToken: of.refresh}).Token()
-	var refusal *oauth2.RetrieveError
-	if errors.As(err, &refusal) {
+	if refusal, is := errors.AsType[*oauth2.RetrieveError](err); is {
 		of.ended = refusal.ErrorCode == "invalid_grant"
 	}
 	if err != nil {

@@ -24,7 +24,6 @@ const (
 	untilLimit = time.Second
 )
 
-// backend is a lease.Backend on etcd.
 type backend struct {
 	client    *clientv3.Client
 	namespace string

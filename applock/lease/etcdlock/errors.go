@@ -64,8 +64,7 @@ func refused(err error) error {
 
 // codeOf returns the code of an error of a member or of the connection to it.
 func codeOf(err error) codes.Code {
-	var answer rpctypes.EtcdError
-	if errors.As(err, &answer) {
+	if answer, is := errors.AsType[rpctypes.EtcdError](err); is {
 		return answer.Code()
 	}
 	return status.Code(err)

@@ -22,7 +22,6 @@ type record struct {
 	Fence int64 `json:"fence,omitempty"`
 }
 
-// state is the content of a key.
 type state struct {
 	found    bool
 	record   record
@@ -42,7 +41,6 @@ func stateOf(found []*mvccpb.KeyValue) state {
 	return result
 }
 
-// fence is the fence of the present grant.
 func (s state) fence() applock.Fence {
 	if s.record.Fence > 0 {
 		return applock.Fence(s.record.Fence)
@@ -50,7 +48,6 @@ func (s state) fence() applock.Fence {
 	return applock.Fence(s.revision)
 }
 
-// write stores a record under a lease.
 func (b *backend) write(object applock.Object, record record, lease clientv3.LeaseID) clientv3.Op {
 	return clientv3.OpPut(b.held(object), record.text(), clientv3.WithLease(lease))
 }
@@ -60,7 +57,6 @@ func (r record) text() string {
 	return string(text)
 }
 
-// locks is the prefix of the keys of locks.
 func (b *backend) locks() string { return b.namespace + "/held/" }
 
 // held is the key of a lock: the bytes of the object.
@@ -76,7 +72,6 @@ func (b *backend) waiting(object applock.Object, operator string) string {
 	return b.waitingAt(object) + b.program + "/" + operator
 }
 
-// objectOf returns the object of a lock's key.
 func (b *backend) objectOf(key []byte) (applock.Object, error) {
 	return applock.ParseObject(strings.TrimPrefix(string(key), b.locks()))
 }

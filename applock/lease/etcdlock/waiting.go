@@ -31,7 +31,6 @@ type list struct {
 	names map[applock.Object]map[string]bool
 }
 
-// note records that an operator waits here.
 func (l *list) note(object applock.Object, operator string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -50,14 +49,12 @@ func (l *list) forget(object applock.Object, operator string) {
 	}
 }
 
-// has reports whether the object has a waiter here.
 func (l *list) has(object applock.Object) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.names[object] != nil
 }
 
-// take returns the lease and forgets it.
 func (l *list) take() term {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -114,7 +114,6 @@ func Name(namespace string, object applock.Object) string {
 	return namePrefix + hex.EncodeToString(digest[:nameBytes])
 }
 
-// server opens sessions on MySQL or MariaDB.
 type server struct {
 	connector driver.Connector
 	namespace string

@@ -105,13 +105,11 @@ func configured(config Config) (*server, sessions.Config, error) {
 	}, common, nil
 }
 
-// server opens sessions on PostgreSQL.
 type server struct {
 	config    *pgx.ConnConfig
 	pooler    bool
 	namespace string
 	keys      func(object applock.Object) (LockKey, error)
-	// listening is the number of connections that listen.
 	listening atomic.Int32
 }
 
@@ -170,13 +168,11 @@ func (s *server) refusePooler(ctx context.Context, opened *session) error {
 	return nil
 }
 
-// session is a session on PostgreSQL.
 type session struct {
 	server *server
 	conn   *pgx.Conn
 	pid    uint32
-	// hints are the hints that this session shows.
-	hints map[int32]bool
+	hints  map[int32]bool
 	// holders are the holders of the keys at holdersAsked. The query for them took holdersTook.
 	holders      map[LockKey]string
 	holdersAsked time.Time

@@ -166,7 +166,6 @@ if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("publish", ARGV[2], ARGV[3])
 return redis.call("del", KEYS[1])`
 
-// value is the value of a key.
 type value struct {
 	Operator   string `json:"operator_id"`
 	Department string `json:"department_id"`
@@ -179,10 +178,8 @@ func newValue(owner applock.Owner) (string, error) {
 	return string(text), err
 }
 
-// key is the bytes of the object.
 func (b *backend) key(object applock.Object) string { return b.namespace + ":" + object.String() }
 
-// state is a key's value and expiry.
 type state struct {
 	found bool
 	value string
@@ -255,7 +252,6 @@ func (b *backend) obtain(ctx context.Context, grant applock.Grant, text string, 
 	return explain(ctx, err, applock.ErrOutcomeUnknown)
 }
 
-// replaceScript replaces a value by another one.
 const replaceScript = `
 if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("set", KEYS[1], ARGV[2], "px", ARGV[3])
@@ -350,7 +346,6 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 	return b.releaseValue(ctx, grant.Object, present.value)
 }
 
-// releaseValue deletes an object's key if it has this value.
 func (b *backend) releaseValue(ctx context.Context, object applock.Object, value string) error {
 	return b.change(ctx, b.release, object, value, b.channel(), object.String())
 }
@@ -503,7 +498,6 @@ func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (an
 	return answer, nil
 }
 
-// channel is the channel for releases.
 func (b *backend) channel() string { return b.namespace + ":released" }
 
 func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {

@@ -68,7 +68,6 @@ func (c *Changer) Handlers() map[string]Page {
 	return all
 }
 
-// limited refuses a visitor without the right.
 func limited(right string, page Page) Page {
 	return func(ctx context.Context, who access.Visitor, values url.Values) (pages.View, error) {
 		if !who.Rights[right] {
@@ -122,8 +121,7 @@ type verb struct {
 	Limit int
 	// argument is the reason's name in errors.
 	argument string
-	// call changes one grant in the database.
-	call func(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error)
+	call     func(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error)
 }
 
 // verbs returns the verbs in the order of the page.
@@ -166,7 +164,6 @@ const (
 	doing
 )
 
-// changeOf reads the form of a person, and the step that it asks for.
 func changeOf(person string, posted url.Values) (d change, at step, err error) {
 	form := func(name string) string { return pages.Tidy(posted.Get(name)) }
 	d = change{
@@ -286,7 +283,6 @@ type problem struct {
 	changed *noteChangedError
 }
 
-// noteChangedError means that the note differs from the one on the page.
 type noteChangedError struct{ note string }
 
 func (*noteChangedError) Error() string { return "somebody has changed the note meanwhile" }
@@ -378,12 +374,10 @@ func (c *Changer) shown(v verb, d change, title string) changeShown {
 	return s
 }
 
-// addressOf is the address of an object's page.
 func addressOf(object applock.Object) string {
 	return "object?name=" + url.QueryEscape(object.String())
 }
 
-// form returns the form of a verb, with the problem if it is shown again.
 func (c *Changer) form(ctx context.Context, v verb, d change, wrong problem) (pages.View, error) {
 	var err error
 	s := c.shown(v, d, "title."+v.Name)

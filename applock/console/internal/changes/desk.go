@@ -21,16 +21,14 @@ type ownDesk struct {
 	Asks  []applock.Asker
 	// Given are locks that the person was given and has not accepted yet. Freed are objects that became free after the person asked for
 	// them.
-	Given []givenLock
-	Freed []applock.Object
-	// ReasonLimit is the maximum of characters in an answer.
+	Given       []givenLock
+	Freed       []applock.Object
 	ReasonLimit int
 }
 
 // askedFor is a request that the person may answer.
 type askedFor struct {
 	applock.Notice
-	// Grant is the requested grant.
 	Grant applock.Key
 	// Answered is LATER if that was the answer so far.
 	Answered applock.AskAnswer
@@ -55,7 +53,6 @@ func (c *Changer) DeskPage(ctx context.Context, who access.Visitor, _ url.Values
 	return pages.View{Template: "operator", Title: c.Pages.Text("title.desk"), Here: "desk", Data: data}, err
 }
 
-// readOwn reads the private part of a desk.
 func (c *Changer) readOwn(ctx context.Context, who access.Visitor, desk reading.Desk) (*ownDesk, error) {
 	own := &ownDesk{ReasonLimit: applock.MaxReasonLength}
 	for _, row := range desk.Rows {

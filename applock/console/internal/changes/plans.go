@@ -28,8 +28,7 @@ type plan struct {
 	Notes, Carries, Cut bool
 	// Holders and Receivers are true if there are several.
 	Holders, Receivers bool
-	// Waiters wait for any of the locks.
-	Waiters []string
+	Waiters            []string
 }
 
 // planned is a lock of a plan. To holds it afterwards, until EndsThen.
@@ -124,7 +123,6 @@ func (c *Changer) plan(ctx context.Context, who access.Visitor, v verb, d change
 	return pages.View{Template: "plan", Title: pages.Plain(s.Title) + "?", Data: s}, err
 }
 
-// titleOf returns the name of the heading's text.
 func titleOf(v verb, d change) string {
 	switch {
 	case v.Name == access.Note && d.Text == "":
@@ -163,7 +161,6 @@ func (c *Changer) longestTTLs(ctx context.Context, v verb) (map[string]time.Dura
 	return longest, err
 }
 
-// waitersOf returns the waiters for any of the locks.
 func (c *Changer) waitersOf(ctx context.Context, locks []applock.Lock) ([]string, error) {
 	wanted := map[applock.Object]bool{}
 	request := applock.WaitersRequest{PageSize: applock.MaxPageSize}
@@ -201,7 +198,6 @@ func (c *Changer) withNote(reason, note string) (text string, whole bool) {
 	return string([]rune(text)[:applock.MaxReasonLength-1]) + "…", false
 }
 
-// outcome is the result for one lock.
 type outcome struct {
 	// Key is the grant that the page showed, From its owner.
 	applock.Key
@@ -216,7 +212,6 @@ type outcome struct {
 	err            error
 }
 
-// outcomes are the results of a change.
 type outcomes struct {
 	Rows []outcome
 	// Sums counts the rows with the same outcome and text.
@@ -241,7 +236,6 @@ type handBack struct {
 	Title template.HTML
 }
 
-// isRefusal reports whether the database refused the change.
 func isRefusal(err error) bool {
 	return errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrNotHeld)
 }
@@ -266,8 +260,7 @@ func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) 
 			return c.answer(who, v, d, rows, d.Locks[i:]), nil
 		}
 		row := c.doOne(ctx, v, d, key)
-		var changed *noteChangedError
-		if errors.As(row.err, &changed) {
+		if changed, is := errors.AsType[*noteChangedError](row.err); is {
 			return pages.View{}, changed
 		}
 		rows = append(rows, row)
@@ -292,8 +285,7 @@ func (c *Changer) logChange(ctx context.Context, v verb, d change, row outcome) 
 
 // failureOf is an error for the log, without the note that a refusal quotes.
 func failureOf(err error) slog.Attr {
-	var held *applock.HeldError
-	if errors.As(err, &held) {
+	if held, is := errors.AsType[*applock.HeldError](err); is {
 		silent := *held
 		silent.Holder.Note = ""
 		err = &silent
@@ -368,7 +360,6 @@ func (c *Changer) outcomes(v verb, d change, rows []outcome) outcomes {
 	return all
 }
 
-// answer returns the page with the results.
 func (c *Changer) answer(who access.Visitor, v verb, d change, rows []outcome, rest []applock.Key) pages.View {
 	s := c.shown(v, d, titleOf(v, d))
 	s.Done = c.outcomes(v, d, rows)
@@ -390,7 +381,6 @@ func (c *Changer) answer(who access.Visitor, v verb, d change, rows []outcome, r
 	return pages.View{Template: "answer", Status: status, Title: pages.Plain(s.Title), Data: s}
 }
 
-// handBacks returns, for each former holder, the locks to give back.
 func (c *Changer) handBacks(rows []outcome) []handBack {
 	var backs []handBack
 	for _, row := range rows {
@@ -412,7 +402,6 @@ func (c *Changer) handBacks(rows []outcome) []handBack {
 	return backs
 }
 
-// keptPage shows a stored plan or answer.
 func (c *Changer) keptPage(_ context.Context, who access.Visitor, query url.Values) (pages.View, error) {
 	kept, found := c.Answers.find(query.Get("id"), who.Person)
 	if !found {
@@ -421,7 +410,6 @@ func (c *Changer) keptPage(_ context.Context, who access.Visitor, query url.Valu
 	return kept, nil
 }
 
-// answersKept is the number of plans and answers that can be shown again.
 const answersKept = 1000
 
 // Answers stores the last plans and answers, each for its own person.

@@ -41,7 +41,6 @@ type askShown struct {
 	Problem template.HTML
 }
 
-// askForm returns the form for a message to the holder.
 func (c *Changer) askForm(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
 	object, err := applock.ParseObject(query.Get("name"))
 	if err != nil {
@@ -76,7 +75,6 @@ func (c *Changer) askAgain(ctx context.Context, who access.Visitor, s askShown, 
 	return v, nil
 }
 
-// askPage asks for objects in the person's name.
 func (c *Changer) askPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
 	objects, err := objectsOf(form)
 	if err != nil {
@@ -113,7 +111,6 @@ func (c *Changer) askPage(ctx context.Context, who access.Visitor, form url.Valu
 	return c.keepResults(who.Person, c.nameOf(objects), "title.ask", lines), nil
 }
 
-// nameOf names an object, or says how many there are.
 func (c *Changer) nameOf(objects []applock.Object) template.HTML {
 	if len(objects) == 1 {
 		return pages.Value(objects[0])
@@ -121,7 +118,6 @@ func (c *Changer) nameOf(objects []applock.Object) template.HTML {
 	return c.Pages.HTML("change.locks", len(objects))
 }
 
-// objectsOf returns the objects in a form.
 func objectsOf(form url.Values) (objects []applock.Object, err error) {
 	for _, text := range form["lock"] {
 		key, err := pages.ParseGrant(text)
@@ -176,7 +172,6 @@ func (c *Changer) isOwn(object applock.Object) result {
 	return result{Object: object, Word: "OWN", Text: c.Pages.HTML("result.own"), status: http.StatusConflict}
 }
 
-// failed is the result of a call that was refused, or failed.
 func (c *Changer) failed(object applock.Object, err error) result {
 	var held *applock.HeldError
 	switch {
@@ -206,7 +201,6 @@ func (c *Changer) ask(ctx context.Context, person string, request applock.AskReq
 	return result{Object: request.Object, Word: string(asked.Outcome), Text: c.Pages.HTML("result.asked", asked.Holder.Owner.Operator), Good: true}
 }
 
-// withdrawPage withdraws a request.
 func (c *Changer) withdrawPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
 	objects, err := objectsOf(form)
 	if err != nil {
@@ -279,7 +273,6 @@ func (c *Changer) getPage(ctx context.Context, who access.Visitor, form url.Valu
 	return c.keepResults(who.Person, pages.Value(object), "title.get", []result{line}), nil
 }
 
-// resultsShown is the data of the page with the results.
 type resultsShown struct {
 	Title template.HTML
 	Rows  []result
@@ -336,7 +329,6 @@ func (b *beats) change(person string, change func(of *beat)) {
 	}
 }
 
-// begin starts the renewal of a person's requests.
 func (b *beats) begin(person string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -348,7 +340,6 @@ func (b *beats) begin(person string) {
 	}
 }
 
-// due reports whether the caller must renew a person's requests now.
 func (b *beats) due(person string) (due bool) {
 	b.change(person, func(of *beat) {
 		if due = !of.next.IsZero() && !time.Now().Before(of.next); due {
@@ -413,7 +404,6 @@ func (c *Changer) repeatRequests(ctx context.Context, person string) error {
 	return nil
 }
 
-// requestsOf returns the requests of an operator.
 func (c *Changer) requestsOf(ctx context.Context, operator string) (requests []applock.Asker, err error) {
 	requests, err = reading.Collect(c.client.Asking(ctx, applock.AskingRequest{Operator: operator}), reading.RowsOfPage)
 	if err != nil && reading.NotToBeSeen(err) {

@@ -121,7 +121,6 @@ func (p *Pages) WriteAround(w http.ResponseWriter, r *http.Request, v View, main
 	_, _ = w.Write(text.Bytes()) // the browser may have closed the connection
 }
 
-// broken answers after a failed template.
 func (p *Pages) broken(w http.ResponseWriter, r *http.Request, err error) {
 	p.logger.ErrorContext(r.Context(), "console", slog.String("error", err.Error()))
 	http.Error(w, p.texts["error.internal"], http.StatusInternalServerError)
@@ -161,8 +160,7 @@ func (OthersError) Is(target error) bool { return target == ErrMayNot }
 func (p *Pages) Failure(err error) View {
 	status, text := p.Explain(err)
 	v := View{Template: "error", Status: status, Title: p.texts["error.title"], Data: text}
-	var others OthersError
-	if errors.As(err, &others) {
+	if others, is := errors.AsType[OthersError](err); is {
 		v.Data = p.texts.html("error.others", p.texts.names(others))
 	}
 	return v
@@ -177,8 +175,7 @@ func (p *Pages) Log(ctx context.Context, page string, err error) {
 
 // Explain returns the status and the text for an error.
 func (p *Pages) Explain(err error) (status int, text string) {
-	var invalid *applock.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*applock.InvalidError](err); is {
 		return http.StatusBadRequest, fmt.Sprintf(p.texts["error.invalid"], p.Label(invalid.Argument), invalid.Reason)
 	}
 	for _, known := range []struct {

@@ -14,7 +14,6 @@ import (
 	"github.com/applock/applock/internal/span"
 )
 
-// parseTemplates returns the templates of all pages, each within the frame.
 func parseTemplates(words texts) map[string]*template.Template {
 	frame := template.Must(template.New("frame.html").Funcs(template.FuncMap{
 		"seconds":  wholeSeconds,
@@ -41,7 +40,6 @@ func parseTemplates(words texts) map[string]*template.Template {
 	return pages
 }
 
-// entry is an entry of the menu.
 type entry struct{ Address, Text string }
 
 // menu returns the menu. Its addresses are relative, since the handler may be mounted anywhere.

@@ -45,7 +45,6 @@ func (t texts) shown(name string, args ...any) (any, error) {
 	return t.html(name, args...), nil
 }
 
-// html formats a text with isolated values.
 func (t texts) html(name string, args ...any) template.HTML {
 	isolated := make([]any, len(args))
 	for i, arg := range args {
@@ -76,7 +75,6 @@ func words(text string) template.HTML {
 // NamesOfQueue is the number of waiters of a queue that are named.
 const NamesOfQueue = 2
 
-// namesShown is the maximum of names in a sentence.
 const namesShown = 20
 
 // several returns the name of a text in the singular or plural.
@@ -87,7 +85,6 @@ func several(text string, names []string) string {
 	return text
 }
 
-// names lists the names, shortened if there are many.
 func (t texts) names(all []string) template.HTML { return t.firstNames(all, namesShown) }
 
 func (t texts) firstNames(all []string, most int) template.HTML {

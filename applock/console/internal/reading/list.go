@@ -27,7 +27,6 @@ const (
 	byNote       = "note"
 )
 
-// comparisons returns the comparison of each order.
 func comparisons() map[string]func(a, b row) int {
 	return map[string]func(a, b row) int{
 		byObject:     func(a, b row) int { return 0 }, // the rows are sorted so already
@@ -44,7 +43,6 @@ func comparisons() map[string]func(a, b row) int {
 
 // filter holds the parameters of a list's address as they are written.
 type filter struct {
-	// Search is the text from the search box.
 	Search                             string
 	Type, Prefix, Operator, Department string
 	NoDepartment, Waiting              bool
@@ -73,7 +71,6 @@ func filterOf(query url.Values) filter {
 	return f
 }
 
-// fields returns the parameters by name.
 func (f filter) fields() map[string]string {
 	fields := map[string]string{
 		"q": f.Search, "type": f.Type, "prefix": f.Prefix, "operator": f.Operator, "department": f.Department,
@@ -96,7 +93,6 @@ func (f filter) query() url.Values {
 	return query
 }
 
-// queryOf returns the parameters that have a value.
 func queryOf(fields map[string]string) url.Values {
 	query := url.Values{}
 	for name, value := range fields {
@@ -123,7 +119,6 @@ func (f filter) Sorted(order string) string {
 // First returns the address of the first page.
 func (f filter) First() string { return f.Sorted(f.Sort) }
 
-// with returns the address of a list with one more parameter.
 func (f filter) with(name, value string) string {
 	query := f.query()
 	query.Set(name, value)
@@ -211,7 +206,6 @@ func (f filter) inSQL() (applock.ListOrder, bool) {
 	return order, known && selects
 }
 
-// request returns the read that the filter asks for.
 func (f filter) request() (applock.ListRequest, error) {
 	r := applock.ListRequest{
 		ObjectType: f.Type, Prefix: f.Prefix, Operator: f.Operator, Department: f.Department, NoDepartment: f.NoDepartment,
@@ -231,7 +225,6 @@ func (f filter) request() (applock.ListRequest, error) {
 	return r, err
 }
 
-// listed is a page of the list.
 type listed struct {
 	Filter filter
 	Rows   []row
@@ -286,7 +279,6 @@ func (r *Reader) ListPage(ctx context.Context, who access.Visitor, query url.Val
 	return v, nil
 }
 
-// kindsOf returns the existing types and departments.
 func kindsOf(stats []applock.Stats) (types, departments []string) {
 	for _, of := range stats {
 		types, departments = append(types, of.ObjectType), append(departments, of.Department)
@@ -342,7 +334,6 @@ func (r *Reader) listFrom(ctx context.Context, all *snapshot, f filter, request 
 	return listed{Filter: f, TooMany: true}, nil
 }
 
-// readPage reads one page of locks and their waiters.
 func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListRequest) (listed, error) {
 	page := listed{Filter: f}
 	waiting, err := r.countWaiters(ctx, request)
@@ -371,7 +362,6 @@ func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListReq
 	return page, nil
 }
 
-// page makes a page from a complete snapshot.
 func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	words := strings.Fields(fold(f.Search))
 	passed := []row{}
@@ -425,7 +415,6 @@ func (f filter) passes(r row, request applock.ListRequest) bool {
 	return true
 }
 
-// countWaiters counts the waiters for each object of a list.
 func (r *Reader) countWaiters(ctx context.Context, list applock.ListRequest) (map[applock.Object]int, error) {
 	waiting := map[applock.Object]int{}
 	request := applock.WaitersRequest{ObjectType: list.ObjectType, Prefix: list.Prefix, PageSize: applock.MaxPageSize}

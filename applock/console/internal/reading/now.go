@@ -31,10 +31,8 @@ type queue struct {
 	// Waiters are the named ones, the longest wait first. All is the number of all.
 	Waiters []applock.Waiter
 	All     int
-	// Here are the others at the object.
-	Here here
-	// Verbs are the verbs that the reader may use on the lock.
-	Verbs []string
+	Here    here
+	Verbs   []string
 }
 
 // Beyond is the number of waiters that are not named.
@@ -88,7 +86,6 @@ func (s *snapshot) lockOn(waiter applock.Waiter) *applock.Lock {
 	}
 }
 
-// share is the number of locks of one operator.
 type share struct {
 	Operator string
 	Locks    int
@@ -114,7 +111,6 @@ func (s *snapshot) shares() []share {
 	return all
 }
 
-// nowShown is the data of the first page.
 type nowShown struct {
 	Queues []queue
 	// Blocked counts the objects with waiters, Waiting the waiters, Locks the locks.
@@ -133,8 +129,7 @@ type nowShown struct {
 	// Asks is true if the reader may ask, too.
 	Asks bool
 	// Cut is true if there are more locks than the numbers include.
-	Cut bool
-	// Offers is true if any queue has verbs.
+	Cut    bool
 	Offers bool
 }
 
@@ -200,7 +195,6 @@ func (r *Reader) readHappened(
 	return found, 0, nil
 }
 
-// historyShown is the data of the history page.
 type historyShown struct {
 	Events            []applock.Event
 	Since, Department string

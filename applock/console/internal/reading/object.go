@@ -28,17 +28,14 @@ func (r *Reader) readWaiters(ctx context.Context, request applock.WaitersRequest
 	return longest, nil
 }
 
-// objectShown is the data of an object's page.
 type objectShown struct {
 	Object applock.Object
 	// Lock is nil if the object is free.
 	Lock    *applock.Lock
 	Waiters []applock.Waiter
 	Events  []applock.Event
-	// Present are the others at the object.
 	Present []presence
-	// Verbs are the verbs that the reader may use.
-	Verbs []string
+	Verbs   []string
 }
 
 // ObjectPage is the page of an object.
@@ -135,14 +132,12 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 	return data, err
 }
 
-// queuesShown is the data of the page of waiters.
 type queuesShown struct {
 	Type   string
 	Queues []queue
 	// Blocked counts the objects with waiters, Waiting the waiters.
 	Blocked, Waiting int
-	// Offers is true if any row has verbs.
-	Offers bool
+	Offers           bool
 }
 
 // WaitersPage is the list of objects with waiters.
@@ -166,7 +161,6 @@ func (r *Reader) WaitersPage(ctx context.Context, who access.Visitor, query url.
 	return pages.View{Template: "waiters", Title: r.pages.Text("title.waiters"), Here: "waiters", Data: data}, nil
 }
 
-// statisticsShown is the data of the statistics page.
 type statisticsShown struct {
 	Stats []applock.Stats
 	Plots []plot
@@ -181,9 +175,8 @@ func (r *Reader) StatisticsPage(ctx context.Context, _ access.Visitor, _ url.Val
 
 // plot is a bar chart over the types with the highest numbers.
 type plot struct {
-	Title string
-	Bars  []bar
-	// Height is the height of the picture.
+	Title  string
+	Bars   []bar
 	Height int
 }
 
@@ -201,7 +194,6 @@ const (
 	barLongest  = 370
 )
 
-// plotsOf returns the plots of locks and of waiters by type.
 func plotsOf(stats []applock.Stats) []plot {
 	live, waiters := map[string]int64{}, map[string]int64{}
 	for _, of := range stats {

@@ -104,7 +104,6 @@ func (r *Reader) AnswersTo(ctx context.Context, who access.Visitor) (func(object
 	}, err
 }
 
-// attach adds the others to the rows of a page.
 func (r *Reader) attach(ctx context.Context, who access.Visitor, rows []row) error {
 	p, err := r.readPresent(ctx, who)
 	if err != nil {
@@ -116,7 +115,6 @@ func (r *Reader) attach(ctx context.Context, who access.Visitor, rows []row) err
 	return nil
 }
 
-// attachTo adds the others to queues.
 func (p *present) attachTo(queues []queue) {
 	for i, q := range queues {
 		holder := ""
@@ -131,9 +129,8 @@ func (p *present) attachTo(queues []queue) {
 type presence struct {
 	Owner applock.Owner
 	// Does is the name of the text that describes it.
-	Does  string
-	Since time.Time
-	// Message is the asker's message.
+	Does    string
+	Since   time.Time
 	Message string
 }
 

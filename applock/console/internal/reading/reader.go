@@ -54,8 +54,7 @@ type row struct {
 	applock.Lock
 	Waiters int
 	Longest time.Duration
-	// Here are the others at the object.
-	Here here
+	Here    here
 	// Selects is true if the row has a check box.
 	Selects bool
 }
@@ -107,7 +106,6 @@ func readSnapshot(ctx context.Context, client *applock.Client, most int) (*snaps
 	return s, nil
 }
 
-// fold lowers a text for a search.
 func fold(text string) string { return strings.Map(unicode.ToLower, text) }
 
 // search reports whether each word occurs in the row's object, operator, department or note.
@@ -128,7 +126,6 @@ func (r *Reader) readShared(ctx context.Context, who access.Visitor) (*snapshot,
 	})
 }
 
-// countsKept is how long statistics are cached.
 const countsKept = time.Minute
 
 // readCounts returns the number of locks by type and department, at most a minute old. It returns none without the right to the statistics.
@@ -152,8 +149,7 @@ const (
 // Shared lets concurrent requests for the same key share one read. Its methods are safe for concurrent use.
 type Shared[K comparable, V any] struct {
 	// Age is how old a result may be for requests that do not need a fresh one.
-	Age time.Duration
-	// timeout bounds a read.
+	Age     time.Duration
 	timeout time.Duration
 
 	mutex   sync.Mutex

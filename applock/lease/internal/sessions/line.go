@@ -297,7 +297,6 @@ func (l *line[Name]) postpone(name Name, ended *holding) {
 	}
 }
 
-// sweep releases overdue locks.
 func (l *line[Name]) sweep(ctx context.Context) {
 	l.mutex.Lock()
 	overdue := maps.Clone(l.overdue)
@@ -307,7 +306,6 @@ func (l *line[Name]) sweep(ctx context.Context) {
 	}
 }
 
-// unlock releases a lock of the session.
 func (l *line[Name]) unlock(ctx context.Context, name Name, ended *holding) error {
 	if ended.unlocked {
 		return nil
@@ -389,7 +387,6 @@ func (l *line[Name]) verify(ctx context.Context, names []Name) error {
 	return nil
 }
 
-// free returns which of the locks no session has.
 func (l *line[Name]) free(ctx context.Context, names []Name) (free []Name, err error) {
 	err = l.inTurn(ctx, func(ctx context.Context, keep func() bool) error {
 		some, err := again(ctx, l, func() ([]Name, error) { return l.freeNow(ctx, names) })

@@ -148,7 +148,6 @@ func NewBackend[Name comparable](server Server[Name], config Config) lease.Backe
 	return b
 }
 
-// backend is a lease.Backend on sessions.
 type backend[Name comparable] struct {
 	server Server[Name]
 	seed   maphash.Seed
@@ -162,7 +161,6 @@ var (
 	_ lease.Passer   = (*backend[int64])(nil)
 )
 
-// lineOf returns the name of an object's lock, and the line of that name.
 func (b *backend[Name]) lineOf(object applock.Object) (Name, *line[Name], error) {
 	name, err := b.server.Name(object)
 	number := maphash.Comparable(b.seed, name) % uint64(len(b.lines))

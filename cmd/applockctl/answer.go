@@ -58,8 +58,7 @@ type lockAnswer struct {
 	LockTS           table.Timestamp `json:"lock_ts"`
 	ExpiresTS        table.Timestamp `json:"expires_ts"`
 	SecondsLeft      int64           `json:"seconds_left"`
-	// Note is the holder's note.
-	Note string `json:"note"`
+	Note             string          `json:"note"`
 }
 
 // newAnswer returns an answer without an outcome yet, for an owner and the object that it names.
@@ -72,37 +71,32 @@ func newAnswer(object applock.Object, owner applock.Owner) lockAnswer {
 	}
 }
 
-// refusedBy fills in the holder who is in the way.
-func (l *lockAnswer) refusedBy(holder applock.Holder) {
-	l.Outcome = applock.OutcomeHeld
-	l.Holder, l.HolderDepartment, l.Fence = holder.Owner.Operator, holder.Owner.Department, holder.Fence
+// heldBy fills in the outcome, and who holds the object after the command.
+func (l *lockAnswer) heldBy(outcome applock.Outcome, holder applock.Holder) {
+	l.Outcome, l.Fence, l.Note = outcome, holder.Fence, holder.Note
+	l.Holder, l.HolderDepartment = holder.Owner.Operator, holder.Owner.Department
 	l.ExpiresTS, l.SecondsLeft = table.Timestamp(holder.ExpiresAt), table.WholeSeconds(holder.Left)
-	l.Note = holder.Note
 }
 
-// grantedTo fills in the owner's new grant.
+func (l *lockAnswer) refusedBy(holder applock.Holder) { l.heldBy(applock.OutcomeHeld, holder) }
+
 func (l *lockAnswer) grantedTo(grant applock.Grant) {
-	l.Outcome, l.Fence = grant.Outcome, grant.Fence
-	l.Holder, l.HolderDepartment = grant.Owner.Operator, grant.Owner.Department
-	l.ExpiresTS, l.SecondsLeft = table.Timestamp(grant.ExpiresAt), table.WholeSeconds(grant.Left)
-	l.Note = grant.Note
+	l.heldBy(grant.Outcome, applock.Holder{
+		Owner: grant.Owner, Fence: grant.Fence, ExpiresAt: grant.ExpiresAt, Left: grant.Left, Note: grant.Note,
+	})
 }
 
-// heldAs fills in a live lock.
 func (l *lockAnswer) heldAs(lock applock.Lock) {
-	l.Outcome, l.Fence = applock.OutcomeHeld, lock.Fence
-	l.Holder, l.HolderDepartment = lock.Owner.Operator, lock.Owner.Department
+	l.heldBy(applock.OutcomeHeld, applock.Holder{
+		Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note,
+	})
 	l.AcquiredTS, l.LockTS = table.Timestamp(lock.AcquiredAt), table.Timestamp(lock.LockedAt)
-	l.ExpiresTS, l.SecondsLeft = table.Timestamp(lock.ExpiresAt), table.WholeSeconds(lock.Left)
-	l.Note = lock.Note
 }
 
 // wantedBy returns what a waiter or an asker wants: its object, with the holder and the time left.
 func wantedBy(waiter applock.Waiter, outcome applock.Outcome) lockAnswer {
 	answer := newAnswer(waiter.Object, waiter.Owner)
-	answer.Outcome = outcome
-	answer.Holder, answer.HolderDepartment = waiter.Holder.Owner.Operator, waiter.Holder.Owner.Department
-	answer.SecondsLeft = table.WholeSeconds(waiter.Holder.Left)
+	answer.heldBy(outcome, waiter.Holder)
 	return answer
 }
 

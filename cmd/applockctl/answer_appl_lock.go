@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 // answerToAsker adds the asker and the answer that was given.
@@ -92,6 +91,7 @@ func (a *app) answerApplLock(ctx context.Context, texts []string, request apploc
 
 // heldUntil fills in the holder after the answer. Only the new holder may learn the fence of a new grant, so it is 0 for a given lock.
 func (t *answerToAsker) heldUntil(answered applock.Answered, holder string, fence applock.Fence) {
-	t.Outcome, t.Holder, t.Fence = answered.Outcome, holder, fence
-	t.ExpiresTS, t.SecondsLeft = table.Timestamp(answered.ExpiresAt), table.WholeSeconds(answered.Left)
+	t.heldBy(answered.Outcome, applock.Holder{
+		Owner: applock.Owner{Operator: holder}, Fence: fence, ExpiresAt: answered.ExpiresAt, Left: answered.Left,
+	})
 }

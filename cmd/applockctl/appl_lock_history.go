@@ -10,7 +10,6 @@ import (
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// listedEvent is a line of the history.
 type listedEvent struct{ applock.Event }
 
 func listedEventOf(event applock.Event) record { return listedEvent{event} }

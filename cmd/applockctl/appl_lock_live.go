@@ -41,7 +41,6 @@ func (l listedLock) fields() []table.Field {
 	}
 }
 
-// listFlags select what is listed.
 type listFlags struct {
 	request applock.ListRequest
 	object  string

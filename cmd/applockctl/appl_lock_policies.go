@@ -10,7 +10,6 @@ import (
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// policyAnswer is the policy of one type.
 type policyAnswer struct{ applock.Policy }
 
 func (p policyAnswer) fields() []table.Field {

@@ -10,7 +10,6 @@ import (
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// listedViewer is an operator who looks at an object.
 type listedViewer struct{ applock.Viewer }
 
 func (v listedViewer) fields() []table.Field {

@@ -7,7 +7,6 @@ import (
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// listedWaiter is one waiter in the list, and the lock that is wanted.
 type listedWaiter struct {
 	lockAnswer
 	waitAnswer

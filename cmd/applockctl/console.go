@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -40,7 +39,6 @@ type consoleFlags struct {
 	scopes     []string
 }
 
-// consoleAnswer has the console's address.
 type consoleAnswer struct {
 	Outcome applock.Outcome `json:"outcome"`
 	Address string          `json:"address"`
@@ -121,7 +119,10 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			Argument: "--quiet", Reason: "hides the address that lets the first browser in: leave out --quiet, or set up a sign-in",
 		}
 	}
-	named, err := flags.namedRoles()
+	named, err := flags.Named()
+	if err == nil && len(flags.scopes) > 0 && flags.Issuer == "" {
+		err = &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
@@ -143,7 +144,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
-		handler := flags.byItsName(a.consoleLog(), console.Handler(s.Client, console.Config{
+		handler := console.Handler(s.Client, console.Config{
 			SignIn:    signIn,
 			MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
 			Roles:     consoleRoles,
@@ -151,7 +152,10 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			Checks:    healthOf(s.Client),
 			Timeout:   time.Duration(a.timeout),
 			Logger:    a.consoleLog(),
-		}))
+		})
+		if flags.Header != "" { // hostile pages must not send requests through the proxy that signs people in
+			handler = console.ByItsName(flags.Address, a.consoleLog(), handler)
+		}
 		answer := consoleAnswer{Outcome: outcomeListening, Address: a.consoleAddress(listener, signIn)}
 		err = a.answer(true, answer)
 		if failed := roles.Serve(ctx, listener, handler, a.consoleLog()); failed != nil {
@@ -189,18 +193,6 @@ func (a *app) roleOpener(ctx context.Context) func(dsn string) (*applock.Client,
 		}
 		return client, nil
 	}
-}
-
-// namedRoles returns the roles of --role, with the members of --member.
-func (f consoleFlags) namedRoles() (roles.Roles, error) {
-	named, err := f.Named()
-	if err != nil {
-		return roles.Roles{}, err
-	}
-	if len(f.scopes) > 0 && f.Issuer == "" {
-		return roles.Roles{}, &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
-	}
-	return named, nil
 }
 
 // consoleLog logs to stderr each change with the person who made it, and the errors whose details the pages hide.
@@ -291,14 +283,6 @@ func checked[T any](
 	}
 }
 
-// byItsName keeps hostile pages from sending requests through the proxy that signs people in.
-func (f consoleFlags) byItsName(logger *slog.Logger, pages http.Handler) http.Handler {
-	if f.Header == "" {
-		return pages
-	}
-	return console.ByItsName(f.Address, logger, pages)
-}
-
 // checkAddress refuses --address where no flag uses it, and a sign-in that lacks it.
 func (f consoleFlags) checkAddress() error {
 	address, err := url.Parse(f.Address)
@@ -338,7 +322,6 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	return console.Local(f.by), nil
 }
 
-// openID returns the sign-in at an OpenID Connect issuer.
 func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
 	config := f.OpenID()
 	config.Scopes = f.scopes

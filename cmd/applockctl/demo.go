@@ -41,10 +41,8 @@ to create. It touches nothing else, and removes what it has made, also after an 
 	}
 }
 
-// scene is one step of the story.
 type scene struct {
-	text string
-	args []string
+	text, command string
 	// want is the expected exit code.
 	want int
 	// wait is a pause before the step.
@@ -53,57 +51,31 @@ type scene struct {
 
 func story() []scene {
 	return []scene{
-		{
-			text: "A customer calls. Jane Doe in sales gets the lock on customer 42, for 7 days unless she renews it.",
-			args: []string{"get", "customer:42", "--operator", "jdoe", "--department", "sales"},
-		},
-		{
-			text: "Adam Smith in service wants to work on the same customer. The refusal comes at once, and names the holder.",
-			args: []string{"get", "customer:42", "--operator", "asmith", "--department", "service"},
-			want: exitNo,
-		},
-		{
-			text: "Jane needs longer and renews for 14 days. It is still the same grant: the fence stays, the end moves.",
-			args: []string{"get", "customer:42", "--operator", "jdoe", "--department", "sales", "--ttl", "14d"},
-		},
-		{
-			text: "The supervisor asks who works on customer 42, since when and until when.",
-			args: []string{"inquire", "customer:42"},
-		},
-		{
-			text: "Jane goes on holiday. The supervisor transfers the customer to Adam: a new grant with a greater fence.",
-			args: []string{"transfer", "customer:42", "--from", "jdoe", "--to", "asmith", "--by", "mlee", "--to-department", "service"},
-		},
-		{
-			text: "Jane's program still believes that it has the lock and releases it. It is refused: Adam has it.",
-			args: []string{"release", "customer:42", "--operator", "jdoe"},
-			want: exitNo,
-		},
-		{
-			text: "Adam is done and releases the customer.",
-			args: []string{"release", "customer:42", "--operator", "asmith"},
-		},
-		{
-			text: "Jane's nightly job locks customer 7 for one second only, and then its host crashes.",
-			args: []string{"get", "customer:7", "--operator", "jdoe-job", "--department", "sales", "--ttl", "1s"},
-		},
-		{
-			text: "A second later the lock has expired, and an expired lock is no lock: Adam takes over, with a greater fence.",
-			args: []string{"get", "customer:7", "--operator", "asmith", "--department", "service", "--ttl", "36h"},
-			wait: 1100 * time.Millisecond,
-		},
-		{
-			text: "The supervisor lists all live locks on customers.",
-			args: []string{"list", "--type", "customer"},
-		},
-		{
-			text: "Customer 42 is free, but its row is still there, so that fences keep growing. From cron, purge removes such rows.",
-			args: []string{"purge", "--older-than", "1s"},
-		},
+		{text: "A customer calls. Jane Doe in sales gets the lock on customer 42, for 7 days unless she renews it.",
+			command: "get customer:42 --operator jdoe --department sales"},
+		{text: "Adam Smith in service wants to work on the same customer. The refusal comes at once, and names the holder.",
+			command: "get customer:42 --operator asmith --department service", want: exitNo},
+		{text: "Jane needs longer and renews for 14 days. It is still the same grant: the fence stays, the end moves.",
+			command: "get customer:42 --operator jdoe --department sales --ttl 14d"},
+		{text: "The supervisor asks who works on customer 42, since when and until when.",
+			command: "inquire customer:42"},
+		{text: "Jane goes on holiday. The supervisor transfers the customer to Adam: a new grant with a greater fence.",
+			command: "transfer customer:42 --from jdoe --to asmith --by mlee --to-department service"},
+		{text: "Jane's program still believes that it has the lock and releases it. It is refused: Adam has it.",
+			command: "release customer:42 --operator jdoe", want: exitNo},
+		{text: "Adam is done and releases the customer.",
+			command: "release customer:42 --operator asmith"},
+		{text: "Jane's nightly job locks customer 7 for one second only, and then its host crashes.",
+			command: "get customer:7 --operator jdoe-job --department sales --ttl 1s"},
+		{text: "A second later the lock has expired, and an expired lock is no lock: Adam takes over, with a greater fence.",
+			command: "get customer:7 --operator asmith --department service --ttl 36h", wait: 1100 * time.Millisecond},
+		{text: "The supervisor lists all live locks on customers.",
+			command: "list --type customer"},
+		{text: "Customer 42 is free, but its row is still there, so that fences keep growing. From cron, purge removes such rows.",
+			command: "purge --older-than 1s"},
 	}
 }
 
-// stage is the place where the story runs.
 type stage struct {
 	dsn    string
 	schema string
@@ -118,10 +90,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stage.clear(ctx)) }()
 
-	opening := scene{
-		text: "The database administrator installs the table and the procedures.",
-		args: []string{"migrate", "up"},
-	}
+	opening := scene{text: "The database administrator installs the table and the procedures.", command: "migrate up"}
 	// Ctrl-C waits for the end of this step: a stage that the server is still creating could not be removed reliably.
 	making, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(a.timeout))
 	defer cancel()
@@ -241,11 +210,9 @@ func (a *app) play(ctx context.Context, stage stage, number int, scene scene) er
 		global = append(global, "--schema", stage.schema)
 		shown = append(shown, "--schema", stage.schema)
 	}
-	for _, arg := range scene.args {
-		shown = append(shown, secret.Quote(arg))
-	}
+	shown = append(shown, scene.command)
 	var answer, complaint bytes.Buffer
-	code := run(ctx, append(global, scene.args...), &answer, &complaint, a.getenv)
+	code := run(ctx, append(global, strings.Fields(scene.command)...), &answer, &complaint, a.getenv)
 	switch {
 	case code == scene.want:
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -75,7 +75,6 @@ func pathOf(dsn string) string {
 	return path
 }
 
-// redactDSN returns the DSN without passwords.
 func redactDSN(dsn string) string {
 	scheme, user, behind := cutUser(dsn)
 	if name, _, hasPassword := strings.Cut(user, ":"); hasPassword {

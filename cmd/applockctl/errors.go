@@ -48,10 +48,8 @@ type bodyError struct {
 func (e *bodyError) Error() string { return e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// writeError means that a result could not be printed.
 type writeError struct {
-	err error
-	// results are the results in words.
+	err     error
 	results string
 	// noEffect is true if they say that nothing was changed.
 	noEffect bool
@@ -126,52 +124,15 @@ func inFlags(err error) string {
 		return text
 	}
 	flag := map[string]string{
-		"Object":           "OBJECT",
-		"Object.Type":      "the type of OBJECT",
-		"Object.ID":        "the id of OBJECT",
-		"ObjectType":       "--type",
-		"Type":             "TYPE",
-		"DefaultTTL":       "--default-ttl",
-		"LongestTTL":       "--longest-ttl",
-		"HistoryLevel":     "--history",
-		"YieldAfter":       "--yield-after",
-		"Client":           "--client",
-		"Owner.Operator":   "--operator",
-		"Owner.Department": "--department",
-		"Operator":         "--operator",
-		"Department":       "--department",
-		"Asker":            "--asker",
-		"Message":          "--message",
-		"Wait":             "--wait",
-		"From":             "--from",
-		"To.Operator":      "--to",
-		"To.Department":    "--to-department",
-		"Fence":            "--fence",
-		"ExpectedFence":    "--fence",
-		"Note":             "TEXT",
-		"Actor":            "--by",
-		"Reason":           "--reason",
-		"Since":            "--since",
-		"After":            "--after",
-		"TTL":              "--ttl",
-		"MaxWait":          "--wait",
-		"Permits":          "--permits",
-		"MaxHold":          "--max-hold",
-		"New":              "--new",
-		"OlderThan":        "--older-than",
-		"Prefix":           "--prefix",
-		"NoDepartment":     "--no-department",
-		"ExpiresWithin":    "--expires-within",
-		"Batch":            "--batch",
-		"Role":             "--as",
-		"To":               "--to",
-		"Schema":           "--schema",
-		"Dialect":          "--dialect",
-		"Platform":         "--platform",
-		"Table":            "--table",
-		"IDColumn":         "--id-column",
-		"Version":          "VERSION",
-		"dsn":              "the DSN",
+		"Object": "OBJECT", "Object.Type": "the type of OBJECT", "Object.ID": "the id of OBJECT", "Type": "TYPE", "ObjectType": "--type", "Prefix": "--prefix",
+		"Operator": "--operator", "Owner.Operator": "--operator", "Department": "--department", "Owner.Department": "--department", "NoDepartment": "--no-department",
+		"From": "--from", "To": "--to", "To.Operator": "--to", "To.Department": "--to-department", "Asker": "--asker", "Actor": "--by",
+		"Message": "--message", "Note": "TEXT", "Reason": "--reason", "Client": "--client",
+		"Fence": "--fence", "ExpectedFence": "--fence", "Permits": "--permits", "New": "--new", "Batch": "--batch",
+		"TTL": "--ttl", "DefaultTTL": "--default-ttl", "LongestTTL": "--longest-ttl", "MaxHold": "--max-hold", "Wait": "--wait", "MaxWait": "--wait",
+		"Since": "--since", "After": "--after", "OlderThan": "--older-than", "ExpiresWithin": "--expires-within", "YieldAfter": "--yield-after",
+		"HistoryLevel": "--history", "Role": "--as", "Table": "--table", "IDColumn": "--id-column",
+		"dsn": "the DSN", "Schema": "--schema", "Dialect": "--dialect", "Platform": "--platform", "Version": "VERSION",
 	}[invalid.Argument]
 	if flag == "" {
 		return text

@@ -8,7 +8,6 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// getPermit runs get --permits.
 func (a *app) getPermit(ctx context.Context, text string, request applock.GetPermitRequest) error {
 	object, err := applock.ParseObject(text)
 	if err != nil {

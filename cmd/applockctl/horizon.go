@@ -30,7 +30,6 @@ func heldTooLong(found inspect.HeldRows, most time.Duration) []inspect.Holder {
 	return long[:min(len(long), mostHolders)]
 }
 
-// heldWords is the text for the case that no snapshot is too old.
 func heldWords(found inspect.HeldRows, most time.Duration) string {
 	limit := duration(most)
 	return fmt.Sprintf("nobody has held a snapshot for longer than %s; the server keeps %d %s", limit.String(), found.Kept, found.KeptAre)

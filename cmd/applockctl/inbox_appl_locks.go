@@ -131,7 +131,6 @@ func readInbox(ctx context.Context, client *applock.Client, request applock.Inbo
 	return append(notices, expiring...), next, err
 }
 
-// readExpiring returns the operator's locks that end soon.
 func readExpiring(ctx context.Context, client *applock.Client, operator string, most int) ([]applock.Notice, error) {
 	var notices []applock.Notice
 	for lock, err := range client.List(ctx, applock.ListRequest{

@@ -99,7 +99,6 @@ func (m *metricsText) sample(stats applock.Stats, state string, value int64) {
 	fmt.Fprintf(&m.text, "} %d\n", value)
 }
 
-// label escapes the value of a label.
 func label(value string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// someObjects accepts one or more objects as arguments.
 func someObjects(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errNoObject

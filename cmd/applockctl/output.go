@@ -18,7 +18,6 @@ import (
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// format is how results are printed.
 type format string
 
 const (
@@ -152,7 +151,6 @@ func (p *printer) end() error {
 	return p.flush()
 }
 
-// print prints a single record.
 func (a *app) print(r record) error {
 	p := a.newPrinter(r)
 	if err := p.print(r); err != nil {
@@ -161,7 +159,6 @@ func (a *app) print(r record) error {
 	return p.end()
 }
 
-// printEach prints a record for each row.
 func printEach[T any](a *app, like record, rows []T, recordOf func(T) record) error {
 	p := a.newPrinter(like)
 	for _, row := range rows {

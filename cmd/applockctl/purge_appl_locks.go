@@ -39,7 +39,6 @@ each batch. A terminal shows the progress.`,
 	return command
 }
 
-// purgeFlags adds --older-than and --batch.
 func purgeFlags(command *cobra.Command, request *applock.PurgeRequest, age, what string) {
 	command.Flags().Var((*duration)(&request.OlderThan), "older-than", age)
 	command.Flags().Var(number[int]{&request.Batch, applock.MaxPageSize}, "batch",

@@ -6,7 +6,6 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// releaseAll runs release --all.
 func (a *app) releaseAll(ctx context.Context, flags allFlags, request applock.ReleaseRequest) error {
 	operator := applock.Owner{Operator: request.Key.Operator}
 	whose := applock.ListRequest{Operator: operator.Operator, ObjectType: flags.objectType}

@@ -245,7 +245,6 @@ func complete(command *cobra.Command, flag string, values ...string) {
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// require makes a flag mandatory.
 func require(command *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		_ = command.MarkFlagRequired(flag) // fails only for an unknown flag, a mistake in the calling line
@@ -277,17 +276,14 @@ func (a *app) departmentFlag(command *cobra.Command, department *string, usage s
 // The usual text of --department.
 const departmentUsage = "where the operator works; default $" + departmentVariable
 
-// fenceFlag adds --fence.
 func fenceFlag(command *cobra.Command, fence *applock.Fence, usage string) {
 	command.Flags().Var(number[applock.Fence]{fence, math.MaxInt64}, "fence", usage)
 }
 
-// limitFlag adds --limit.
 func limitFlag(command *cobra.Command, limit *int64) {
 	command.Flags().Var(number[int64]{limit, math.MaxInt64}, "limit", "print at most this many")
 }
 
-// unknownCommandError is a word that is no command.
 type unknownCommandError struct {
 	word, parent string
 	// similar are known commands with a similar name.
@@ -307,7 +303,6 @@ func noSuchCommand(command *cobra.Command, args []string) error {
 	return &unknownCommandError{word: args[0], parent: command.CommandPath(), similar: command.SuggestionsFor(args[0])}
 }
 
-// oneObject accepts one argument, the object.
 func oneObject(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errNoObject
@@ -315,7 +310,6 @@ func oneObject(command *cobra.Command, args []string) error {
 	return noArguments(command, args[1:])
 }
 
-// noArguments accepts flags only.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("unexpected argument %q", args[0])

@@ -178,7 +178,6 @@ func (a *app) runJob(ctx context.Context, text string, j job) error {
 	})
 }
 
-// conflict reports the holder of the object.
 func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
 	if j.skipIfHeld {
 		return nil
@@ -206,7 +205,10 @@ func (a *app) supervise(ctx context.Context, operation string, lease applock.Lea
 	if isEnded {
 		code = exitLost
 	}
-	return exitWith(code)
+	if code == exitYes {
+		return nil
+	}
+	return &endedError{code: code}
 }
 
 // letGo releases the lease, or leaves the object locked for the rest of --at-least. It reports whether the lease was lost.
@@ -225,7 +227,6 @@ func (a *app) letGo(ctx context.Context, operation string, lease applock.Lease, 
 	return errors.Is(err, applock.ErrLost)
 }
 
-// prepare makes the command.
 func (j *job) prepare(a *app, lease applock.Lease) *exec.Cmd {
 	command := exec.Command(j.command[0], j.command[1:]...) //nolint:gosec,noctx // the user's command; the lease ends it
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, a.stdout, a.stderr
@@ -244,12 +245,4 @@ func codeOfStart(err error) int {
 		return exitNotFound
 	}
 	return exitNotExecutable
-}
-
-// exitWith returns the error that makes the program exit with the code.
-func exitWith(code int) error {
-	if code == exitYes {
-		return nil
-	}
-	return &endedError{code: code}
 }

@@ -6,7 +6,6 @@ import (
 	"runtime"
 )
 
-// process is a running command.
 type process struct {
 	command *exec.Cmd
 	// leads is true if the command leads a process group; signals then go to the group.

@@ -19,7 +19,6 @@ type supervision struct {
 	ends time.Time
 }
 
-// mostSpare is the upper limit of spare.
 const mostSpare = time.Second
 
 // spare is the time between killing the command and the end of the lease: a tenth of the lease, and at most mostSpare.
@@ -69,7 +68,6 @@ func (w *supervision) watch(signals <-chan os.Signal) (code int, isEnded bool) {
 	}
 }
 
-// reason says why the lease ends soon.
 func (w *supervision) reason() string {
 	if !w.lease.Deadline().Before(w.ends.Add(-2 * mostSpare)) {
 		return "--max-hold is over"

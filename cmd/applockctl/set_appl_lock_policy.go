@@ -9,7 +9,6 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// policyCommand groups the commands about policies of types.
 func (a *app) policyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "policy set|drop|list",
@@ -73,7 +72,6 @@ func (a *app) policyActorFlags(command *cobra.Command, by, reason *string) {
 	requireActor(command, *by)
 }
 
-// oneType accepts one argument, the type.
 func oneType(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("the type is missing, such as customer")

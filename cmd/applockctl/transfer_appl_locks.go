@@ -11,7 +11,6 @@ import (
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
-// allFlags select all locks of an operator.
 type allFlags struct {
 	all        bool
 	objectType string
@@ -114,7 +113,6 @@ func withoutSignals(limited context.Context) (context.Context, context.CancelFun
 	return whole, func() { stop(); cancel(nil) }
 }
 
-// tally counts the outcomes.
 type tally struct {
 	rows, changed int
 	// left counts the unchanged locks by outcome.
@@ -139,7 +137,6 @@ func (t *tally) add(change applock.LockChange) {
 // refused reports whether a lock stayed with its holder. An object that became free meanwhile is no refusal.
 func (t *tally) refused() bool { return t.left[applock.OutcomeBusy]+t.left[applock.OutcomeHeld] > 0 }
 
-// noteTally prints the totals.
 func (a *app) noteTally(counted tally, done string) {
 	if a.output != formatTable {
 		return
@@ -156,16 +153,12 @@ func (a *app) noteTally(counted tally, done string) {
 	a.note("%s", text)
 }
 
-// changedLock is the answer for one lock of many.
 func changedLock(change applock.LockChange, asked applock.Owner) lockAnswer {
 	answer := newAnswer(change.Object, asked)
-	answer.Outcome, answer.Fence = change.Outcome, change.Fence
-	answer.Holder, answer.HolderDepartment = change.Owner.Operator, change.Owner.Department
-	answer.ExpiresTS, answer.SecondsLeft = table.Timestamp(change.ExpiresAt), table.WholeSeconds(change.Left)
+	answer.heldBy(change.Outcome, applock.Holder{Owner: change.Owner, Fence: change.Fence, ExpiresAt: change.ExpiresAt, Left: change.Left})
 	return answer
 }
 
-// transferAll runs transfer --all.
 func (a *app) transferAll(ctx context.Context, flags allFlags, request applock.TransferRequest) error {
 	whose := applock.ListRequest{Operator: request.From, ObjectType: flags.objectType}
 	return a.changeAll(ctx, "transfer --all", whatIsDone(flags, "transferred"), whose, transferAnswer{},

@@ -198,7 +198,6 @@ func (v *verifier) connection(ctx context.Context) error {
 	return nil
 }
 
-// status compares the database with the steps.
 func (v *verifier) status(ctx context.Context) error {
 	v.missing, v.missingErr = migrate.MissingGrants(ctx, v.session.Client)
 	v.blind = errors.Is(v.missingErr, applock.ErrPrivilege)
@@ -296,16 +295,13 @@ func (v *verifier) contract(ctx context.Context) error {
 	return err
 }
 
-// mayNotRead is the result of the grants check without the right to read them.
-const mayNotRead = "not checked: this account may not read the database mysql"
+// The results of checks that cannot be made.
+const (
+	mayNotRead   = "not checked: this account may not read the database mysql"
+	mayNotSee    = "not checked: this account may not see them; run verify as the account that migrates"
+	notInstalled = "not checked: no step is known to be applied"
+)
 
-// mayNotSee is the result of the steps check without the right to read them.
-const mayNotSee = "not checked: this account may not see them; run verify as the account that migrates"
-
-// notInstalled is the result of checks that need an installation.
-const notInstalled = "not checked: no step is known to be applied"
-
-// grants reports incomplete roles.
 func (v *verifier) grants(context.Context) error {
 	switch {
 	case v.blind:
@@ -367,7 +363,6 @@ func clockWords(ahead, roundTrip time.Duration) string {
 		ahead.Abs().Round(time.Microsecond), side, within)
 }
 
-// purge looks for old rows that should have been purged.
 func (v *verifier) purge(ctx context.Context) error {
 	found, err := inspect.LookForStale(ctx, clients.Driver(v.session.Client), v.stale)
 	if err != nil {

@@ -64,14 +64,12 @@ and then a line for each change between two refreshes.`,
 	return command
 }
 
-// sortFlag adds --sort.
 func sortFlag(command *cobra.Command, by *watch.Order) {
 	sort := choice[watch.Order]{by, watch.Orders(), "order", "write one of object, left, age, waiters"}
 	command.Flags().Var(sort, "sort", watch.OrderHelp)
 	complete(command, "sort", sort.names()...)
 }
 
-// watchTable runs the table on the terminal.
 func (a *app) watchTable(ctx context.Context, config watch.Config) error {
 	if !isTerminal(a.stdout) || !isTerminal(os.Stdin) {
 		return fmt.Errorf("watch: %w", &applock.InvalidError{

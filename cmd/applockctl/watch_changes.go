@@ -89,7 +89,6 @@ func (p *printer) printAll(changes []watchedChange) error {
 	return p.flush()
 }
 
-// waiterKey identifies a waiter.
 type waiterKey struct {
 	object           applock.Object
 	operator, client string
@@ -220,12 +219,10 @@ func changeOfLock(change string, lock applock.Lock, former string) watchedChange
 	return line
 }
 
-// changeOfWaiter returns the change of a waiter, with the last known holder of the object.
 func changeOfWaiter(change string, waiter applock.Waiter) watchedChange {
 	return watchedChange{lockAnswer: wantedBy(waiter, outcomeWaiting), Change: change, waitAnswer: waitOf(waiter)}
 }
 
-// changeOfAsker returns the change of a request, with the holder of the object.
 func changeOfAsker(change string, asker applock.Asker) watchedChange {
 	line := changeOfWaiter(change, asWaiter(asker))
 	line.Outcome, line.requestAnswer = outcomeAsking, requestOf(asker)

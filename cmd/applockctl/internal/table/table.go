@@ -49,7 +49,10 @@ func (s Style) Cell(value any) string {
 	case Lasting:
 		return value.Short()
 	case applock.Fence:
-		return positive(int64(value))
+		if value == 0 {
+			return ""
+		}
+		return strconv.FormatInt(int64(value), 10)
 	case applock.Outcome:
 		return string(value)
 	case Word:
@@ -91,14 +94,6 @@ func (l Lasting) Short() string {
 		}
 	}
 	return span.Format(left)
-}
-
-// positive returns an empty text for zero or less.
-func positive(number int64) string {
-	if number == 0 {
-		return ""
-	}
-	return strconv.FormatInt(number, 10)
 }
 
 // Printable escapes the characters of a name that would break the line or control the terminal.

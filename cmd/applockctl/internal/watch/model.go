@@ -25,7 +25,6 @@ const (
 	reading
 )
 
-// model is the table's state.
 type model struct {
 	style table.Style
 	query Query
@@ -49,20 +48,17 @@ type model struct {
 	// turn numbers the refreshes, so that the result of an earlier one is ignored. shown is the turn on the screen.
 	turn, shown int
 
-	mode mode
-	// text is the text being typed.
+	mode    mode
 	text    string
 	verbs   []verb
 	reports []report
 	// problem returns an error as one line.
-	problem func(error) string
-	// by is the user's name, empty if unknown.
-	by   string
-	verb verb
-	wish wish
-	step int
-	page page
-	// changing is true while a change runs.
+	problem  func(error) string
+	by       string
+	verb     verb
+	wish     wish
+	step     int
+	page     page
 	changing bool
 
 	// message is the answer to the last change. trouble is the reason why no refresh has succeeded since seen.
@@ -131,13 +127,10 @@ const (
 
 // effect is the terminal's task after an event.
 type effect struct {
-	// refresh reads the locks.
 	refresh bool
-	// change starts the confirmed change.
-	change bool
-	// report reads the text of the page.
-	report bool
-	leave  bool
+	change  bool
+	report  bool
+	leave   bool
 	// interrupted means that Ctrl-C ends the program.
 	interrupted bool
 }
@@ -150,7 +143,6 @@ const (
 
 func (m model) rows() int { return max(1, m.height-aroundRows) }
 
-// update returns the state after an event.
 func (m model) update(event any) (model, effect) {
 	switch event := event.(type) {
 	case windowSize:
@@ -199,7 +191,6 @@ func (m model) again() (model, effect) {
 	return m, effect{refresh: true}
 }
 
-// outcome describes the result of a change.
 func (m model) outcome(event changed) string {
 	texts := event.answers
 	if all := len(m.wish.locks); all > 1 {
@@ -211,7 +202,6 @@ func (m model) outcome(event changed) string {
 	return strings.Join(texts, "; ")
 }
 
-// arrived shows the result of a refresh.
 func (m model) arrived(event refreshed) (model, effect) {
 	if event.turn != m.turn {
 		return m, effect{}
@@ -261,7 +251,6 @@ func (m model) scrolled() model {
 	return m
 }
 
-// chosen returns the selected lock.
 func (m model) chosen() (lock applock.Lock, there bool) {
 	if m.index < len(m.found.Locks) {
 		return m.found.Locks[m.index], true
@@ -343,7 +332,6 @@ func (m model) browse(key keyPress) (model, effect) {
 	return m.begin(key.text)
 }
 
-// isPicked reports whether a grant is marked.
 func (m model) isPicked(lock applock.Lock) bool {
 	return slices.ContainsFunc(m.picked, func(picked applock.Lock) bool { return picked.Key() == lock.Key() })
 }
@@ -441,7 +429,6 @@ func (m model) offered() []string {
 	return slices.Compact(names)
 }
 
-// entered uses the typed text.
 func (m model) entered() (model, effect) {
 	if m.mode == filtering {
 		m.mode, m.query.filter = browsing, m.text
@@ -524,7 +511,6 @@ func (m model) atTheEnd(found Snapshot) model {
 	return m
 }
 
-// first selects the first lock.
 func (m model) first() (model, effect) {
 	m.selected = applock.Object{}
 	return m.fromTheTop()

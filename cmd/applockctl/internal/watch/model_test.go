@@ -289,7 +289,7 @@ note: \x1b]0;gone\a
 		t.Errorf("the screen is%s", m.screen())
 	}
 	m = play(t, m, "press t ok enter enter enter\nwindow 70 9\nwindow 20 9\npress esc")
-	history := reported{title: titleHistory(evil), texts: []string{"it was\x1b taken"}}
+	history := reported{title: reports(nil)[0].title(evil), texts: []string{"it was\x1b taken"}}
 	m, _ = play(t, m, "window 100 9\npress h | does report").update(history)
 	if !strings.Contains(m.screen(), `it was\x1b taken`) {
 		t.Errorf("the history is%s", m.screen())

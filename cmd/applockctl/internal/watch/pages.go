@@ -41,9 +41,10 @@ const Colour = `A red lock ends within the hour, and is in the last quarter of i
 // report is a page that is read from the database. Each entry of reports is one.
 type report struct {
 	key, name string
-	title     func(applock.Lock) string
-	// none is the text of an empty report.
-	none string
+	// about is the title, with the object or, if ofHolder, with its holder.
+	about    string
+	ofHolder bool
+	none     string
 	// read returns the paragraphs of the report, the newest first.
 	read func(context.Context, Session, table.Style, applock.Lock) ([]string, error)
 }
@@ -51,10 +52,10 @@ type report struct {
 // reports returns the pages. inbox reads a page of an inbox, with the locks that end soon.
 func reports(inbox readInbox) []report {
 	return []report{
-		{key: "h", name: "history", title: titleHistory, none: noHistory, read: readHistory},
-		{key: "i", name: "inbox", title: titleInbox, none: noInbox, read: inbox.read},
-		{key: "w", name: "waiters", title: titleWaiters, none: "Nobody waits.", read: readWaitersOf},
-		{key: "a", name: "asking", title: titleAsking, none: "Nobody asks.", read: readAskingOf},
+		{key: "h", name: "history", about: "The history of %s", none: noHistory, read: readHistory},
+		{key: "i", name: "inbox", about: "The inbox of %s", ofHolder: true, none: noInbox, read: inbox.read},
+		{key: "w", name: "waiters", about: "Waiters for %s", none: "Nobody waits.", read: readWaitersOf},
+		{key: "a", name: "asking", about: "Requests for %s", none: "Nobody asks.", read: readAskingOf},
 	}
 }
 
@@ -67,7 +68,12 @@ const (
 	noInbox   = "There is no news. No lock of this operator was taken, handed over, released or awaited, or ends within the hour."
 )
 
-func titleHistory(lock applock.Lock) string { return "The history of " + lock.Object.String() }
+func (r report) title(lock applock.Lock) string {
+	if r.ofHolder {
+		return fmt.Sprintf(r.about, lock.Owner.Operator)
+	}
+	return fmt.Sprintf(r.about, lock.Object)
+}
 
 func readHistory(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
 	request := applock.HistoryRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID, NewestFirst: true, PageSize: mostInReport}
@@ -84,7 +90,6 @@ func readHistory(ctx context.Context, s Session, style table.Style, lock applock
 	return texts, nil
 }
 
-// eventText formats an event.
 func eventText(style table.Style, event applock.Event) string {
 	text := fmt.Sprintf("%s  %s", style.Time(event.At), event.Kind)
 	if event.From.Operator != "" {
@@ -101,8 +106,6 @@ func eventText(style table.Style, event applock.Event) string {
 	}
 	return text
 }
-
-func titleInbox(lock applock.Lock) string { return "The inbox of " + lock.Owner.Operator }
 
 // readInbox reads a page of an inbox, with the locks that end soon.
 type readInbox func(context.Context, *applock.Client, applock.InboxRequest) ([]applock.Notice, applock.InboxPosition, error)
@@ -130,7 +133,6 @@ func (inbox readInbox) read(ctx context.Context, s Session, style table.Style, l
 	return texts, nil
 }
 
-// noticeText formats a notice.
 func noticeText(style table.Style, notice applock.Notice) string {
 	text := fmt.Sprintf("%s  %s  %s", style.Time(notice.At), notice.Kind, notice.Object)
 	switch {
@@ -147,8 +149,6 @@ func noticeText(style table.Style, notice applock.Notice) string {
 	}
 	return text
 }
-
-func titleAsking(lock applock.Lock) string { return "Requests for " + lock.Object.String() }
 
 func readAskingOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
 	request := applock.AskingRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
@@ -178,7 +178,6 @@ func readWants[T any](s Session, list iter.Seq2[T, error], want func(T) (applock
 	return texts, nil
 }
 
-// askerText names the asker, with the request's text and answer.
 func askerText(asker applock.Asker) string {
 	text := asker.Owner.String() + " for " + waited(asker.Waited)
 	if asker.Message != "" {
@@ -193,8 +192,6 @@ func askerText(asker applock.Asker) string {
 	return text
 }
 
-func titleWaiters(lock applock.Lock) string { return "Waiters for " + lock.Object.String() }
-
 func readWaitersOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
 	request := applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
 	return readWants(s, s.Waiters(ctx, request), wantOfWaiter, func(waiter applock.Waiter) string {
@@ -202,7 +199,6 @@ func readWaitersOf(ctx context.Context, s Session, style table.Style, lock applo
 	})
 }
 
-// page is an open page.
 type page struct {
 	title string
 	texts []string
@@ -230,7 +226,6 @@ func (m model) pageLines() []string {
 	return lines
 }
 
-// read opens a page.
 func (m model) read(title string, texts ...string) model {
 	m.mode, m.page = reading, page{title: title, texts: texts}
 	return m
@@ -272,7 +267,6 @@ func (m model) leaf(key keyPress) model {
 	return m
 }
 
-// pageView returns the screen with the page.
 func (m model) pageView() []shadedLine {
 	lines := []shadedLine{{text: m.page.title, shade: strong}, {}}
 	all := m.pageLines()

@@ -69,8 +69,7 @@ type Snapshot struct {
 	// skipped are the windows before the last one, whose locks begin behind after.
 	skipped []pageStart
 	after   applock.Object
-	// more is true if locks follow behind these.
-	more bool
+	more    bool
 }
 
 // Read reads one window if sorted by object, and skips locks that the filter excludes. In any other order the database sorts the first 1000

@@ -151,7 +151,6 @@ func (t *terminal) size() windowSize {
 	return windowSize{width: width, height: height}
 }
 
-// event waits for the next event.
 func (t *terminal) event(ctx context.Context) (any, error) {
 	if key := t.ahead; key != nil {
 		t.ahead = nil
@@ -230,7 +229,6 @@ func (t *terminal) count(ctx context.Context) {
 	})
 }
 
-// report reads the text of the page.
 func (t *terminal) report(ctx context.Context) {
 	wanted, style := t.model.page, t.model.style
 	t.background(ctx, func() any {

@@ -12,19 +12,16 @@ import (
 // wish is a change that a user wants for one or several locks.
 type wish struct {
 	// locks are the grants that the screen showed.
-	locks []applock.Lock
-	to    applock.Owner
-	// by and reason are for the history.
+	locks      []applock.Lock
+	to         applock.Owner
 	by, reason string
 }
 
 // verb is a kind of change. Each entry of verbs is one.
 type verb struct {
 	key, name string
-	// asks are the questions before the change.
-	asks []question
-	// plan describes the change for the confirmation.
-	plan func(wish) string
+	asks      []question
+	plan      func(wish) string
 	// do changes one of the locks and returns the answer in words.
 	do func(context.Context, Session, applock.Lock, wish) (string, error)
 }
@@ -74,7 +71,6 @@ func verbs(by string) []verb {
 	}
 }
 
-// history describes what the history will record.
 func (w wish) history() string {
 	if w.reason == "" {
 		return fmt.Sprintf("In the history: by %s, without a reason.", w.by)
@@ -82,7 +78,6 @@ func (w wish) history() string {
 	return fmt.Sprintf("In the history: by %s, %q.", w.by, w.reason)
 }
 
-// what names the locks.
 func (w wish) what() string {
 	if len(w.locks) == 1 {
 		return w.locks[0].Object.String()
@@ -105,7 +100,6 @@ func (w wish) plan(verb, whose, follows string) string {
 		verb, w.what(), whose, follows, w.history(), strings.Join(locks, "; "))
 }
 
-// inFull also says that an owner has no department.
 func inFull(owner applock.Owner) string {
 	if owner.Department == "" {
 		return owner.Operator + ", without a department"

@@ -14,7 +14,6 @@ import (
 	"github.com/applock/applock/internal/visible"
 )
 
-// shade is the appearance of a line.
 type shade int
 
 const (
@@ -24,7 +23,6 @@ const (
 	marked
 )
 
-// shadedLine is a line of the screen.
 type shadedLine struct {
 	text  string
 	shade shade
@@ -32,7 +30,6 @@ type shadedLine struct {
 	soon bool
 }
 
-// watchedLock is a row of the table.
 type watchedLock struct {
 	lock    applock.Lock
 	since   string
@@ -77,7 +74,6 @@ func since(s table.Style, lock applock.Lock) string {
 	}
 }
 
-// view returns the screen.
 func (m model) view() []shadedLine {
 	lines := m.tableView()
 	if m.mode == reading {
@@ -148,7 +144,6 @@ const (
 	notPickedMark = "  "
 )
 
-// table returns the titles, and the rows of the window.
 func (m model) table(rows int) []shadedLine {
 	waiting := m.found.waiting()
 	style, margin := m.style, ""
@@ -192,7 +187,6 @@ const (
 	mostWaiting = 3
 )
 
-// below returns the lines below the table.
 func (m model) below() []shadedLine {
 	switch m.mode {
 	case filtering:

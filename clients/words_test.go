@@ -138,7 +138,7 @@ func answeredColumns() map[string]string {
 // Goal: Java, which reads column by column, leaves none out. Method: the names of all columns in its text.
 func TestEveryColumnIsReadByJava(t *testing.T) {
 	t.Parallel()
-	java := textOf(t, javaSources+"ApplLocks.java")
+	java := textOf(t, javaSources+"ApplLocks.java") + textOf(t, javaSources+"Rows.java")
 	for column, of := range answeredColumns() {
 		// What an answer and a lock have in common Java reads behind a prefix.
 		bare := strings.TrimPrefix(column, "p_")

@@ -71,7 +71,7 @@ func (c *Client) Answer(ctx context.Context, request AnswerRequest) (answered An
 	case db.Held:
 		return Answered{}, heldBy(object, result)
 	}
-	return Answered{Outcome: Outcome(result.Outcome), ExpiresAt: result.ExpiresTS, Left: seconds(result.SecondsLeft)}, nil
+	return Answered{Outcome: Outcome(result.Outcome), ExpiresAt: result.ExpiresTS.Time, Left: seconds(result.SecondsLeft)}, nil
 }
 
 func (r AnswerRequest) params() (db.AnswerApplLockParams, error) {

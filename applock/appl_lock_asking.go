@@ -83,8 +83,8 @@ func askerOf(row db.Asker) Asker {
 		Message:      row.Message,
 		Answer:       AskAnswer(row.Answer),
 		AnswerReason: row.AnswerReason,
-		Since:        row.SinceTS,
-		Until:        row.UntilTS,
+		Since:        row.SinceTS.Time,
+		Until:        row.UntilTS.Time,
 		Waited:       seconds(row.WaitedSeconds),
 		Holder: Holder{
 			Owner: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},

@@ -121,7 +121,7 @@ func checkActor(actor, reason string) (checkedActor, checkedReason string, err e
 func eventOf(row db.Event) Event {
 	return Event{
 		ID:        row.EventID,
-		At:        row.EventTS,
+		At:        row.EventTS.Time,
 		Object:    Object{Type: row.ObjectType, ID: row.ObjectID},
 		Kind:      EventKind(row.Event),
 		Actor:     row.ActorID,

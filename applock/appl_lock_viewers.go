@@ -71,7 +71,7 @@ func viewerOf(row db.Viewer) Viewer {
 		Owner:  Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 		Client: row.ClientID,
 		State:  PresenceState(row.State),
-		Since:  row.SinceTS,
+		Since:  row.SinceTS.Time,
 		Left:   seconds(row.SecondsLeft),
 	}
 }

@@ -92,8 +92,8 @@ func waiterOf(row db.Waiter) Waiter {
 		Object: Object{Type: row.ObjectType, ID: row.ObjectID},
 		Owner:  Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 		Client: row.ClientID,
-		Since:  row.SinceTS,
-		Until:  row.UntilTS,
+		Since:  row.SinceTS.Time,
+		Until:  row.UntilTS.Time,
 		Waited: seconds(row.WaitedSeconds),
 		Holder: Holder{
 			Owner: Owner{Operator: row.HolderID, Department: row.HolderDepartmentID},

@@ -55,7 +55,7 @@ func (c *Client) Ask(ctx context.Context, request AskRequest) (asked Asked, err 
 		return Asked{}, err
 	}
 	o.logObject(ctx, "ask_appl_lock", object, params.OperatorID, outcomeAttr(result.Outcome))
-	holder := Holder{Owner: formerOwner(result), ExpiresAt: result.ExpiresTS, Left: seconds(result.SecondsLeft)}
+	holder := Holder{Owner: formerOwner(result), ExpiresAt: result.ExpiresTS.Time, Left: seconds(result.SecondsLeft)}
 	switch result.Outcome {
 	case db.Free:
 		return Asked{}, ErrNotHeld

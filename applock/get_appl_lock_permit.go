@@ -91,7 +91,7 @@ func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (permi
 		Object:    slot,
 		Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 		Fence:     Fence(row.Fence),
-		ExpiresAt: row.ExpiresTS,
+		ExpiresAt: row.ExpiresTS.Time,
 		Left:      seconds(row.SecondsLeft),
 		Outcome:   Outcome(row.Outcome),
 		Note:      row.Note,
@@ -125,7 +125,7 @@ func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
 			Holder: Holder{
 				Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 				Fence:     Fence(row.Fence),
-				ExpiresAt: row.ExpiresTS,
+				ExpiresAt: row.ExpiresTS.Time,
 				Left:      seconds(row.SecondsLeft),
 				Note:      row.Note,
 			},

@@ -12,7 +12,7 @@ func grantOf(object Object, owner Owner, result db.Result) Grant {
 		Object:    object,
 		Owner:     owner,
 		Fence:     Fence(result.Fence),
-		ExpiresAt: result.ExpiresTS,
+		ExpiresAt: result.ExpiresTS.Time,
 		Left:      seconds(result.SecondsLeft),
 		Outcome:   Outcome(result.Outcome),
 		Note:      result.Note,
@@ -23,7 +23,7 @@ func grantOf(object Object, owner Owner, result db.Result) Grant {
 func heldBy(object Object, result db.Result) *HeldError {
 	return &HeldError{Object: object, Holder: Holder{
 		Owner:     formerOwner(result),
-		ExpiresAt: result.ExpiresTS,
+		ExpiresAt: result.ExpiresTS.Time,
 		Left:      seconds(result.SecondsLeft),
 		Note:      result.Note,
 	}}

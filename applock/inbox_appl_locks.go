@@ -142,7 +142,7 @@ func noticeOf(row db.Notice) Notice {
 		Event:  row.EventID,
 		Object: Object{Type: row.ObjectType, ID: row.ObjectID},
 		Other:  Owner{Operator: row.OtherOperatorID, Department: row.OtherDepartmentID},
-		At:     row.EventTS,
+		At:     row.EventTS.Time,
 		Left:   seconds(row.SecondsLeft),
 		Reason: row.Reason,
 

@@ -43,7 +43,7 @@ func (c *Client) Renew(ctx context.Context, key Key, ttl time.Duration) (renewed
 		Object:    object,
 		Owner:     Owner{Operator: grant.OperatorID},
 		Fence:     key.Fence,
-		ExpiresAt: row.ExpiresTS,
+		ExpiresAt: row.ExpiresTS.Time,
 		Left:      seconds(row.SecondsLeft),
 		Outcome:   OutcomeRenewed,
 	}, nil
@@ -118,7 +118,7 @@ func lossOf(row db.RenewedGrant) error {
 	case db.Held:
 		return &HeldError{Object: Object{Type: row.ObjectType, ID: row.ObjectID}, Holder: Holder{
 			Owner:     Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
-			ExpiresAt: row.ExpiresTS,
+			ExpiresAt: row.ExpiresTS.Time,
 			Left:      seconds(row.SecondsLeft),
 		}}
 	}

@@ -94,7 +94,7 @@ func (c *Client) See(ctx context.Context, request SeeRequest) (present []Presenc
 			Owner:   Owner{Operator: row.OperatorID, Department: row.DepartmentID},
 			Client:  row.ClientID,
 			State:   PresenceState(row.State),
-			Since:   row.SinceTS,
+			Since:   row.SinceTS.Time,
 			Left:    seconds(row.SecondsLeft),
 			Message: row.Message,
 		}

@@ -151,7 +151,7 @@ func lockChangeOf(row db.ChangedLock, owner Owner) LockChange {
 		Outcome:   Outcome(row.Outcome),
 		Owner:     owner,
 		Fence:     Fence(row.Fence),
-		ExpiresAt: row.ExpiresTS,
+		ExpiresAt: row.ExpiresTS.Time,
 		Left:      seconds(row.SecondsLeft),
 	}
 }

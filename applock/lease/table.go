@@ -98,7 +98,7 @@ func renewedOf(object applock.Object, lost error, row db.RenewedGrant) Renewed {
 	if lost != nil {
 		return Renewed{Object: object, Lost: lost}
 	}
-	return Renewed{Object: object, ExpiresAt: row.ExpiresTS, Left: time.Duration(row.SecondsLeft) * time.Second}
+	return Renewed{Object: object, ExpiresAt: row.ExpiresTS.Time, Left: time.Duration(row.SecondsLeft) * time.Second}
 }
 
 // Poll asks by the client's rows in appl_lock_waiter: one statement of constant size for all objects.

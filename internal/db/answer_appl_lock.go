@@ -46,6 +46,6 @@ func (r Routines) AnswerApplLock(ctx context.Context, params AnswerApplLockParam
 		params.ObjectType, params.ObjectID, params.OperatorID, params.Fence, params.AskerID, orNull(params.ClientID),
 		params.Answer, params.Reason,
 	}, func(result *Result) []any {
-		return append(result.holder(), UTC(&result.ExpiresTS), &result.SecondsLeft)
+		return append(result.holder(), &result.ExpiresTS, &result.SecondsLeft)
 	})
 }

@@ -1,7 +1,5 @@
 package db
 
-import "time"
-
 // Asker is one row of appl_lock_asking.
 type Asker struct {
 	ObjectType   string
@@ -10,9 +8,9 @@ type Asker struct {
 	DepartmentID string
 	ClientID     string
 	Message      string
-	SinceTS      time.Time
+	SinceTS      Moment
 	// UntilTS is when the request expires, zero for never.
-	UntilTS time.Time
+	UntilTS Moment
 	// WaitedSeconds is how long it has asked, by the database's clock, rounded down.
 	WaitedSeconds int64
 	// Answer is LATER or NO, and empty for none.

@@ -1,7 +1,5 @@
 package db
 
-import "time"
-
 // ApplLockHistoryParams selects rows of the view appl_lock_history. An empty or zero filter selects all.
 type ApplLockHistoryParams struct {
 	ObjectType string
@@ -19,7 +17,7 @@ type ApplLockHistoryParams struct {
 // Event is one row of appl_lock_history.
 type Event struct {
 	EventID          int64
-	EventTS          time.Time
+	EventTS          Moment
 	ObjectType       string
 	ObjectID         string
 	Event            EventKind
@@ -36,7 +34,7 @@ type Event struct {
 }
 
 // EventKind is the kind of an event. Later versions may add kinds.
-type EventKind string
+type EventKind = string
 
 // The kinds of events.
 const (

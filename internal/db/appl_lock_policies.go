@@ -17,7 +17,7 @@ type Policy struct {
 }
 
 // HistoryLevel is how much the history records of the locks of a type.
-type HistoryLevel string
+type HistoryLevel = string
 
 // The levels of the history.
 const (

@@ -1,7 +1,5 @@
 package db
 
-import "time"
-
 // Viewer is one row of appl_lock_viewers.
 type Viewer struct {
 	ObjectType   string
@@ -10,7 +8,7 @@ type Viewer struct {
 	DepartmentID string
 	ClientID     string
 	State        PresenceState
-	SinceTS      time.Time
+	SinceTS      Moment
 	// SecondsLeft is how long the row stays listed without another call, by the database's clock, rounded up.
 	SecondsLeft int64
 }

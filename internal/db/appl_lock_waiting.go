@@ -1,7 +1,5 @@
 package db
 
-import "time"
-
 // ListedParams selects rows of the views appl_lock_waiting, appl_lock_asking and appl_lock_viewers. An empty filter and a nil department
 // select all. The first page starts after the empty key.
 type ListedParams struct {
@@ -23,9 +21,9 @@ type Waiter struct {
 	OperatorID   string
 	DepartmentID string
 	ClientID     string
-	SinceTS      time.Time
+	SinceTS      Moment
 	// UntilTS is when the waiter gives up, zero for never.
-	UntilTS time.Time
+	UntilTS Moment
 	// WaitedSeconds is how long it has waited, by the database's clock, rounded down.
 	WaitedSeconds int64
 	// HolderID is the operator that holds the object, and SecondsLeft the time until that lock ends; empty and 0 when it is free.

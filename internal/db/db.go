@@ -10,14 +10,13 @@ package db
 import (
 	"context"
 	"database/sql"
-	"time"
 )
 
 // ContractVersion is the version of the contract that this code needs, as appl_lock_version reports it.
 const ContractVersion = 1
 
 // Flag is Y or N.
-type Flag string
+type Flag = string
 
 // The two flags.
 const (
@@ -26,7 +25,7 @@ const (
 )
 
 // Outcome is the word that explains a flag. The set is closed.
-type Outcome string
+type Outcome = string
 
 // All outcomes of all operations.
 const (
@@ -61,13 +60,13 @@ type Lock struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	AcquiredTS   time.Time
-	LockTS       time.Time
-	ExpiresTS    time.Time
-	// TTLSeconds is what the last get, renewal or transfer requested; 0 where an operation does not report it.
-	TTLSeconds int64
+	AcquiredTS   Moment
+	LockTS       Moment
+	ExpiresTS    Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up.
 	SecondsLeft int64
+	// TTLSeconds is what the last get, renewal or transfer requested; 0 where an operation does not report it.
+	TTLSeconds int64
 	// Note is the holder's note, or empty.
 	Note string
 }

@@ -1,9 +1,6 @@
 package db
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 func getApplLockPermit() Operation {
 	return Operation{
@@ -55,7 +52,7 @@ type Permit struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	ExpiresTS    time.Time
+	ExpiresTS    Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up.
 	SecondsLeft int64
 	// Note is the holder's note, or empty.
@@ -68,7 +65,7 @@ func (r Routines) GetApplLockPermit(ctx context.Context, params GetApplLockPermi
 		params.ObjectType, params.ObjectID, params.Permits, params.OperatorID, orNull(params.DepartmentID), orNull(params.TTLSeconds),
 	}, func(row *Permit) []any {
 		return []any{
-			&row.Outcome, &row.SlotID, &row.OperatorID, &row.DepartmentID, &row.Fence, UTC(&row.ExpiresTS), &row.SecondsLeft, &row.Note,
+			&row.Outcome, &row.SlotID, &row.OperatorID, &row.DepartmentID, &row.Fence, &row.ExpiresTS, &row.SecondsLeft, &row.Note,
 		}
 	})
 }

@@ -1,9 +1,6 @@
 package db
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 func inboxApplLocks() Operation {
 	return Operation{
@@ -46,13 +43,14 @@ type InboxApplLocksParams struct {
 
 // Notice is one row of inbox_appl_locks.
 type Notice struct {
-	Kind              NoticeKind
+	// Kind is one of those of the contract. Later versions may add kinds.
+	Kind              string
 	EventID           int64
 	ObjectType        string
 	ObjectID          string
 	OtherOperatorID   string
 	OtherDepartmentID string
-	EventTS           time.Time
+	EventTS           Moment
 	SecondsLeft       int64
 	Reason            string
 	// SafeEventID is the AfterEventID for the next call, the same in each row.
@@ -63,28 +61,13 @@ type Notice struct {
 	Fence    int64
 }
 
-// NoticeKind is the kind of a notice. Later versions may add kinds.
-type NoticeKind string
-
-// The kinds of notices.
-const (
-	NoticeTaken    NoticeKind = "TAKEN"
-	NoticeHanded   NoticeKind = "HANDED"
-	NoticeReleased NoticeKind = "RELEASED"
-	NoticeAwaited  NoticeKind = "AWAITED"
-	NoticeGiven    NoticeKind = "GIVEN"
-	NoticeYielded  NoticeKind = "YIELDED"
-	NoticeLater    NoticeKind = "LATER"
-	NoticeDeclined NoticeKind = "DECLINED"
-)
-
 // InboxApplLocks calls inbox_appl_locks.
 func (r Routines) InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error) {
 	args := []any{params.OperatorID, orNull(params.AfterEventID), params.MaxRows}
 	return Rows(ctx, r, "inbox_appl_locks", args, func(row *Notice) []any {
 		return []any{
 			&row.Kind, &row.EventID, &row.ObjectType, &row.ObjectID, &row.OtherOperatorID, &row.OtherDepartmentID,
-			UTC(&row.EventTS), &row.SecondsLeft, &row.Reason, &row.SafeEventID, &row.Message, &row.ClientID, &row.Fence,
+			&row.EventTS, &row.SecondsLeft, &row.Reason, &row.SafeEventID, &row.Message, &row.ClientID, &row.Fence,
 		}
 	})
 }

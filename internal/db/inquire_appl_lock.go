@@ -44,7 +44,7 @@ func (r Routines) InquireApplLock(ctx context.Context, params InquireApplLockPar
 		lock := &result.Lock
 		return []any{
 			&result.OkFL, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
-			UTC(&lock.AcquiredTS), UTC(&lock.LockTS), UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.Note,
+			&lock.AcquiredTS, &lock.LockTS, &lock.ExpiresTS, &lock.SecondsLeft, &lock.Note,
 		}
 	})
 	if result.OkFL != Yes {

@@ -53,7 +53,7 @@ type RenewedGrant struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	// ExpiresTS is when the caller's lock ends, or the holder's when Held; zero when Free.
-	ExpiresTS time.Time
+	ExpiresTS Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }
@@ -61,7 +61,7 @@ type RenewedGrant struct {
 // Columns returns the columns of a row of renew_appl_locks, for Rows.
 func (g *RenewedGrant) Columns() []any {
 	return []any{
-		&g.ObjectType, &g.ObjectID, &g.Outcome, &g.OldOperatorID, &g.OldDepartmentID, UTC(&g.ExpiresTS), &g.SecondsLeft,
+		&g.ObjectType, &g.ObjectID, &g.Outcome, &g.OldOperatorID, &g.OldDepartmentID, &g.ExpiresTS, &g.SecondsLeft,
 	}
 }
 

@@ -1,7 +1,5 @@
 package db
 
-import "time"
-
 // Result are the OUT parameters of an operation on one object. Those that the operation does not have are zero.
 type Result struct {
 	OkFL    Flag
@@ -12,7 +10,7 @@ type Result struct {
 	// Fence is that of the grant that the operation has begun or renewed.
 	Fence int64
 	// ExpiresTS is when the object's lock ends, zero for none.
-	ExpiresTS time.Time
+	ExpiresTS Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 	// Note is the holder's when Held, the operator's own when Renewed, else empty.
@@ -26,7 +24,7 @@ func (r *Result) outcome() []any { return []any{&r.OkFL, &r.Outcome} }
 func (r *Result) holder() []any { return append(r.outcome(), &r.OldOperatorID, &r.OldDepartmentID) }
 
 func (r *Result) grant() []any {
-	return append(r.holder(), &r.Fence, UTC(&r.ExpiresTS), &r.SecondsLeft)
+	return append(r.holder(), &r.Fence, &r.ExpiresTS, &r.SecondsLeft)
 }
 
 // Get returns the columns of get_appl_lock_row, for Rows.

@@ -1,9 +1,6 @@
 package db
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 func seeApplLock() Operation {
 	return Operation{
@@ -48,31 +45,23 @@ type SeeApplLockParams struct {
 
 // Presence is one row of see_appl_lock: an object's holder, an asker or a viewer.
 type Presence struct {
-	Kind         PresenceKind
+	// Kind is one of those of the contract. Later versions may add kinds.
+	Kind         string
 	OperatorID   string
 	DepartmentID string
 	// ClientID and State are empty for the holder.
 	ClientID string
 	State    PresenceState
 	// SinceTS is the start of the holder's grant, or of the asking or viewing.
-	SinceTS time.Time
+	SinceTS Moment
 	// SecondsLeft is the time until the lock ends, or until the asker or viewer is no longer listed.
 	SecondsLeft int64
 	// Message is the asker's.
 	Message string
 }
 
-// PresenceKind is holder, asker or viewer. Later versions may add kinds.
-type PresenceKind string
-
-// The kinds of presence.
-const (
-	PresenceHolder PresenceKind = "HOLDER"
-	PresenceViewer PresenceKind = "VIEWER"
-)
-
 // PresenceState is what a viewer does with the object.
-type PresenceState string
+type PresenceState = string
 
 // The states of a viewer.
 const (
@@ -88,7 +77,7 @@ func (r Routines) SeeApplLock(ctx context.Context, params SeeApplLockParams) ([]
 		orNull(params.State), orNull(params.TTLSeconds),
 	}, func(row *Presence) []any {
 		return []any{
-			&row.Kind, &row.OperatorID, &row.DepartmentID, &row.ClientID, &row.State, UTC(&row.SinceTS), &row.SecondsLeft, &row.Message,
+			&row.Kind, &row.OperatorID, &row.DepartmentID, &row.ClientID, &row.State, &row.SinceTS, &row.SecondsLeft, &row.Message,
 		}
 	})
 }

@@ -1,9 +1,6 @@
 package db
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 func transferApplLocks() Operation {
 	return Operation{
@@ -64,14 +61,14 @@ type ChangedLock struct {
 	// Fence is that of the grant that the operation began, ended or left as it was; zero for Held and Free.
 	Fence int64
 	// ExpiresTS is zero for Released and Free.
-	ExpiresTS time.Time
+	ExpiresTS Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
 	SecondsLeft int64
 }
 
 func (c *ChangedLock) columns() []any {
 	return []any{
-		&c.ObjectType, &c.ObjectID, &c.Outcome, &c.OldOperatorID, &c.OldDepartmentID, &c.Fence, UTC(&c.ExpiresTS), &c.SecondsLeft,
+		&c.ObjectType, &c.ObjectID, &c.Outcome, &c.OldOperatorID, &c.OldDepartmentID, &c.Fence, &c.ExpiresTS, &c.SecondsLeft,
 	}
 }
 

@@ -1,7 +1,7 @@
 -- name: ApplLockHistory :many
 SELECT
     h.event_id::bigint AS event_id,
-    h.event_ts::timestamptz AS event_ts,
+    (h.event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     h.object_type::text AS object_type,
     h.object_id::text AS object_id,
     h.event::text AS event,
@@ -47,7 +47,7 @@ LIMIT @max_rows::bigint;
 -- name: ApplLockHistoryOfObject :many
 SELECT
     h.event_id::bigint AS event_id,
-    h.event_ts::timestamptz AS event_ts,
+    (h.event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     h.object_type::text AS object_type,
     h.object_id::text AS object_id,
     h.event::text AS event,
@@ -92,7 +92,7 @@ LIMIT @max_rows::bigint;
 -- name: ApplLockHistoryOfOperator :many
 SELECT
     h.event_id::bigint AS event_id,
-    h.event_ts::timestamptz AS event_ts,
+    (h.event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     h.object_type::text AS object_type,
     h.object_id::text AS object_id,
     h.event::text AS event,

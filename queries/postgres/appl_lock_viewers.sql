@@ -6,7 +6,7 @@ SELECT
     v.department_id::text AS department_id,
     v.client_id::text AS client_id,
     v.state::text AS state,
-    v.since_ts::timestamptz AS since_ts,
+    (v.since_ts AT TIME ZONE 'UTC')::timestamp AS since_ts,
     v.seconds_left::bigint AS seconds_left
 FROM appl_lock_viewers AS v
 WHERE (v.object_type::text, v.object_id::text, v.operator_id::text, v.client_id::text)

@@ -5,7 +5,7 @@ SELECT
     operator_id::text AS operator_id,
     department_id::text AS department_id,
     fence::bigint AS fence,
-    expires_ts::timestamptz AS expires_ts,
+    (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left,
     note::text AS note
 FROM get_appl_lock_permit(

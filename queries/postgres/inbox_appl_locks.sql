@@ -6,7 +6,7 @@ SELECT
     object_id::text AS object_id,
     other_operator_id::text AS other_operator_id,
     other_department_id::text AS other_department_id,
-    event_ts::timestamptz AS event_ts,
+    (event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     seconds_left::bigint AS seconds_left,
     reason::text AS reason,
     safe_event_id::bigint AS safe_event_id,

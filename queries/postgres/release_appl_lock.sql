@@ -20,7 +20,7 @@ SELECT
     r.p_outcome::text AS released,
     coalesce(g.p_outcome, '')::text AS outcome,
     coalesce(g.p_fence, 0)::bigint AS fence,
-    coalesce(g.p_expires_ts, 'infinity')::timestamptz AS expires_ts,
+    (g.p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     coalesce(g.p_seconds_left, 0)::bigint AS seconds_left
 FROM release_appl_lock_row(
     @object_type::text,

@@ -5,6 +5,6 @@ SELECT
     outcome::text AS outcome,
     old_operator_id::text AS old_operator_id,
     old_department_id::text AS old_department_id,
-    expires_ts::timestamptz AS expires_ts,
+    (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left
 FROM renew_appl_locks(@grants::text);

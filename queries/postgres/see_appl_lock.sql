@@ -5,7 +5,7 @@ SELECT
     department_id::text AS department_id,
     client_id::text AS client_id,
     state::text AS state,
-    since_ts::timestamptz AS since_ts,
+    (since_ts AT TIME ZONE 'UTC')::timestamp AS since_ts,
     seconds_left::bigint AS seconds_left,
     message::text AS message
 FROM see_appl_lock(

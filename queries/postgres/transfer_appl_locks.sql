@@ -6,7 +6,7 @@ SELECT
     old_operator_id::text AS old_operator_id,
     old_department_id::text AS old_department_id,
     fence::bigint AS fence,
-    expires_ts::timestamptz AS expires_ts,
+    (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left
 FROM transfer_appl_locks(
     @from_operator_id::text,

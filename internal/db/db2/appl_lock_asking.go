@@ -12,7 +12,7 @@ func (d *Driver) ApplLockAsking(ctx context.Context, params db.ListedParams) ([]
 	return db.Rows(ctx, d.ask, query, arguments, func(asker *db.Asker) []any {
 		return []any{
 			&asker.ObjectType, &asker.ObjectID, &asker.OperatorID, &asker.DepartmentID, &asker.ClientID, &asker.Message,
-			db.UTC(&asker.SinceTS), db.UTC(&asker.UntilTS), &asker.WaitedSeconds, &asker.Answer, &asker.AnswerReason,
+			&asker.SinceTS, &asker.UntilTS, &asker.WaitedSeconds, &asker.Answer, &asker.AnswerReason,
 			&asker.HolderID, &asker.HolderDepartmentID, &asker.SecondsLeft,
 		}
 	})

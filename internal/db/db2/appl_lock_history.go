@@ -41,7 +41,7 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 	query := "SELECT " + columnsOf(view, "") + " FROM " + d.qualify(view) + s.clause() + first(order, params.MaxRows)
 	return db.Rows(ctx, d.ask, query, s.arguments, func(event *db.Event) []any {
 		return []any{
-			&event.EventID, db.UTC(&event.EventTS), &event.ObjectType, &event.ObjectID, &event.Event, &event.ActorID, &event.DBUser,
+			&event.EventID, &event.EventTS, &event.ObjectType, &event.ObjectID, &event.Event, &event.ActorID, &event.DBUser,
 			&event.Program, &event.FromOperatorID, &event.FromDepartmentID, &event.ToOperatorID, &event.ToDepartmentID,
 			&event.FromFence, &event.ToFence, &event.Reason,
 		}

@@ -36,7 +36,7 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 	return db.Rows(ctx, d.ask, query, s.arguments, func(lock *db.Lock) []any {
 		return []any{
 			&lock.ObjectType, &lock.ObjectID, &lock.OperatorID, &lock.DepartmentID, &lock.Fence,
-			db.UTC(&lock.AcquiredTS), db.UTC(&lock.LockTS), db.UTC(&lock.ExpiresTS), &lock.SecondsLeft, &lock.TTLSeconds, &lock.Note,
+			&lock.AcquiredTS, &lock.LockTS, &lock.ExpiresTS, &lock.SecondsLeft, &lock.TTLSeconds, &lock.Note,
 		}
 	})
 }

@@ -12,7 +12,7 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ListedParams) ([
 	return db.Rows(ctx, d.ask, query, arguments, func(viewer *db.Viewer) []any {
 		return []any{
 			&viewer.ObjectType, &viewer.ObjectID, &viewer.OperatorID, &viewer.DepartmentID, &viewer.ClientID,
-			&viewer.State, db.UTC(&viewer.SinceTS), &viewer.SecondsLeft,
+			&viewer.State, &viewer.SinceTS, &viewer.SecondsLeft,
 		}
 	})
 }

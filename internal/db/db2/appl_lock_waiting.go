@@ -12,7 +12,7 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ListedParams) ([
 	return db.Rows(ctx, d.ask, query, arguments, func(waiter *db.Waiter) []any {
 		return []any{
 			&waiter.ObjectType, &waiter.ObjectID, &waiter.OperatorID, &waiter.DepartmentID, &waiter.ClientID,
-			db.UTC(&waiter.SinceTS), db.UTC(&waiter.UntilTS), &waiter.WaitedSeconds,
+			&waiter.SinceTS, &waiter.UntilTS, &waiter.WaitedSeconds,
 			&waiter.HolderID, &waiter.HolderDepartmentID, &waiter.SecondsLeft,
 		}
 	})

@@ -140,6 +140,9 @@ func fill(t *testing.T, target reflect.Value, parameters []db.Parameter) {
 				Fence: number("fence"), TTLSeconds: number("p_ttl_seconds"),
 			}}
 		}
+		if wall, isTime := value.(time.Time); isTime {
+			value = db.Moment{Time: wall}
+		}
 		if field.Kind() == reflect.Bool {
 			value = value == "Y"
 		}
@@ -390,7 +393,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"see_appl_lock":    {nil, []db.Presence(nil)},
 		"get_appl_lock": {
 			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
-			db.Result{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: moment("p_expires_ts"), SecondsLeft: 60, Note: "why"},
+			db.Result{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: db.Moment{Time: moment("p_expires_ts")}, SecondsLeft: 60, Note: "why"},
 		},
 		"release_appl_lock": {
 			[]driver.Value{[]byte("Y"), []byte("FREE"), none, none},
@@ -411,7 +414,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"get_appl_lock_permit": {
 			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},
 			[]db.Permit{{
-				Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: moment("expires_ts"), SecondsLeft: 60, Note: "why",
+				Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: db.Moment{Time: moment("expires_ts")}, SecondsLeft: 60, Note: "why",
 			}},
 		},
 		"transfer_appl_locks": {
@@ -576,7 +579,7 @@ func TestReadsOfNull(t *testing.T) {
 		[]byte("t"), []byte("i"), []byte("o"), none, []byte("p"), moment("since_ts"), nil, int64(3), none, none, int64(0),
 	}}}))
 	waiters, err := clients.Driver(testclient.DB2(t, pool)).ApplLockWaiting(t.Context(), db.ListedParams{})
-	want := db.Waiter{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "p", SinceTS: moment("since_ts"), WaitedSeconds: 3}
+	want := db.Waiter{ObjectType: "t", ObjectID: "i", OperatorID: "o", ClientID: "p", SinceTS: db.Moment{Time: moment("since_ts")}, WaitedSeconds: 3}
 	if err != nil || len(waiters) != 1 || waiters[0] != want {
 		t.Errorf("waiters %v, %v, want %v", waiters, err, want)
 	}

@@ -11,25 +11,7 @@ import (
 // ApplLockHistory reads appl_lock_history.
 func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryParams) ([]db.Event, error) {
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Event, error) { return history(ctx, q, params) })
-	return db.Converted(rows, err, func(row queries.Event) db.Event {
-		return db.Event{
-			EventID:          row.EventID,
-			EventTS:          row.EventTs.Time,
-			ObjectType:       row.ObjectType,
-			ObjectID:         row.ObjectID,
-			Event:            db.EventKind(row.Event),
-			ActorID:          row.ActorID,
-			DBUser:           row.DbUser,
-			Program:          row.Program,
-			FromOperatorID:   row.FromOperatorID,
-			FromDepartmentID: row.FromDepartmentID,
-			ToOperatorID:     row.ToOperatorID,
-			ToDepartmentID:   row.ToDepartmentID,
-			FromFence:        row.FromFence,
-			ToFence:          row.ToFence,
-			Reason:           row.Reason,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.Event) db.Event { return db.Event(row) })
 }
 
 // history runs the query of an order. For an operator it reads three indexes, one for each column.

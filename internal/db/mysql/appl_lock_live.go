@@ -10,21 +10,7 @@ import (
 // ApplLockLive reads appl_lock_live.
 func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Lock, error) { return live(ctx, q, params) })
-	return db.Converted(rows, err, func(row queries.Lock) db.Lock {
-		return db.Lock{
-			ObjectType:   row.ObjectType,
-			ObjectID:     row.ObjectID,
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			Fence:        row.Fence,
-			AcquiredTS:   row.AcquiredTs.Time,
-			LockTS:       row.LockTs.Time,
-			ExpiresTS:    row.ExpiresTs.Time,
-			TTLSeconds:   row.TtlSeconds,
-			SecondsLeft:  row.SecondsLeft,
-			Note:         row.Note,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.Lock) db.Lock { return db.Lock(row) })
 }
 
 // live runs the query of an order. All have the same filters, and only the order by key has pages.

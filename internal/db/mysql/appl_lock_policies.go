@@ -15,11 +15,11 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 	return db.Converted(rows, err, func(row queries.Policy) db.Policy {
 		return db.Policy{
 			ObjectType:        row.ObjectType,
-			DefaultTTLSeconds: row.DefaultTtlSeconds.Int64,
-			LongestTTLSeconds: row.LongestTtlSeconds.Int64,
-			TakeReasonFL:      db.Flag(row.TakeReasonFl),
-			HistoryLevel:      db.HistoryLevel(row.HistoryLevel),
-			PresenceFL:        db.Flag(row.PresenceFl),
+			DefaultTTLSeconds: row.DefaultTTLSeconds.Int64,
+			LongestTTLSeconds: row.LongestTTLSeconds.Int64,
+			TakeReasonFL:      row.TakeReasonFL,
+			HistoryLevel:      row.HistoryLevel,
+			PresenceFL:        row.PresenceFL,
 			YieldAfterSeconds: row.YieldAfterSeconds.Int64,
 		}
 	})

@@ -12,16 +12,5 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ListedParams) ([
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Viewer, error) {
 		return q.ApplLockViewers(ctx, queries.ApplLockViewersParams(page(params)))
 	})
-	return db.Converted(rows, err, func(row queries.Viewer) db.Viewer {
-		return db.Viewer{
-			ObjectType:   row.ObjectType,
-			ObjectID:     row.ObjectID,
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			ClientID:     row.ClientID,
-			State:        db.PresenceState(row.State),
-			SinceTS:      row.SinceTs.Time,
-			SecondsLeft:  row.SecondsLeft,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.Viewer) db.Viewer { return db.Viewer(row) })
 }

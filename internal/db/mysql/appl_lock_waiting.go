@@ -12,21 +12,7 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ListedParams) ([
 	rows, err := read(ctx, d, func(q *queries.Queries) ([]queries.Waiter, error) {
 		return q.ApplLockWaiting(ctx, page(params))
 	})
-	return db.Converted(rows, err, func(row queries.Waiter) db.Waiter {
-		return db.Waiter{
-			ObjectType:         row.ObjectType,
-			ObjectID:           row.ObjectID,
-			OperatorID:         row.OperatorID,
-			DepartmentID:       row.DepartmentID,
-			ClientID:           row.ClientID,
-			SinceTS:            row.SinceTs.Time,
-			UntilTS:            row.UntilTs.Time,
-			WaitedSeconds:      row.WaitedSeconds,
-			HolderID:           row.HolderID,
-			HolderDepartmentID: row.HolderDepartmentID,
-			SecondsLeft:        row.SecondsLeft,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.Waiter) db.Waiter { return db.Waiter(row) })
 }
 
 func page(params db.ListedParams) queries.ApplLockWaitingParams {

@@ -9,19 +9,14 @@ import (
 
 // AnswerApplLock calls answer_appl_lock_row.
 func (d *Driver) AnswerApplLock(ctx context.Context, params db.AnswerApplLockParams) (db.Result, error) {
-	return callOne(ctx, d, func(q *queries.Queries) (queries.AnswerApplLockRow, error) {
-		return q.AnswerApplLock(
+	return call(ctx, d, func(q *queries.Queries) (db.Result, error) {
+		row, err := q.AnswerApplLock(
 			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.Fence, params.AskerID,
 			nullIfEmpty(params.ClientID), params.Answer, params.Reason,
 		)
-	}, func(row queries.AnswerApplLockRow) db.Result {
 		return db.Result{
-			OkFL:            db.Flag(row.OkFl),
-			Outcome:         db.Outcome(row.Outcome),
-			OldOperatorID:   row.OldOperatorID,
-			OldDepartmentID: row.OldDepartmentID,
-			ExpiresTS:       utc(row.ExpiresTs),
-			SecondsLeft:     row.SecondsLeft,
-		}
+			OkFL: row.OkFL, Outcome: row.Outcome, OldOperatorID: row.OldOperatorID, OldDepartmentID: row.OldDepartmentID,
+			ExpiresTS: row.ExpiresTS, SecondsLeft: row.SecondsLeft,
+		}, err
 	})
 }

@@ -16,22 +16,5 @@ func (d *Driver) ApplLockAsking(ctx context.Context, params db.ListedParams) ([]
 			nullIfNil(params.DepartmentID), params.MaxRows,
 		)
 	})
-	return db.Converted(rows, err, func(row queries.ApplLockAskingRow) db.Asker {
-		return db.Asker{
-			ObjectType:         row.ObjectType,
-			ObjectID:           row.ObjectID,
-			OperatorID:         row.OperatorID,
-			DepartmentID:       row.DepartmentID,
-			ClientID:           row.ClientID,
-			Message:            row.Message,
-			SinceTS:            utc(row.SinceTs),
-			UntilTS:            utc(row.UntilTs),
-			WaitedSeconds:      row.WaitedSeconds,
-			Answer:             row.Answer,
-			AnswerReason:       row.AnswerReason,
-			HolderID:           row.HolderID,
-			HolderDepartmentID: row.HolderDepartmentID,
-			SecondsLeft:        row.SecondsLeft,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.ApplLockAskingRow) db.Asker { return db.Asker(row) })
 }

@@ -20,9 +20,7 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 				nullIfEmpty(params.ObjectID), params.SinceSeconds, params.MaxRows, before,
 			)
 		})
-		return eventsOf(rows, err, func(row queries.ApplLockHistoryOfOperatorRow) queries.ApplLockHistoryRow {
-			return queries.ApplLockHistoryRow(row)
-		})
+		return db.Converted(rows, err, func(row queries.ApplLockHistoryOfOperatorRow) db.Event { return db.Event(row) })
 	case params.ObjectType != "" && params.ObjectID != "":
 		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockHistoryOfObjectRow, error) {
 			return q.ApplLockHistoryOfObject(
@@ -30,9 +28,7 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 				params.SinceSeconds, params.MaxRows, before,
 			)
 		})
-		return eventsOf(rows, err, func(row queries.ApplLockHistoryOfObjectRow) queries.ApplLockHistoryRow {
-			return queries.ApplLockHistoryRow(row)
-		})
+		return db.Converted(rows, err, func(row queries.ApplLockHistoryOfObjectRow) db.Event { return db.Event(row) })
 	default:
 		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockHistoryRow, error) {
 			return q.ApplLockHistory(
@@ -40,29 +36,6 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 				nullIfEmpty(params.ObjectID), params.SinceSeconds, params.MaxRows, before,
 			)
 		})
-		return eventsOf(rows, err, func(row queries.ApplLockHistoryRow) queries.ApplLockHistoryRow { return row })
+		return db.Converted(rows, err, func(row queries.ApplLockHistoryRow) db.Event { return db.Event(row) })
 	}
-}
-
-func eventsOf[R any](rows []R, err error, as func(R) queries.ApplLockHistoryRow) ([]db.Event, error) {
-	return db.Converted(rows, err, func(each R) db.Event {
-		row := as(each)
-		return db.Event{
-			EventID:          row.EventID,
-			EventTS:          utc(row.EventTs),
-			ObjectType:       row.ObjectType,
-			ObjectID:         row.ObjectID,
-			Event:            db.EventKind(row.Event),
-			ActorID:          row.ActorID,
-			DBUser:           row.DbUser,
-			Program:          row.Program,
-			FromOperatorID:   row.FromOperatorID,
-			FromDepartmentID: row.FromDepartmentID,
-			ToOperatorID:     row.ToOperatorID,
-			ToDepartmentID:   row.ToDepartmentID,
-			FromFence:        row.FromFence,
-			ToFence:          row.ToFence,
-			Reason:           row.Reason,
-		}
-	})
 }

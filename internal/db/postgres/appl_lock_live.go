@@ -21,7 +21,7 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 				params.ExpiresWithinSeconds, params.MaxRows,
 			)
 		})
-		return locksOf(rows, err, func(row queries.ApplLockLiveRow) queries.ApplLockLiveRow { return row })
+		return db.Converted(rows, err, func(row queries.ApplLockLiveRow) db.Lock { return db.Lock(row) })
 	case db.LiveWaitedFor:
 		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockLiveWaitedForRow, error) {
 			return q.ApplLockLiveWaitedFor(
@@ -29,9 +29,7 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 				params.OlderThanSeconds, params.ExpiresWithinSeconds, params.MaxRows,
 			)
 		})
-		return locksOf(rows, err, func(row queries.ApplLockLiveWaitedForRow) queries.ApplLockLiveRow {
-			return queries.ApplLockLiveRow(row)
-		})
+		return db.Converted(rows, err, func(row queries.ApplLockLiveWaitedForRow) db.Lock { return db.Lock(row) })
 	default:
 		rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.ApplLockLiveByTimeRow, error) {
 			return q.ApplLockLiveByTime(
@@ -39,25 +37,6 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 				params.OlderThanSeconds, params.ExpiresWithinSeconds, params.Order == db.LiveOldest, params.MaxRows,
 			)
 		})
-		return locksOf(rows, err, func(row queries.ApplLockLiveByTimeRow) queries.ApplLockLiveRow { return queries.ApplLockLiveRow(row) })
+		return db.Converted(rows, err, func(row queries.ApplLockLiveByTimeRow) db.Lock { return db.Lock(row) })
 	}
-}
-
-func locksOf[R any](rows []R, err error, as func(R) queries.ApplLockLiveRow) ([]db.Lock, error) {
-	return db.Converted(rows, err, func(each R) db.Lock {
-		row := as(each)
-		return db.Lock{
-			ObjectType:   row.ObjectType,
-			ObjectID:     row.ObjectID,
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			Fence:        row.Fence,
-			AcquiredTS:   utc(row.AcquiredTs),
-			LockTS:       utc(row.LockTs),
-			ExpiresTS:    utc(row.ExpiresTs),
-			TTLSeconds:   row.TtlSeconds,
-			SecondsLeft:  row.SecondsLeft,
-			Note:         row.Note,
-		}
-	})
 }

@@ -16,16 +16,5 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ListedParams) ([
 			nullIfNil(params.DepartmentID), params.MaxRows,
 		)
 	})
-	return db.Converted(rows, err, func(row queries.ApplLockViewersRow) db.Viewer {
-		return db.Viewer{
-			ObjectType:   row.ObjectType,
-			ObjectID:     row.ObjectID,
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			ClientID:     row.ClientID,
-			State:        db.PresenceState(row.State),
-			SinceTS:      utc(row.SinceTs),
-			SecondsLeft:  row.SecondsLeft,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.ApplLockViewersRow) db.Viewer { return db.Viewer(row) })
 }

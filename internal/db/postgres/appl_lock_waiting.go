@@ -16,19 +16,5 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ListedParams) ([
 			nullIfNil(params.DepartmentID), params.MaxRows,
 		)
 	})
-	return db.Converted(rows, err, func(row queries.ApplLockWaitingRow) db.Waiter {
-		return db.Waiter{
-			ObjectType:         row.ObjectType,
-			ObjectID:           row.ObjectID,
-			OperatorID:         row.OperatorID,
-			DepartmentID:       row.DepartmentID,
-			ClientID:           row.ClientID,
-			SinceTS:            utc(row.SinceTs),
-			UntilTS:            utc(row.UntilTs),
-			WaitedSeconds:      row.WaitedSeconds,
-			HolderID:           row.HolderID,
-			HolderDepartmentID: row.HolderDepartmentID,
-			SecondsLeft:        row.SecondsLeft,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.ApplLockWaitingRow) db.Waiter { return db.Waiter(row) })
 }

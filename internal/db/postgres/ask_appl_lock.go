@@ -9,10 +9,11 @@ import (
 
 // AskApplLock calls ask_appl_lock_row.
 func (d *Driver) AskApplLock(ctx context.Context, params db.AskApplLockParams) (db.Result, error) {
-	return callOne(ctx, d, func(q *queries.Queries) (queries.AskApplLockRow, error) {
-		return q.AskApplLock(
+	return call(ctx, d, func(q *queries.Queries) (db.Result, error) {
+		row, err := q.AskApplLock(
 			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID, params.Message,
 			numberOrNull(params.WaitSeconds),
 		)
-	}, func(row queries.AskApplLockRow) db.Result { return moved(queries.TakeApplLockRow(row)) })
+		return moved(queries.TakeApplLockRow(row)), err
+	})
 }

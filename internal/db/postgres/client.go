@@ -48,17 +48,6 @@ func call[R any](ctx context.Context, d *Driver, operation func(*queries.Queries
 	return callOn(ctx, d, d.pool.take, operation)
 }
 
-// callOne is call for an operation with one row.
-func callOne[R any](
-	ctx context.Context, d *Driver, operation func(*queries.Queries) (R, error), convert func(R) db.Result,
-) (db.Result, error) {
-	row, err := call(ctx, d, operation)
-	if err != nil {
-		return db.Result{}, err
-	}
-	return convert(row), nil
-}
-
 func callOn[R any](
 	ctx context.Context, d *Driver, take func(ctx context.Context) (connection, error), operation func(*queries.Queries) (R, error),
 ) (result R, err error) {

@@ -158,14 +158,6 @@ func (d *Driver) Handle() (db.Handle, error) {
 	return handle, nil
 }
 
-// utc returns the zero time for NULL.
-func utc(timestamp pgtype.Timestamptz) time.Time {
-	if !timestamp.Valid {
-		return time.Time{}
-	}
-	return timestamp.Time.UTC()
-}
-
 // nullIfEmpty returns NULL for an empty text.
 func nullIfEmpty(text string) pgtype.Text {
 	return pgtype.Text{String: text, Valid: text != ""}
@@ -181,7 +173,7 @@ func nullIfNil(text *string) pgtype.Text {
 
 // yesOrNull returns Y, or NULL for false.
 func yesOrNull(asked bool) pgtype.Text {
-	return pgtype.Text{String: string(db.Yes), Valid: asked}
+	return pgtype.Text{String: db.Yes, Valid: asked}
 }
 
 // numberOrNull returns NULL for an absent number. Zero is a number.

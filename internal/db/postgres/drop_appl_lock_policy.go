@@ -9,9 +9,8 @@ import (
 
 // DropApplLockPolicy calls drop_appl_lock_policy_row.
 func (d *Driver) DropApplLockPolicy(ctx context.Context, params db.DropApplLockPolicyParams) (db.Result, error) {
-	return callOne(ctx, d, func(q *queries.Queries) (queries.DropApplLockPolicyRow, error) {
-		return q.DropApplLockPolicy(ctx, params.ObjectType, params.ActorID, params.Reason)
-	}, func(row queries.DropApplLockPolicyRow) db.Result {
-		return db.Result{OkFL: db.Flag(row.OkFl), Outcome: db.Outcome(row.Outcome)}
+	return call(ctx, d, func(q *queries.Queries) (db.Result, error) {
+		row, err := q.DropApplLockPolicy(ctx, params.ObjectType, params.ActorID, params.Reason)
+		return db.Result{OkFL: row.OkFL, Outcome: row.Outcome}, err
 	})
 }

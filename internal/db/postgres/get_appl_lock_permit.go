@@ -15,16 +15,5 @@ func (d *Driver) GetApplLockPermit(ctx context.Context, params db.GetApplLockPer
 			nullIfEmpty(params.DepartmentID), nullIfZero(params.TTLSeconds),
 		)
 	})
-	return db.Converted(rows, err, func(row queries.GetApplLockPermitRow) db.Permit {
-		return db.Permit{
-			Outcome:      db.Outcome(row.Outcome),
-			SlotID:       row.SlotID,
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			Fence:        row.Fence,
-			ExpiresTS:    utc(row.ExpiresTs),
-			SecondsLeft:  row.SecondsLeft,
-			Note:         row.Note,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.GetApplLockPermitRow) db.Permit { return db.Permit(row) })
 }

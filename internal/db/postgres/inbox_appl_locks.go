@@ -12,21 +12,5 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.InboxApplLocksRow, error) {
 		return q.InboxApplLocks(ctx, params.OperatorID, nullIfZero(params.AfterEventID), params.MaxRows)
 	})
-	return db.Converted(rows, err, func(row queries.InboxApplLocksRow) db.Notice {
-		return db.Notice{
-			Kind:              db.NoticeKind(row.Kind),
-			EventID:           row.EventID,
-			ObjectType:        row.ObjectType,
-			ObjectID:          row.ObjectID,
-			OtherOperatorID:   row.OtherOperatorID,
-			OtherDepartmentID: row.OtherDepartmentID,
-			EventTS:           utc(row.EventTs),
-			SecondsLeft:       row.SecondsLeft,
-			Reason:            row.Reason,
-			SafeEventID:       row.SafeEventID,
-			Message:           row.Message,
-			ClientID:          row.ClientID,
-			Fence:             row.Fence,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.InboxApplLocksRow) db.Notice { return db.Notice(row) })
 }

@@ -15,7 +15,7 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 	if err != nil {
 		return db.InquireApplLockResult{}, err
 	}
-	result := db.InquireApplLockResult{OkFL: db.Flag(row.OkFl)}
+	result := db.InquireApplLockResult{OkFL: row.OkFL}
 	if result.OkFL == db.Yes {
 		result.Lock = db.Lock{
 			ObjectType:   params.ObjectType,
@@ -23,9 +23,9 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 			OperatorID:   row.OperatorID,
 			DepartmentID: row.DepartmentID,
 			Fence:        row.Fence,
-			AcquiredTS:   utc(row.AcquiredTs),
-			LockTS:       utc(row.LockTs),
-			ExpiresTS:    utc(row.ExpiresTs),
+			AcquiredTS:   row.AcquiredTS,
+			LockTS:       row.LockTS,
+			ExpiresTS:    row.ExpiresTS,
 			SecondsLeft:  row.SecondsLeft,
 			Note:         row.Note,
 		}

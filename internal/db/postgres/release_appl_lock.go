@@ -9,18 +9,14 @@ import (
 
 // ReleaseApplLock calls release_appl_lock_row. An unflushed release does not wait for the disk, except in a caller's transaction.
 func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockParams) (db.Result, error) {
-	return callOne(ctx, d, func(q *queries.Queries) (queries.ReleaseApplLockRow, error) {
-		return q.ReleaseApplLock(
+	return call(ctx, d, func(q *queries.Queries) (db.Result, error) {
+		row, err := q.ReleaseApplLock(
 			ctx, params.Unflushed && d.tx == nil && !d.flushed, params.ObjectType, params.ObjectID,
 			params.OperatorID, nullIfZero(params.Fence), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason),
 		)
-	}, func(row queries.ReleaseApplLockRow) db.Result {
 		return db.Result{
-			OkFL:            db.Flag(row.OkFl),
-			Outcome:         db.Outcome(row.Outcome),
-			OldOperatorID:   row.OldOperatorID,
-			OldDepartmentID: row.OldDepartmentID,
-		}
+			OkFL: row.OkFL, Outcome: row.Outcome, OldOperatorID: row.OldOperatorID, OldDepartmentID: row.OldDepartmentID,
+		}, err
 	})
 }
 
@@ -34,13 +30,13 @@ func (d *Driver) PassApplLock(
 			nullIfZero(next.TTLSeconds), next.OperatorID, nullIfEmpty(next.DepartmentID),
 		)
 	})
-	if err != nil || row.Released != string(db.Released) {
-		return db.PassApplLockResult{Released: db.Outcome(row.Released)}, err
+	if err != nil || row.Released != db.Released {
+		return db.PassApplLockResult{Released: row.Released}, err
 	}
 	return db.PassApplLockResult{
 		Released: db.Released,
 		Next: db.Result{
-			OkFL: db.Yes, Outcome: db.Outcome(row.Outcome), Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.SecondsLeft,
+			OkFL: db.Yes, Outcome: row.Outcome, Fence: row.Fence, ExpiresTS: row.ExpiresTS, SecondsLeft: row.SecondsLeft,
 		},
 	}, nil
 }

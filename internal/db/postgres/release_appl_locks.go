@@ -13,10 +13,8 @@ func (d *Driver) ReleaseApplLocks(ctx context.Context, params db.ReleaseApplLock
 		return q.ReleaseApplLocks(
 			ctx, params.OperatorID, nullIfEmpty(params.ObjectType), nullIfEmpty(params.ActorID),
 			nullIfEmpty(params.Reason), params.AfterType, params.AfterID, params.MaxRows,
-			nullIfEmpty(string(params.DryRunFL)),
+			nullIfEmpty(params.DryRunFL),
 		)
 	})
-	return db.Converted(rows, err, func(row queries.ReleaseApplLocksRow) db.ChangedLock {
-		return changedLock(queries.TransferApplLocksRow(row))
-	})
+	return db.Converted(rows, err, func(row queries.ReleaseApplLocksRow) db.ChangedLock { return db.ChangedLock(row) })
 }

@@ -22,15 +22,5 @@ func (d *Driver) RenewApplLocks(ctx context.Context, params db.RenewApplLocksPar
 	rows, err := callOn(ctx, d, take, func(q *queries.Queries) ([]queries.RenewApplLocksRow, error) {
 		return q.RenewApplLocks(ctx, string(grants))
 	})
-	return db.Converted(rows, err, func(row queries.RenewApplLocksRow) db.RenewedGrant {
-		return db.RenewedGrant{
-			ObjectType:      row.ObjectType,
-			ObjectID:        row.ObjectID,
-			Outcome:         db.Outcome(row.Outcome),
-			OldOperatorID:   row.OldOperatorID,
-			OldDepartmentID: row.OldDepartmentID,
-			ExpiresTS:       utc(row.ExpiresTs),
-			SecondsLeft:     row.SecondsLeft,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.RenewApplLocksRow) db.RenewedGrant { return db.RenewedGrant(row) })
 }

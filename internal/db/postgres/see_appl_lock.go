@@ -12,19 +12,8 @@ func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) (
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.SeeApplLockRow, error) {
 		return q.SeeApplLock(
 			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.ClientID,
-			nullIfEmpty(string(params.State)), nullIfZero(params.TTLSeconds),
+			nullIfEmpty(params.State), nullIfZero(params.TTLSeconds),
 		)
 	})
-	return db.Converted(rows, err, func(row queries.SeeApplLockRow) db.Presence {
-		return db.Presence{
-			Kind:         db.PresenceKind(row.Kind),
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			ClientID:     row.ClientID,
-			State:        db.PresenceState(row.State),
-			SinceTS:      utc(row.SinceTs),
-			SecondsLeft:  row.SecondsLeft,
-			Message:      row.Message,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.SeeApplLockRow) db.Presence { return db.Presence(row) })
 }

@@ -9,23 +9,24 @@ import (
 
 // TakeApplLock calls take_appl_lock_row.
 func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams) (db.Result, error) {
-	return callOne(ctx, d, func(q *queries.Queries) (queries.TakeApplLockRow, error) {
-		return q.TakeApplLock(
+	return call(ctx, d, func(q *queries.Queries) (db.Result, error) {
+		row, err := q.TakeApplLock(
 			ctx, params.ObjectType, params.ObjectID, params.OperatorID, params.DepartmentID, params.Reason,
 			nullIfZero(params.ExpectedFence), nullIfZero(params.TTLSeconds),
 		)
-	}, moved)
+		return moved(row), err
+	})
 }
 
 // moved is the result of a take, a transfer or a request.
 func moved(row queries.TakeApplLockRow) db.Result {
 	return db.Result{
-		OkFL:            db.Flag(row.OkFl),
-		Outcome:         db.Outcome(row.Outcome),
+		OkFL:            row.OkFL,
+		Outcome:         row.Outcome,
 		OldOperatorID:   row.OldOperatorID,
 		OldDepartmentID: row.OldDepartmentID,
 		Fence:           row.Fence,
-		ExpiresTS:       utc(row.ExpiresTs),
+		ExpiresTS:       row.ExpiresTS,
 		SecondsLeft:     row.SecondsLeft,
 	}
 }

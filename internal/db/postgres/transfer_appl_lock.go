@@ -9,11 +9,12 @@ import (
 
 // TransferApplLock calls transfer_appl_lock_row.
 func (d *Driver) TransferApplLock(ctx context.Context, params db.TransferApplLockParams) (db.Result, error) {
-	return callOne(ctx, d, func(q *queries.Queries) (queries.TransferApplLockRow, error) {
-		return q.TransferApplLock(
+	return call(ctx, d, func(q *queries.Queries) (db.Result, error) {
+		row, err := q.TransferApplLock(
 			ctx, params.ObjectType, params.ObjectID, params.FromOperatorID, params.ToOperatorID,
 			params.ToDepartmentID, nullIfZero(params.TTLSeconds), nullIfEmpty(params.ActorID),
 			nullIfEmpty(params.Reason),
 		)
-	}, func(row queries.TransferApplLockRow) db.Result { return moved(queries.TakeApplLockRow(row)) })
+		return moved(queries.TakeApplLockRow(row)), err
+	})
 }

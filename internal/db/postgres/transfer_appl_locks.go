@@ -13,21 +13,8 @@ func (d *Driver) TransferApplLocks(ctx context.Context, params db.TransferApplLo
 		return q.TransferApplLocks(
 			ctx, params.FromOperatorID, nullIfEmpty(params.ObjectType), params.ToOperatorID, params.ToDepartmentID,
 			nullIfZero(params.TTLSeconds), nullIfEmpty(params.ActorID), nullIfEmpty(params.Reason),
-			params.AfterType, params.AfterID, params.MaxRows, nullIfEmpty(string(params.DryRunFL)),
+			params.AfterType, params.AfterID, params.MaxRows, nullIfEmpty(params.DryRunFL),
 		)
 	})
-	return db.Converted(rows, err, changedLock)
-}
-
-func changedLock(row queries.TransferApplLocksRow) db.ChangedLock {
-	return db.ChangedLock{
-		ObjectType:      row.ObjectType,
-		ObjectID:        row.ObjectID,
-		Outcome:         db.Outcome(row.Outcome),
-		OldOperatorID:   row.OldOperatorID,
-		OldDepartmentID: row.OldDepartmentID,
-		Fence:           row.Fence,
-		ExpiresTS:       utc(row.ExpiresTs),
-		SecondsLeft:     row.SecondsLeft,
-	}
+	return db.Converted(rows, err, func(row queries.TransferApplLocksRow) db.ChangedLock { return db.ChangedLock(row) })
 }

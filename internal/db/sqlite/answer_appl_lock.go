@@ -71,6 +71,6 @@ func (d *Driver) tell(ctx context.Context, params db.AnswerApplLockParams, objec
 		return db.Result{OkFL: db.No, Outcome: db.Gone}, err
 	}
 	return db.Result{
-		OkFL: db.Yes, Outcome: db.Told, ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft,
+		OkFL: db.Yes, Outcome: db.Told, ExpiresTS: db.AtMicro(object.ExpiresTS), SecondsLeft: object.SecondsLeft,
 	}, nil
 }

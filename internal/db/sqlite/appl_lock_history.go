@@ -21,25 +21,7 @@ func (d *Driver) ApplLockHistory(ctx context.Context, params db.ApplLockHistoryP
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockHistory, error) {
 		return d.history(ctx, params)
 	})
-	return db.Converted(rows, err, func(row queries.ApplLockHistory) db.Event {
-		return db.Event{
-			EventID:          row.EventID,
-			EventTS:          utc(row.EventTs),
-			ObjectType:       row.ObjectType,
-			ObjectID:         row.ObjectID,
-			Event:            db.EventKind(row.Event),
-			ActorID:          row.ActorID,
-			DBUser:           row.DbUser,
-			Program:          row.Program,
-			FromOperatorID:   row.FromOperatorID,
-			FromDepartmentID: row.FromDepartmentID,
-			ToOperatorID:     row.ToOperatorID,
-			ToDepartmentID:   row.ToDepartmentID,
-			FromFence:        row.FromFence,
-			ToFence:          row.ToFence,
-			Reason:           row.Reason,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.ApplLockHistory) db.Event { return db.Event(row) })
 }
 
 // history runs the statement for an object, for an operator, or for all.

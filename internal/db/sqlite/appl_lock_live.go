@@ -15,21 +15,7 @@ func (d *Driver) ApplLockLive(ctx context.Context, params db.ApplLockLiveParams)
 
 func (d *Driver) list(ctx context.Context, params db.ApplLockLiveParams) ([]db.Lock, error) {
 	rows, err := d.live(ctx, params)
-	return db.Converted(rows, err, func(row queries.ApplLockLive) db.Lock {
-		return db.Lock{
-			ObjectType:   row.ObjectType,
-			ObjectID:     row.ObjectID,
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			Fence:        row.Fence,
-			AcquiredTS:   utc(row.AcquiredTs),
-			LockTS:       utc(row.LockTs),
-			ExpiresTS:    utc(row.ExpiresTs),
-			SecondsLeft:  row.SecondsLeft,
-			TTLSeconds:   row.TtlSeconds,
-			Note:         row.Note,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.ApplLockLive) db.Lock { return db.Lock(row) })
 }
 
 // live runs the statement of the order.

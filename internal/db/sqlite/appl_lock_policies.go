@@ -12,15 +12,5 @@ func (d *Driver) ApplLockPolicies(ctx context.Context, params db.ApplLockPolicie
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockPoliciesRow, error) {
 		return d.queries().ApplLockPolicies(ctx, queries.ApplLockPoliciesParams{ObjectType: db.NullText(params.ObjectType)})
 	})
-	return db.Converted(rows, err, func(row queries.ApplLockPoliciesRow) db.Policy {
-		return db.Policy{
-			ObjectType:        row.ObjectType,
-			DefaultTTLSeconds: row.DefaultTtlSeconds,
-			LongestTTLSeconds: row.LongestTtlSeconds,
-			TakeReasonFL:      db.Flag(row.TakeReasonFl),
-			HistoryLevel:      db.HistoryLevel(row.HistoryLevel),
-			PresenceFL:        db.Flag(row.PresenceFl),
-			YieldAfterSeconds: row.YieldAfterSeconds,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.ApplLockPoliciesRow) db.Policy { return db.Policy(row) })
 }

@@ -12,7 +12,7 @@ func (d *Driver) record(ctx context.Context, event db.Event) error {
 	return d.queries().RecordApplLockEvent(ctx, queries.RecordApplLockEventParams{
 		ObjectType:       event.ObjectType,
 		ObjectID:         event.ObjectID,
-		Event:            string(event.Event),
+		Event:            event.Event,
 		ActorID:          event.ActorID,
 		FromOperatorID:   event.FromOperatorID,
 		FromDepartmentID: event.FromDepartmentID,

@@ -12,18 +12,5 @@ func (d *Driver) ApplLockViewers(ctx context.Context, params db.ListedParams) ([
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockViewers, error) {
 		return d.queries().ApplLockViewers(ctx, queries.ApplLockViewersParams(page(params)))
 	})
-	return db.Converted(rows, err, viewer)
-}
-
-func viewer(row queries.ApplLockViewers) db.Viewer {
-	return db.Viewer{
-		ObjectType:   row.ObjectType,
-		ObjectID:     row.ObjectID,
-		OperatorID:   row.OperatorID,
-		DepartmentID: row.DepartmentID,
-		ClientID:     row.ClientID,
-		State:        db.PresenceState(row.State),
-		SinceTS:      utc(row.SinceTs),
-		SecondsLeft:  row.SecondsLeft,
-	}
+	return db.Converted(rows, err, func(row queries.ApplLockViewers) db.Viewer { return db.Viewer(row) })
 }

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"time"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -14,23 +12,7 @@ func (d *Driver) ApplLockWaiting(ctx context.Context, params db.ListedParams) ([
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.ApplLockWaiting, error) {
 		return d.queries().ApplLockWaiting(ctx, page(params))
 	})
-	return db.Converted(rows, err, waiter)
-}
-
-func waiter(row queries.ApplLockWaiting) db.Waiter {
-	return db.Waiter{
-		ObjectType:         row.ObjectType,
-		ObjectID:           row.ObjectID,
-		OperatorID:         row.OperatorID,
-		DepartmentID:       row.DepartmentID,
-		ClientID:           row.ClientID,
-		SinceTS:            utc(row.SinceTs),
-		UntilTS:            utcOrNever(row.UntilTs),
-		WaitedSeconds:      row.WaitedSeconds,
-		HolderID:           row.HolderID,
-		HolderDepartmentID: row.HolderDepartmentID,
-		SecondsLeft:        row.SecondsLeft,
-	}
+	return db.Converted(rows, err, func(row queries.ApplLockWaiting) db.Waiter { return db.Waiter(row) })
 }
 
 // page starts at the type or the object, not at the first row of the table.
@@ -49,12 +31,4 @@ func page(params db.ListedParams) queries.ApplLockWaitingParams {
 		DepartmentID:    db.NullFilter(params.DepartmentID),
 		MaxRows:         params.MaxRows,
 	}
-}
-
-// utcOrNever is utc, and the zero time for NULL.
-func utcOrNever(microseconds sql.NullInt64) time.Time {
-	if !microseconds.Valid {
-		return time.Time{}
-	}
-	return utc(microseconds.Int64)
 }

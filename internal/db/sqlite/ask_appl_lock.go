@@ -42,14 +42,14 @@ func nothingToAsk(object object, withdraws bool) db.Result {
 	case withdraws:
 		return db.Result{OkFL: db.Yes, Outcome: db.Withdrawn}
 	case object.isLive():
-		return db.Result{OkFL: db.No, Outcome: db.Own, ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft}
+		return db.Result{OkFL: db.No, Outcome: db.Own, ExpiresTS: db.AtMicro(object.ExpiresTS), SecondsLeft: object.SecondsLeft}
 	}
 	return db.Result{OkFL: db.No, Outcome: db.Free}
 }
 
 // patience is how many seconds the holder has to answer a request; 0 means no limit.
 func (o object) patience() int64 {
-	if o.TtlSeconds < leaseSeconds {
+	if o.TTLSeconds < leaseSeconds {
 		return 0
 	}
 	return o.YieldAfterSeconds
@@ -59,7 +59,7 @@ func (o object) patience() int64 {
 func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object object) (db.Result, error) {
 	result := db.Result{
 		OkFL: db.Yes, Outcome: db.Asked, OldOperatorID: object.OperatorID, OldDepartmentID: object.DepartmentID,
-		ExpiresTS: utc(object.ExpiresTs), SecondsLeft: object.SecondsLeft,
+		ExpiresTS: db.AtMicro(object.ExpiresTS), SecondsLeft: object.SecondsLeft,
 	}
 	var wait sql.NullInt64
 	if params.WaitSeconds != nil {
@@ -75,7 +75,7 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 		WaitSeconds:  wait,
 		HolderID:     object.OperatorID,
 		Fence:        object.Fence,
-		LockTs:       object.LockTs,
+		LockTS:       object.LockTS,
 		Patience:     object.patience(),
 	})
 	if err != nil || due == 0 {
@@ -98,7 +98,7 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 
 // fulfil moves the grant to an asker and marks his requests as fulfilled.
 func (d *Driver) fulfil(ctx context.Context, object object, move move) (db.Result, error) {
-	move.ttl, move.lasts = object.DefaultTtlSeconds, firstSeconds
+	move.ttl, move.lasts = object.DefaultTTLSeconds, firstSeconds
 	moved, err := d.move(ctx, object, move)
 	if err != nil {
 		return moved, err

@@ -34,7 +34,7 @@ func refusedBy(object object) db.Result {
 // refusedUntil names the holder, and tells the end of the lock.
 func refusedUntil(object object) db.Result {
 	result := refusedBy(object)
-	result.ExpiresTS, result.SecondsLeft = utc(object.ExpiresTs), object.SecondsLeft
+	result.ExpiresTS, result.SecondsLeft = db.AtMicro(object.ExpiresTS), object.SecondsLeft
 	return result
 }
 

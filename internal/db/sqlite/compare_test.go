@@ -27,8 +27,8 @@ func TestStatementsCompareWithWhatWasRead(t *testing.T) {
 		for name, set := range map[string]func(row queries.InquireApplLockRow) (int64, error){
 			"get": func(row queries.InquireApplLockRow) (int64, error) {
 				_, err := q.GetApplLock(t.Context(), queries.GetApplLockParams{
-					OperatorID: "ASMITH", TtlSeconds: 60, HistoryFl: "N", ObjectType: "customer", ObjectID: "1",
-					FromFence: row.Fence, FromLockTs: row.LockTs, FromExpiresTs: row.ExpiresTs, FromReleasedTs: row.ReleasedTs, FromLive: row.Live,
+					OperatorID: "ASMITH", TTLSeconds: 60, HistoryFL: "N", ObjectType: "customer", ObjectID: "1",
+					FromFence: row.Fence, FromLockTS: row.LockTS, FromExpiresTS: row.ExpiresTS, FromReleasedTS: row.ReleasedTS, FromLive: row.Live,
 				})
 				if errors.Is(err, sql.ErrNoRows) {
 					return 0, nil
@@ -38,13 +38,13 @@ func TestStatementsCompareWithWhatWasRead(t *testing.T) {
 			"release": func(row queries.InquireApplLockRow) (int64, error) {
 				return q.ReleaseApplLock(t.Context(), queries.ReleaseApplLockParams{
 					ObjectType: "customer", ObjectID: "1",
-					FromFence: row.Fence, FromLockTs: row.LockTs, FromExpiresTs: row.ExpiresTs, FromReleasedTs: row.ReleasedTs, FromLive: row.Live,
+					FromFence: row.Fence, FromLockTS: row.LockTS, FromExpiresTS: row.ExpiresTS, FromReleasedTS: row.ReleasedTS, FromLive: row.Live,
 				})
 			},
 			"note": func(row queries.InquireApplLockRow) (int64, error) {
 				return q.NoteApplLock(t.Context(), queries.NoteApplLockParams{
 					Note: "why", ObjectType: "customer", ObjectID: "1",
-					FromFence: row.Fence, FromLockTs: row.LockTs, FromExpiresTs: row.ExpiresTs, FromReleasedTs: row.ReleasedTs, FromLive: row.Live,
+					FromFence: row.Fence, FromLockTS: row.LockTS, FromExpiresTS: row.ExpiresTS, FromReleasedTS: row.ReleasedTS, FromLive: row.Live,
 				})
 			},
 		} {
@@ -79,8 +79,8 @@ func TestStatementsCompareTheTime(t *testing.T) {
 		t.Fatalf("%+v, %v", row, err)
 	}
 	_, err = q.GetApplLock(t.Context(), queries.GetApplLockParams{
-		OperatorID: "JDOE", TtlSeconds: 60, Renews: 1, HistoryFl: "N", ObjectType: "customer", ObjectID: "1",
-		FromFence: row.Fence, FromLockTs: row.LockTs, FromExpiresTs: row.ExpiresTs, FromLive: 1,
+		OperatorID: "JDOE", TTLSeconds: 60, Renews: 1, HistoryFL: "N", ObjectType: "customer", ObjectID: "1",
+		FromFence: row.Fence, FromLockTS: row.LockTS, FromExpiresTS: row.ExpiresTS, FromLive: 1,
 	})
 	if !errors.Is(err, sql.ErrNoRows) {
 		t.Errorf("a renewal of what has expired: %v", err)
@@ -89,7 +89,7 @@ func TestStatementsCompareTheTime(t *testing.T) {
 	if err != nil || released.Outcome != db.Free {
 		t.Errorf("release of what has expired: %+v, %v", released, err)
 	}
-	if row, err = q.InquireApplLock(t.Context(), queries.InquireApplLockParams{ObjectType: "customer", ObjectID: "1"}); err != nil || row.ReleasedTs == 0 {
+	if row, err = q.InquireApplLock(t.Context(), queries.InquireApplLockParams{ObjectType: "customer", ObjectID: "1"}); err != nil || row.ReleasedTS == 0 {
 		t.Errorf("release of one's own expired grant leaves %+v, %v", row, err)
 	}
 }

@@ -222,8 +222,3 @@ func retryWhileBusy[T any](ctx context.Context, run func() (T, error)) (T, error
 func waitEnded(ctx context.Context, err error) error {
 	return &db.Error{Kind: db.KindBusy, Err: fmt.Errorf("%w: %w", ctx.Err(), err)}
 }
-
-// utc converts the table's microseconds.
-func utc(microseconds int64) time.Time {
-	return time.UnixMicro(microseconds).UTC()
-}

@@ -40,7 +40,7 @@ func (d *Driver) GetApplLocks(ctx context.Context, params []db.GetApplLockParams
 func refusedGet(params db.GetApplLockParams, holder object) decision[db.Result] {
 	refusal := refusedUntil(holder)
 	refusal.Note = holder.Note
-	if holder.HistoryFl != string(db.Yes) {
+	if holder.HistoryFL != db.Yes {
 		return refused(refusal)
 	}
 	return decision[db.Result]{write: func(ctx context.Context, d *Driver) (db.Result, error) {
@@ -52,11 +52,11 @@ func refusedGet(params db.GetApplLockParams, holder object) decision[db.Result] 
 
 // toldOfGet returns the event that a granted get records; empty for none.
 func toldOfGet(params db.GetApplLockParams, object object) db.EventKind {
-	expired := object.Fence != 0 && !object.isLive() && object.ReleasedTs == 0
+	expired := object.Fence != 0 && !object.isLive() && object.ReleasedTS == 0
 	switch {
 	case expired && object.OperatorID != params.OperatorID:
 		return db.EventOvertaken
-	case object.HistoryLevel != string(db.HistoryAll):
+	case object.HistoryLevel != db.HistoryAll:
 		return ""
 	case object.isLive():
 		return db.EventRenewed
@@ -67,14 +67,14 @@ func toldOfGet(params db.GetApplLockParams, object object) db.EventKind {
 // get renews the operator's live lock, or begins a new grant.
 func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object object) (db.Result, error) {
 	grant := queries.GetApplLockParams{
-		OperatorID: params.OperatorID, DepartmentID: params.DepartmentID, TtlSeconds: params.TTLSeconds, Renews: object.Live,
-		HistoryFl: object.newHistoryFL(),
+		OperatorID: params.OperatorID, DepartmentID: params.DepartmentID, TTLSeconds: params.TTLSeconds, Renews: object.Live,
+		HistoryFL: object.newHistoryFL(),
 	}
 	outcome := db.Acquired
 	if object.isLive() {
 		outcome = db.Renewed
 		grant.DepartmentID = cmp.Or(grant.DepartmentID, object.DepartmentID)
-		grant.TtlSeconds = cmp.Or(grant.TtlSeconds, object.TtlSeconds)
+		grant.TTLSeconds = cmp.Or(grant.TTLSeconds, object.TTLSeconds)
 	}
 	row, err := d.grant(ctx, object, grant)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object ob
 // granted returns the answer to a get. sqlc calls seconds_left Column3.
 func granted(outcome db.Outcome, row queries.GetApplLockRow) db.Result {
 	return db.Result{
-		OkFL: db.Yes, Outcome: outcome, Fence: row.Fence, ExpiresTS: utc(row.ExpiresTs), SecondsLeft: row.Column3, Note: row.Note,
+		OkFL: db.Yes, Outcome: outcome, Fence: row.Fence, ExpiresTS: db.AtMicro(row.ExpiresTS), SecondsLeft: row.Column3, Note: row.Note,
 	}
 }
 
@@ -114,21 +114,21 @@ func acquired(params db.GetApplLockParams, fence int64) db.Event {
 // grant writes a grant if the object is as it was read, or returns sql.ErrNoRows. A ttl of zero is the policy's default, and the policy's
 // longest ttl is the limit.
 func (d *Driver) grant(ctx context.Context, object object, grant queries.GetApplLockParams) (queries.GetApplLockRow, error) {
-	grant.TtlSeconds = min(cmp.Or(grant.TtlSeconds, object.DefaultTtlSeconds), object.LongestTtlSeconds)
+	grant.TTLSeconds = min(cmp.Or(grant.TTLSeconds, object.DefaultTTLSeconds), object.LongestTTLSeconds)
 	if object.Fence == 0 {
 		row, err := d.queries().GetApplLockNew(ctx, queries.GetApplLockNewParams{
 			ObjectType:   object.ObjectType,
 			ObjectID:     object.ObjectID,
 			OperatorID:   grant.OperatorID,
 			DepartmentID: grant.DepartmentID,
-			TtlSeconds:   grant.TtlSeconds,
-			HistoryFl:    grant.HistoryFl,
+			TTLSeconds:   grant.TTLSeconds,
+			HistoryFL:    grant.HistoryFL,
 		})
 		return queries.GetApplLockRow(row), err
 	}
-	grant.LastsSeconds = min(cmp.Or(grant.LastsSeconds, grant.TtlSeconds), grant.TtlSeconds)
+	grant.LastsSeconds = min(cmp.Or(grant.LastsSeconds, grant.TTLSeconds), grant.TTLSeconds)
 	grant.ObjectType, grant.ObjectID = object.ObjectType, object.ObjectID
-	grant.FromFence, grant.FromLockTs, grant.FromExpiresTs = object.Fence, object.LockTs, object.ExpiresTs
-	grant.FromReleasedTs, grant.FromLive = object.ReleasedTs, object.Live
+	grant.FromFence, grant.FromLockTS, grant.FromExpiresTS = object.Fence, object.LockTS, object.ExpiresTS
+	grant.FromReleasedTS, grant.FromLive = object.ReleasedTS, object.Live
 	return d.queries().GetApplLock(ctx, grant)
 }

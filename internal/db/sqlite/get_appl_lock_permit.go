@@ -78,7 +78,7 @@ func fullPermits(slots []queries.GetApplLockPermitSlotsRow) []db.Permit {
 			OperatorID:   slot.OperatorID,
 			DepartmentID: slot.DepartmentID,
 			Fence:        slot.Fence,
-			ExpiresTS:    utc(slot.ExpiresTs.Int64),
+			ExpiresTS:    slot.ExpiresTS,
 			SecondsLeft:  slot.SecondsLeft,
 			Note:         slot.Note,
 		}

@@ -29,13 +29,13 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 	}
 	for i, row := range rows {
 		notices[i] = db.Notice{
-			Kind:              db.NoticeKind(row.Kind),
+			Kind:              row.Kind,
 			EventID:           row.EventID,
 			ObjectType:        row.ObjectType,
 			ObjectID:          row.ObjectID,
 			OtherOperatorID:   row.OtherOperatorID,
 			OtherDepartmentID: row.OtherDepartmentID,
-			EventTS:           utc(row.EventTs),
+			EventTS:           db.AtMicro(row.EventTS),
 			SecondsLeft:       row.SecondsLeft,
 			Reason:            row.Reason,
 			SafeEventID:       safe,

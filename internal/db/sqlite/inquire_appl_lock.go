@@ -21,11 +21,11 @@ func (d *Driver) InquireApplLock(ctx context.Context, params db.InquireApplLockP
 		OperatorID:   object.OperatorID,
 		DepartmentID: object.DepartmentID,
 		Fence:        object.Fence,
-		AcquiredTS:   utc(object.AcquiredTs),
-		LockTS:       utc(object.LockTs),
-		ExpiresTS:    utc(object.ExpiresTs),
+		AcquiredTS:   db.AtMicro(object.AcquiredTS),
+		LockTS:       db.AtMicro(object.LockTS),
+		ExpiresTS:    db.AtMicro(object.ExpiresTS),
 		SecondsLeft:  object.SecondsLeft,
-		TTLSeconds:   object.TtlSeconds,
+		TTLSeconds:   object.TTLSeconds,
 		Note:         object.Note,
 	}}, nil
 }
@@ -53,8 +53,8 @@ func (o object) isHeldBy(operator string, fence int64) bool {
 
 // newHistoryFL is Y if the history records all changes of a new grant.
 func (o object) newHistoryFL() string {
-	if o.HistoryLevel == string(db.HistoryAll) {
-		return string(db.Yes)
+	if o.HistoryLevel == db.HistoryAll {
+		return db.Yes
 	}
-	return string(db.No)
+	return db.No
 }

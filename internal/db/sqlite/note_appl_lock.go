@@ -30,9 +30,9 @@ func (d *Driver) note(ctx context.Context, object object, note string) (db.Resul
 		ObjectType:     object.ObjectType,
 		ObjectID:       object.ObjectID,
 		FromFence:      object.Fence,
-		FromLockTs:     object.LockTs,
-		FromExpiresTs:  object.ExpiresTs,
-		FromReleasedTs: object.ReleasedTs,
+		FromLockTS:     object.LockTS,
+		FromExpiresTS:  object.ExpiresTS,
+		FromReleasedTS: object.ReleasedTS,
 		FromLive:       object.Live,
 	})
 	if err == nil && changed == 0 {

@@ -99,14 +99,14 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			return errorOf(q.GetApplLock(ctx, queries.GetApplLockParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X"}))
 		}, []string{ofTheTable + byKey}},
 		{"get, S2", func(q *queries.Queries) error {
-			return errorOf(q.GetApplLockNew(ctx, queries.GetApplLockNewParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", TtlSeconds: 60}))
+			return errorOf(q.GetApplLockNew(ctx, queries.GetApplLockNewParams{ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", TTLSeconds: 60}))
 		}, []string{"SEARCH f USING PRIMARY KEY (slot=?)"}},
 		{"release", func(q *queries.Queries) error {
 			return errorOf(q.ReleaseApplLock(ctx, queries.ReleaseApplLockParams{ObjectType: objectType, ObjectID: plannedObject}))
 		}, []string{ofTheTable + byKey}},
 		{"renew", func(q *queries.Queries) error {
 			return errorOf(q.RenewApplLock(ctx, queries.RenewApplLockParams{
-				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", Fence: 1, TtlSeconds: 60,
+				ObjectType: objectType, ObjectID: plannedObject, OperatorID: "X", Fence: 1, TTLSeconds: 60,
 			}))
 		}, []string{ofTheTable + byKey, thePolicy}},
 		{"permit, S1", func(q *queries.Queries) error {

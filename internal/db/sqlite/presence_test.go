@@ -71,7 +71,7 @@ func TestViewersEnd(t *testing.T) {
 		}
 	}
 	present, err := driver.SeeApplLock(t.Context(), looksAt("7", "V000"))
-	if err != nil || len(present) != 200 || present[0].Kind != db.PresenceHolder {
+	if err != nil || len(present) != 200 || present[0].Kind != "HOLDER" {
 		t.Errorf("%d rows, %v, want 200 and the holder first", len(present), err)
 	}
 	execute(t, handle, "UPDATE appl_lock_viewer SET expires_ts = expires_ts - 120000000")

@@ -21,7 +21,7 @@ func (d *Driver) ReleaseApplLock(ctx context.Context, params db.ReleaseApplLockP
 func decideRelease(params db.ReleaseApplLockParams, object object) decision[db.Result] {
 	own := object.isHeldBy(params.OperatorID, params.Fence)
 	switch {
-	case !object.isLive() && (!own || object.ReleasedTs != 0):
+	case !object.isLive() && (!own || object.ReleasedTS != 0):
 		return decision[db.Result]{answer: db.Result{OkFL: db.Yes, Outcome: db.Free}}
 	case !own:
 		return refused(refusedBy(object))
@@ -34,7 +34,7 @@ func decideRelease(params db.ReleaseApplLockParams, object object) decision[db.R
 
 // isToldOfRelease reports whether the history records the release of an operator's own grant.
 func isToldOfRelease(params db.ReleaseApplLockParams, object object) bool {
-	return object.isLive() && (object.HistoryFl == string(db.Yes) || params.ActorID != params.OperatorID || params.Reason != "")
+	return object.isLive() && (object.HistoryFL == db.Yes || params.ActorID != params.OperatorID || params.Reason != "")
 }
 
 // release ends a grant, even an expired one.
@@ -49,9 +49,9 @@ func (d *Driver) release(
 		ObjectType:     object.ObjectType,
 		ObjectID:       object.ObjectID,
 		FromFence:      object.Fence,
-		FromLockTs:     object.LockTs,
-		FromExpiresTs:  object.ExpiresTs,
-		FromReleasedTs: object.ReleasedTs,
+		FromLockTS:     object.LockTS,
+		FromExpiresTS:  object.ExpiresTS,
+		FromReleasedTS: object.ReleasedTS,
 		FromLive:       object.Live,
 	})
 	if err == nil && changed == 0 {
@@ -83,7 +83,7 @@ func (d *Driver) PassApplLock(
 			write: func(ctx context.Context, d *Driver) (db.PassApplLockResult, error) {
 				return d.pass(ctx, release, next, object)
 			},
-			inTx: isToldOfRelease(release, object) || object.HistoryLevel == string(db.HistoryAll),
+			inTx: isToldOfRelease(release, object) || object.HistoryLevel == db.HistoryAll,
 		}
 	})
 }
@@ -107,12 +107,12 @@ func (d *Driver) pass(
 	ctx context.Context, release db.ReleaseApplLockParams, next db.GetApplLockParams, object object,
 ) (db.PassApplLockResult, error) {
 	row, err := d.grant(ctx, object, queries.GetApplLockParams{
-		OperatorID: next.OperatorID, DepartmentID: next.DepartmentID, TtlSeconds: next.TTLSeconds, HistoryFl: object.newHistoryFL(),
+		OperatorID: next.OperatorID, DepartmentID: next.DepartmentID, TTLSeconds: next.TTLSeconds, HistoryFL: object.newHistoryFL(),
 	})
 	if err == nil && isToldOfRelease(release, object) {
 		err = d.recordRelease(ctx, release, object)
 	}
-	if err == nil && object.HistoryLevel == string(db.HistoryAll) {
+	if err == nil && object.HistoryLevel == db.HistoryAll {
 		err = d.record(ctx, acquired(next, row.Fence))
 	}
 	return db.PassApplLockResult{Released: db.Released, Next: granted(db.Acquired, row)}, err

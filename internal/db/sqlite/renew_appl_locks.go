@@ -38,11 +38,11 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 		ObjectID:   grant.ObjectID,
 		OperatorID: grant.OperatorID,
 		Fence:      grant.Fence,
-		TtlSeconds: grant.TTLSeconds,
+		TTLSeconds: grant.TTLSeconds,
 	})
 	if err == nil {
-		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Renewed, utc(row.ExpiresTs), row.Column2 // sqlc drops the alias
-		if row.HistoryFl == string(db.Yes) {
+		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Renewed, db.AtMicro(row.ExpiresTS), row.Column2 // sqlc drops the alias
+		if row.HistoryFL == db.Yes {
 			err = d.recordRenewal(ctx, grant, row.DepartmentID)
 		}
 		return answer, err
@@ -56,7 +56,7 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 	}
 	answer.Outcome = db.Free
 	if object.isLive() {
-		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Held, utc(object.ExpiresTs), object.SecondsLeft
+		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Held, db.AtMicro(object.ExpiresTS), object.SecondsLeft
 		answer.OldOperatorID, answer.OldDepartmentID = object.OperatorID, object.DepartmentID
 	}
 	return answer, nil

@@ -10,18 +10,7 @@ import (
 // SeeApplLock runs the statements of see_appl_lock in one transaction.
 func (d *Driver) SeeApplLock(ctx context.Context, params db.SeeApplLockParams) ([]db.Presence, error) {
 	rows, err := inOneTx(ctx, d, func(ctx context.Context, d *Driver) ([]queries.SeeApplLockRow, error) { return d.see(ctx, params) })
-	return db.Converted(rows, err, func(row queries.SeeApplLockRow) db.Presence {
-		return db.Presence{
-			Kind:         db.PresenceKind(row.Kind),
-			OperatorID:   row.OperatorID,
-			DepartmentID: row.DepartmentID,
-			ClientID:     row.ClientID,
-			State:        db.PresenceState(row.State),
-			SinceTS:      utc(row.SinceTs),
-			SecondsLeft:  row.SecondsLeft,
-			Message:      row.Message,
-		}
-	})
+	return db.Converted(rows, err, func(row queries.SeeApplLockRow) db.Presence { return db.Presence(row) })
 }
 
 // see lists or removes the viewer, deletes expired viewers, and reads the rest.
@@ -56,8 +45,8 @@ func (d *Driver) sayState(ctx context.Context, params db.SeeApplLockParams) erro
 		OperatorID:   params.OperatorID,
 		DepartmentID: params.DepartmentID,
 		ClientID:     params.ClientID,
-		State:        string(params.State),
-		TtlSeconds:   db.NullNumber(params.TTLSeconds),
+		State:        params.State,
+		TTLSeconds:   db.NullNumber(params.TTLSeconds),
 	})
 	if err != nil || params.State != db.StateEditing {
 		return err

@@ -17,11 +17,11 @@ func (d *Driver) SetApplLockPolicy(ctx context.Context, params db.SetApplLockPol
 		presence := cmp.Or(params.PresenceFL, db.Yes)
 		err := d.queries().SetApplLockPolicy(ctx, queries.SetApplLockPolicyParams{
 			ObjectType:        params.ObjectType,
-			DefaultTtlSeconds: db.NullNumber(params.DefaultTTLSeconds),
-			LongestTtlSeconds: db.NullNumber(params.LongestTTLSeconds),
-			TakeReasonFl:      string(flag),
-			HistoryLevel:      string(level),
-			PresenceFl:        string(presence),
+			DefaultTTLSeconds: db.NullNumber(params.DefaultTTLSeconds),
+			LongestTTLSeconds: db.NullNumber(params.LongestTTLSeconds),
+			TakeReasonFL:      flag,
+			HistoryLevel:      level,
+			PresenceFL:        presence,
 			YieldAfterSeconds: db.NullNumber(params.YieldAfterSeconds),
 		})
 		if err != nil {

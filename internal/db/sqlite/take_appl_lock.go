@@ -12,7 +12,7 @@ func (d *Driver) TakeApplLock(ctx context.Context, params db.TakeApplLockParams)
 	key := key{ObjectType: params.ObjectType, ObjectID: params.ObjectID}
 	var taken object
 	result, err := change(ctx, d, "take_appl_lock", key, func(object object) decision[db.Result] {
-		if params.Reason == "" && object.TakeReasonFl != string(db.No) {
+		if params.Reason == "" && object.TakeReasonFL != db.No {
 			return decision[db.Result]{err: &db.Error{
 				Kind: db.KindInvalid, Err: errors.New("take_appl_lock: p_reason must not be empty"),
 			}}

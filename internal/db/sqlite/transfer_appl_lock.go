@@ -54,8 +54,8 @@ func (d *Driver) move(ctx context.Context, object object, move move) (db.Result,
 	row, err := d.grant(ctx, object, queries.GetApplLockParams{
 		OperatorID:   move.operator,
 		DepartmentID: move.department,
-		TtlSeconds:   cmp.Or(move.ttl, object.TtlSeconds),
-		HistoryFl:    object.HistoryFl,
+		TTLSeconds:   cmp.Or(move.ttl, object.TTLSeconds),
+		HistoryFL:    object.HistoryFL,
 		LastsSeconds: move.lasts,
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *Driver) move(ctx context.Context, object object, move move) (db.Result,
 		OkFL:        db.Yes,
 		Outcome:     move.outcome,
 		Fence:       row.Fence,
-		ExpiresTS:   utc(row.ExpiresTs),
+		ExpiresTS:   db.AtMicro(row.ExpiresTS),
 		SecondsLeft: row.Column3,
 	}, d.record(ctx, event)
 }

@@ -75,10 +75,12 @@ func (s versionStore) Insert(ctx context.Context, client migrate.Client, request
 
 // GetMigration implements database.Store.
 func (s versionStore) GetMigration(ctx context.Context, client migrate.Client, version int64) (*database.GetMigrationResult, error) {
+	var applied db.Moment
 	var result database.GetMigrationResult
 	row := client.QueryRowContext(ctx,
 		"SELECT tstamp, is_applied FROM "+s.table+" WHERE version_id = ? ORDER BY tstamp DESC LIMIT 1", version)
-	err := row.Scan(db.UTC(&result.Timestamp), &result.IsApplied)
+	err := row.Scan(&applied, &result.IsApplied)
+	result.Timestamp = applied.Time
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("%w: %d", database.ErrVersionNotFound, version)
 	}

@@ -79,7 +79,7 @@ func turn(t *testing.T, place Place, policies [2]db.SetApplLockPolicyParams, nex
 		t.Errorf("it answers %+v; the row has fence %d after %d", result, now, fence)
 	}
 	events := EventsOf(t, place.Driver, "1", fence, result.Next.Fence)
-	result.Next.Fence, result.Next.ExpiresTS = 0, time.Time{}
+	result.Next.Fence, result.Next.ExpiresTS = 0, db.Moment{}
 	return passed{result: result, row: row, events: events}
 }
 
@@ -121,7 +121,7 @@ func rowOf(t *testing.T, place Place) (row string, fence int64) {
 		t.Fatal(err)
 	}
 	lock := result.Lock
-	return fmt.Sprint(result.OkFL, "|", lock.OperatorID, "|", lock.DepartmentID, "|", lock.TTLSeconds, "|", lock.ExpiresTS.Sub(lock.AcquiredTS).Round(time.Millisecond),
+	return fmt.Sprint(result.OkFL, "|", lock.OperatorID, "|", lock.DepartmentID, "|", lock.TTLSeconds, "|", lock.ExpiresTS.Sub(lock.AcquiredTS.Time).Round(time.Millisecond),
 		"|", lock.Note, "|", history), lock.Fence
 }
 

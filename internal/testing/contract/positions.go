@@ -77,7 +77,7 @@ func (r *reader) read(ctx context.Context) error {
 func (r *reader) call(ctx context.Context, after int64) ([]db.Notice, error) {
 	const all = 10_000
 	rows, err := r.place.Driver.InboxApplLocks(ctx, db.InboxApplLocksParams{OperatorID: victim, AfterEventID: after, MaxRows: all})
-	return slices.DeleteFunc(rows, func(row db.Notice) bool { return row.Kind != db.NoticeTaken }), err
+	return slices.DeleteFunc(rows, func(row db.Notice) bool { return row.Kind != "TAKEN" }), err
 }
 
 // take takes an object for the boss in a transaction, and commits it after a pause.

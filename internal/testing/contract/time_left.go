@@ -37,7 +37,7 @@ func timeLeft(t *testing.T, backend Backend) {
 			if err != nil || len(renewed) != 1 {
 				t.Fatalf("%v, %v, want one answer", renewed, err)
 			}
-			return renewed[0].ExpiresTS, time.Duration(renewed[0].SecondsLeft) * time.Second
+			return renewed[0].ExpiresTS.Time, time.Duration(renewed[0].SecondsLeft) * time.Second
 		},
 		"inquire": func() (time.Time, time.Duration) {
 			lock, err := place.Client.Inquire(t.Context(), object)

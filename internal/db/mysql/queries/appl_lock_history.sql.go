@@ -64,12 +64,12 @@ func (q *Queries) ApplLockHistory(ctx context.Context, arg ApplLockHistoryParams
 		var i Event
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -146,12 +146,12 @@ func (q *Queries) ApplLockHistoryNewest(ctx context.Context, arg ApplLockHistory
 		var i Event
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -292,12 +292,12 @@ func (q *Queries) ApplLockHistoryOf(ctx context.Context, arg ApplLockHistoryOfPa
 		var i Event
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -439,12 +439,12 @@ func (q *Queries) ApplLockHistoryOfNewest(ctx context.Context, arg ApplLockHisto
 		var i Event
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,

@@ -76,11 +76,11 @@ func (q *Queries) ApplLockLive(ctx context.Context, arg ApplLockLiveParams) ([]L
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -156,11 +156,11 @@ func (q *Queries) ApplLockLiveEndsSoonest(ctx context.Context, arg ApplLockLiveE
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -236,11 +236,11 @@ func (q *Queries) ApplLockLiveOldest(ctx context.Context, arg ApplLockLiveOldest
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -323,11 +323,11 @@ func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, arg ApplLockLiveWai
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err

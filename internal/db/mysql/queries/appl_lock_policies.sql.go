@@ -39,11 +39,11 @@ func (q *Queries) ApplLockPolicies(ctx context.Context, arg ApplLockPoliciesPara
 		var i Policy
 		if err := rows.Scan(
 			&i.ObjectType,
-			&i.DefaultTtlSeconds,
-			&i.LongestTtlSeconds,
-			&i.TakeReasonFl,
+			&i.DefaultTTLSeconds,
+			&i.LongestTTLSeconds,
+			&i.TakeReasonFL,
 			&i.HistoryLevel,
-			&i.PresenceFl,
+			&i.PresenceFL,
 			&i.YieldAfterSeconds,
 		); err != nil {
 			return nil, err

@@ -17,8 +17,8 @@ type Asker struct {
 	DepartmentID       string
 	ClientID           string
 	Message            string
-	SinceTs            db.Moment
-	UntilTs            db.Moment
+	SinceTS            db.Moment
+	UntilTS            db.Moment
 	WaitedSeconds      int64
 	Answer             string
 	AnswerReason       string
@@ -29,12 +29,12 @@ type Asker struct {
 
 type Event struct {
 	EventID          int64
-	EventTs          db.Moment
+	EventTS          db.Moment
 	ObjectType       string
 	ObjectID         string
 	Event            string
 	ActorID          string
-	DbUser           string
+	DBUser           string
 	Program          string
 	FromOperatorID   string
 	FromDepartmentID string
@@ -51,21 +51,21 @@ type Lock struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	AcquiredTs   db.Moment
-	LockTs       db.Moment
-	ExpiresTs    db.Moment
+	AcquiredTS   db.Moment
+	LockTS       db.Moment
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
-	TtlSeconds   int64
+	TTLSeconds   int64
 	Note         string
 }
 
 type Policy struct {
 	ObjectType        string
-	DefaultTtlSeconds sql.NullInt64
-	LongestTtlSeconds sql.NullInt64
-	TakeReasonFl      string
+	DefaultTTLSeconds sql.NullInt64
+	LongestTTLSeconds sql.NullInt64
+	TakeReasonFL      string
 	HistoryLevel      string
-	PresenceFl        string
+	PresenceFL        string
 	YieldAfterSeconds sql.NullInt64
 }
 
@@ -87,7 +87,7 @@ type Viewer struct {
 	DepartmentID string
 	ClientID     string
 	State        string
-	SinceTs      db.Moment
+	SinceTS      db.Moment
 	SecondsLeft  int64
 }
 
@@ -97,8 +97,8 @@ type Waiter struct {
 	OperatorID         string
 	DepartmentID       string
 	ClientID           string
-	SinceTs            db.Moment
-	UntilTs            db.Moment
+	SinceTS            db.Moment
+	UntilTS            db.Moment
 	WaitedSeconds      int64
 	HolderID           string
 	HolderDepartmentID string

@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -17,7 +18,7 @@ SELECT
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
-    p_expires_ts AS expires_ts,
+    (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left
 FROM answer_appl_lock_row(
     $1::text,
@@ -32,11 +33,11 @@ FROM answer_appl_lock_row(
 `
 
 type AnswerApplLockRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
 
@@ -53,11 +54,11 @@ func (q *Queries) AnswerApplLock(ctx context.Context, objectType string, objectI
 	)
 	var i AnswerApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)
 	return i, err

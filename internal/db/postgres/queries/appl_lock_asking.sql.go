@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -19,8 +20,8 @@ SELECT
     a.department_id::text AS department_id,
     a.client_id::text AS client_id,
     a.message::text AS message,
-    a.since_ts::timestamptz AS since_ts,
-    a.until_ts::timestamptz AS until_ts,
+    (a.since_ts AT TIME ZONE 'UTC')::timestamp AS since_ts,
+    (a.until_ts AT TIME ZONE 'UTC')::timestamp AS until_ts,
     a.waited_seconds::bigint AS waited_seconds,
     a.answer::text AS answer,
     a.answer_reason::text AS answer_reason,
@@ -46,8 +47,8 @@ type ApplLockAskingRow struct {
 	DepartmentID       string
 	ClientID           string
 	Message            string
-	SinceTs            pgtype.Timestamptz
-	UntilTs            pgtype.Timestamptz
+	SinceTS            db.Moment
+	UntilTS            db.Moment
 	WaitedSeconds      int64
 	Answer             string
 	AnswerReason       string
@@ -82,8 +83,8 @@ func (q *Queries) ApplLockAsking(ctx context.Context, afterType string, afterID 
 			&i.DepartmentID,
 			&i.ClientID,
 			&i.Message,
-			&i.SinceTs,
-			&i.UntilTs,
+			&i.SinceTS,
+			&i.UntilTS,
 			&i.WaitedSeconds,
 			&i.Answer,
 			&i.AnswerReason,

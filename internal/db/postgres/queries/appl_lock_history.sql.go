@@ -8,13 +8,14 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const applLockHistory = `-- name: ApplLockHistory :many
 SELECT
     h.event_id::bigint AS event_id,
-    h.event_ts::timestamptz AS event_ts,
+    (h.event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     h.object_type::text AS object_type,
     h.object_id::text AS object_id,
     h.event::text AS event,
@@ -59,12 +60,12 @@ LIMIT $6::bigint
 
 type ApplLockHistoryRow struct {
 	EventID          int64
-	EventTs          pgtype.Timestamptz
+	EventTS          db.Moment
 	ObjectType       string
 	ObjectID         string
 	Event            string
 	ActorID          string
-	DbUser           string
+	DBUser           string
 	Program          string
 	FromOperatorID   string
 	FromDepartmentID string
@@ -94,12 +95,12 @@ func (q *Queries) ApplLockHistory(ctx context.Context, newestFirst bool, afterEv
 		var i ApplLockHistoryRow
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -122,7 +123,7 @@ func (q *Queries) ApplLockHistory(ctx context.Context, newestFirst bool, afterEv
 const applLockHistoryOfObject = `-- name: ApplLockHistoryOfObject :many
 SELECT
     h.event_id::bigint AS event_id,
-    h.event_ts::timestamptz AS event_ts,
+    (h.event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     h.object_type::text AS object_type,
     h.object_id::text AS object_id,
     h.event::text AS event,
@@ -167,12 +168,12 @@ LIMIT $6::bigint
 
 type ApplLockHistoryOfObjectRow struct {
 	EventID          int64
-	EventTs          pgtype.Timestamptz
+	EventTS          db.Moment
 	ObjectType       string
 	ObjectID         string
 	Event            string
 	ActorID          string
-	DbUser           string
+	DBUser           string
 	Program          string
 	FromOperatorID   string
 	FromDepartmentID string
@@ -203,12 +204,12 @@ func (q *Queries) ApplLockHistoryOfObject(ctx context.Context, newestFirst bool,
 		var i ApplLockHistoryOfObjectRow
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -231,7 +232,7 @@ func (q *Queries) ApplLockHistoryOfObject(ctx context.Context, newestFirst bool,
 const applLockHistoryOfOperator = `-- name: ApplLockHistoryOfOperator :many
 SELECT
     h.event_id::bigint AS event_id,
-    h.event_ts::timestamptz AS event_ts,
+    (h.event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     h.object_type::text AS object_type,
     h.object_id::text AS object_id,
     h.event::text AS event,
@@ -330,12 +331,12 @@ LIMIT $7::bigint
 
 type ApplLockHistoryOfOperatorRow struct {
 	EventID          int64
-	EventTs          pgtype.Timestamptz
+	EventTS          db.Moment
 	ObjectType       string
 	ObjectID         string
 	Event            string
 	ActorID          string
-	DbUser           string
+	DBUser           string
 	Program          string
 	FromOperatorID   string
 	FromDepartmentID string
@@ -366,12 +367,12 @@ func (q *Queries) ApplLockHistoryOfOperator(ctx context.Context, newestFirst boo
 		var i ApplLockHistoryOfOperatorRow
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,

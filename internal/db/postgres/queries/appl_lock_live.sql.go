@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,9 +19,9 @@ SELECT
     l.operator_id::text AS operator_id,
     l.department_id::text AS department_id,
     l.fence::bigint AS fence,
-    l.acquired_ts::timestamptz AS acquired_ts,
-    l.lock_ts::timestamptz AS lock_ts,
-    l.expires_ts::timestamptz AS expires_ts,
+    (l.acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
+    (l.lock_ts AT TIME ZONE 'UTC')::timestamp AS lock_ts,
+    (l.expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     l.seconds_left::bigint AS seconds_left,
     l.ttl_seconds::bigint AS ttl_seconds,
     l.note::text AS note
@@ -44,11 +45,11 @@ type ApplLockLiveRow struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	AcquiredTs   pgtype.Timestamptz
-	LockTs       pgtype.Timestamptz
-	ExpiresTs    pgtype.Timestamptz
+	AcquiredTS   db.Moment
+	LockTS       db.Moment
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
-	TtlSeconds   int64
+	TTLSeconds   int64
 	Note         string
 }
 
@@ -77,11 +78,11 @@ func (q *Queries) ApplLockLive(ctx context.Context, afterType string, afterID st
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -101,9 +102,9 @@ SELECT
     l.operator_id::text AS operator_id,
     l.department_id::text AS department_id,
     l.fence::bigint AS fence,
-    l.acquired_ts::timestamptz AS acquired_ts,
-    l.lock_ts::timestamptz AS lock_ts,
-    l.expires_ts::timestamptz AS expires_ts,
+    (l.acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
+    (l.lock_ts AT TIME ZONE 'UTC')::timestamp AS lock_ts,
+    (l.expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     l.seconds_left::bigint AS seconds_left,
     l.ttl_seconds::bigint AS ttl_seconds,
     l.note::text AS note
@@ -126,11 +127,11 @@ type ApplLockLiveByTimeRow struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	AcquiredTs   pgtype.Timestamptz
-	LockTs       pgtype.Timestamptz
-	ExpiresTs    pgtype.Timestamptz
+	AcquiredTS   db.Moment
+	LockTS       db.Moment
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
-	TtlSeconds   int64
+	TTLSeconds   int64
 	Note         string
 }
 
@@ -157,11 +158,11 @@ func (q *Queries) ApplLockLiveByTime(ctx context.Context, objectType pgtype.Text
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -181,9 +182,9 @@ SELECT
     l.operator_id::text AS operator_id,
     l.department_id::text AS department_id,
     l.fence::bigint AS fence,
-    l.acquired_ts::timestamptz AS acquired_ts,
-    l.lock_ts::timestamptz AS lock_ts,
-    l.expires_ts::timestamptz AS expires_ts,
+    (l.acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
+    (l.lock_ts AT TIME ZONE 'UTC')::timestamp AS lock_ts,
+    (l.expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     l.seconds_left::bigint AS seconds_left,
     l.ttl_seconds::bigint AS ttl_seconds,
     l.note::text AS note
@@ -213,11 +214,11 @@ type ApplLockLiveWaitedForRow struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	AcquiredTs   pgtype.Timestamptz
-	LockTs       pgtype.Timestamptz
-	ExpiresTs    pgtype.Timestamptz
+	AcquiredTS   db.Moment
+	LockTS       db.Moment
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
-	TtlSeconds   int64
+	TTLSeconds   int64
 	Note         string
 }
 
@@ -243,11 +244,11 @@ func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, objectType pgtype.T
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err

@@ -27,11 +27,11 @@ ORDER BY p.object_type
 
 type ApplLockPoliciesRow struct {
 	ObjectType        string
-	DefaultTtlSeconds int64
-	LongestTtlSeconds int64
-	TakeReasonFl      string
+	DefaultTTLSeconds int64
+	LongestTTLSeconds int64
+	TakeReasonFL      string
 	HistoryLevel      string
-	PresenceFl        string
+	PresenceFL        string
 	YieldAfterSeconds int64
 }
 
@@ -46,11 +46,11 @@ func (q *Queries) ApplLockPolicies(ctx context.Context, objectType pgtype.Text) 
 		var i ApplLockPoliciesRow
 		if err := rows.Scan(
 			&i.ObjectType,
-			&i.DefaultTtlSeconds,
-			&i.LongestTtlSeconds,
-			&i.TakeReasonFl,
+			&i.DefaultTTLSeconds,
+			&i.LongestTTLSeconds,
+			&i.TakeReasonFL,
 			&i.HistoryLevel,
-			&i.PresenceFl,
+			&i.PresenceFL,
 			&i.YieldAfterSeconds,
 		); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -19,7 +20,7 @@ SELECT
     v.department_id::text AS department_id,
     v.client_id::text AS client_id,
     v.state::text AS state,
-    v.since_ts::timestamptz AS since_ts,
+    (v.since_ts AT TIME ZONE 'UTC')::timestamp AS since_ts,
     v.seconds_left::bigint AS seconds_left
 FROM appl_lock_viewers AS v
 WHERE (v.object_type::text, v.object_id::text, v.operator_id::text, v.client_id::text)
@@ -40,7 +41,7 @@ type ApplLockViewersRow struct {
 	DepartmentID string
 	ClientID     string
 	State        string
-	SinceTs      pgtype.Timestamptz
+	SinceTS      db.Moment
 	SecondsLeft  int64
 }
 
@@ -70,7 +71,7 @@ func (q *Queries) ApplLockViewers(ctx context.Context, afterType string, afterID
 			&i.DepartmentID,
 			&i.ClientID,
 			&i.State,
-			&i.SinceTs,
+			&i.SinceTS,
 			&i.SecondsLeft,
 		); err != nil {
 			return nil, err

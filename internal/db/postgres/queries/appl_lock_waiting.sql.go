@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,8 +19,8 @@ SELECT
     w.operator_id::text AS operator_id,
     w.department_id::text AS department_id,
     w.client_id::text AS client_id,
-    w.since_ts::timestamptz AS since_ts,
-    w.until_ts::timestamptz AS until_ts,
+    (w.since_ts AT TIME ZONE 'UTC')::timestamp AS since_ts,
+    (w.until_ts AT TIME ZONE 'UTC')::timestamp AS until_ts,
     w.waited_seconds::bigint AS waited_seconds,
     w.holder_id::text AS holder_id,
     w.holder_department_id::text AS holder_department_id,
@@ -42,8 +43,8 @@ type ApplLockWaitingRow struct {
 	OperatorID         string
 	DepartmentID       string
 	ClientID           string
-	SinceTs            pgtype.Timestamptz
-	UntilTs            pgtype.Timestamptz
+	SinceTS            db.Moment
+	UntilTS            db.Moment
 	WaitedSeconds      int64
 	HolderID           string
 	HolderDepartmentID string
@@ -75,8 +76,8 @@ func (q *Queries) ApplLockWaiting(ctx context.Context, afterType string, afterID
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.ClientID,
-			&i.SinceTs,
-			&i.UntilTs,
+			&i.SinceTS,
+			&i.UntilTS,
 			&i.WaitedSeconds,
 			&i.HolderID,
 			&i.HolderDepartmentID,

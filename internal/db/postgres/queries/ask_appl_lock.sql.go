@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,7 +19,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
-    p_expires_ts AS expires_ts,
+    (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left
 FROM ask_appl_lock_row(
     $1::text,
@@ -32,12 +33,12 @@ FROM ask_appl_lock_row(
 `
 
 type AskApplLockRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
 
@@ -53,12 +54,12 @@ func (q *Queries) AskApplLock(ctx context.Context, objectType string, objectID s
 	)
 	var i AskApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
 		&i.Fence,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)
 	return i, err

@@ -17,13 +17,13 @@ FROM drop_appl_lock_policy_row($1::text, $2::text, $3::text)
 `
 
 type DropApplLockPolicyRow struct {
-	OkFl    string
+	OkFL    string
 	Outcome string
 }
 
 func (q *Queries) DropApplLockPolicy(ctx context.Context, objectType string, actorID string, reason string) (DropApplLockPolicyRow, error) {
 	row := q.db.QueryRow(ctx, dropApplLockPolicy, objectType, actorID, reason)
 	var i DropApplLockPolicyRow
-	err := row.Scan(&i.OkFl, &i.Outcome)
+	err := row.Scan(&i.OkFL, &i.Outcome)
 	return i, err
 }

@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,7 +19,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
-    p_expires_ts::timestamptz AS expires_ts,
+    (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left,
     p_note::text AS note
 FROM get_appl_lock_row(
@@ -32,33 +33,33 @@ FROM get_appl_lock_row(
 `
 
 type GetApplLockRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 	Note            string
 }
 
-func (q *Queries) GetApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID pgtype.Text, ttlSeconds pgtype.Int8, newFl pgtype.Text) (GetApplLockRow, error) {
+func (q *Queries) GetApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID pgtype.Text, tTLSeconds pgtype.Int8, newFL pgtype.Text) (GetApplLockRow, error) {
 	row := q.db.QueryRow(ctx, getApplLock,
 		objectType,
 		objectID,
 		operatorID,
 		departmentID,
-		ttlSeconds,
-		newFl,
+		tTLSeconds,
+		newFL,
 	)
 	var i GetApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
 		&i.Fence,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 		&i.Note,
 	)
@@ -72,7 +73,7 @@ SELECT
     r.p_old_operator_id::text AS old_operator_id,
     r.p_old_department_id::text AS old_department_id,
     r.p_fence::bigint AS fence,
-    r.p_expires_ts::timestamptz AS expires_ts,
+    (r.p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     r.p_seconds_left::bigint AS seconds_left,
     r.p_note::text AS note
 FROM jsonb_array_elements(CAST($1::text AS jsonb)) WITH ORDINALITY AS g (get, place)
@@ -88,12 +89,12 @@ ORDER BY g.place
 `
 
 type GetApplLocksRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 	Note            string
 }
@@ -108,12 +109,12 @@ func (q *Queries) GetApplLocks(ctx context.Context, gets string) ([]GetApplLocks
 	for rows.Next() {
 		var i GetApplLocksRow
 		if err := rows.Scan(
-			&i.OkFl,
+			&i.OkFL,
 			&i.Outcome,
 			&i.OldOperatorID,
 			&i.OldDepartmentID,
 			&i.Fence,
-			&i.ExpiresTs,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
 			&i.Note,
 		); err != nil {

@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,7 +19,7 @@ SELECT
     operator_id::text AS operator_id,
     department_id::text AS department_id,
     fence::bigint AS fence,
-    expires_ts::timestamptz AS expires_ts,
+    (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left,
     note::text AS note
 FROM get_appl_lock_permit(
@@ -37,19 +38,19 @@ type GetApplLockPermitRow struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	ExpiresTs    pgtype.Timestamptz
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
 	Note         string
 }
 
-func (q *Queries) GetApplLockPermit(ctx context.Context, objectType string, objectID string, permits int64, operatorID string, departmentID pgtype.Text, ttlSeconds pgtype.Int8) ([]GetApplLockPermitRow, error) {
+func (q *Queries) GetApplLockPermit(ctx context.Context, objectType string, objectID string, permits int64, operatorID string, departmentID pgtype.Text, tTLSeconds pgtype.Int8) ([]GetApplLockPermitRow, error) {
 	rows, err := q.db.Query(ctx, getApplLockPermit,
 		objectType,
 		objectID,
 		permits,
 		operatorID,
 		departmentID,
-		ttlSeconds,
+		tTLSeconds,
 	)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (q *Queries) GetApplLockPermit(ctx context.Context, objectType string, obje
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.ExpiresTs,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
 			&i.Note,
 		); err != nil {

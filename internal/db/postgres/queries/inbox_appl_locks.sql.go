@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -19,7 +20,7 @@ SELECT
     object_id::text AS object_id,
     other_operator_id::text AS other_operator_id,
     other_department_id::text AS other_department_id,
-    event_ts::timestamptz AS event_ts,
+    (event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     seconds_left::bigint AS seconds_left,
     reason::text AS reason,
     safe_event_id::bigint AS safe_event_id,
@@ -40,7 +41,7 @@ type InboxApplLocksRow struct {
 	ObjectID          string
 	OtherOperatorID   string
 	OtherDepartmentID string
-	EventTs           pgtype.Timestamptz
+	EventTS           db.Moment
 	SecondsLeft       int64
 	Reason            string
 	SafeEventID       int64
@@ -65,7 +66,7 @@ func (q *Queries) InboxApplLocks(ctx context.Context, operatorID string, afterEv
 			&i.ObjectID,
 			&i.OtherOperatorID,
 			&i.OtherDepartmentID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.SecondsLeft,
 			&i.Reason,
 			&i.SafeEventID,

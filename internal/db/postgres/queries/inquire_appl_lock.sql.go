@@ -8,7 +8,7 @@ package queries
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/applock/applock/internal/db"
 )
 
 const inquireApplLock = `-- name: InquireApplLock :one
@@ -17,22 +17,22 @@ SELECT
     p_operator_id::text AS operator_id,
     p_department_id::text AS department_id,
     p_fence::bigint AS fence,
-    p_acquired_ts::timestamptz AS acquired_ts,
-    p_lock_ts::timestamptz AS lock_ts,
-    p_expires_ts::timestamptz AS expires_ts,
+    (p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
+    (p_lock_ts AT TIME ZONE 'UTC')::timestamp AS lock_ts,
+    (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left,
     p_note::text AS note
 FROM inquire_appl_lock_row($1::text, $2::text)
 `
 
 type InquireApplLockRow struct {
-	OkFl         string
+	OkFL         string
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	AcquiredTs   pgtype.Timestamptz
-	LockTs       pgtype.Timestamptz
-	ExpiresTs    pgtype.Timestamptz
+	AcquiredTS   db.Moment
+	LockTS       db.Moment
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
 	Note         string
 }
@@ -41,13 +41,13 @@ func (q *Queries) InquireApplLock(ctx context.Context, objectType string, object
 	row := q.db.QueryRow(ctx, inquireApplLock, objectType, objectID)
 	var i InquireApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.OperatorID,
 		&i.DepartmentID,
 		&i.Fence,
-		&i.AcquiredTs,
-		&i.LockTs,
-		&i.ExpiresTs,
+		&i.AcquiredTS,
+		&i.LockTS,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 		&i.Note,
 	)

@@ -21,7 +21,7 @@ FROM note_appl_lock_row($1::text, $2::text, $3::text, $4::bigint, $5::text)
 `
 
 type NoteApplLockRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -37,7 +37,7 @@ func (q *Queries) NoteApplLock(ctx context.Context, objectType string, objectID 
 	)
 	var i NoteApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,

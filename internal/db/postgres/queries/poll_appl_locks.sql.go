@@ -20,7 +20,7 @@ FROM poll_appl_locks($1::text, $2::bigint)
 type PollApplLocksRow struct {
 	ObjectType string
 	ObjectID   string
-	FreeInUs   int64
+	FreeInUS   int64
 }
 
 func (q *Queries) PollApplLocks(ctx context.Context, clientID string, maxRows int64) ([]PollApplLocksRow, error) {
@@ -32,7 +32,7 @@ func (q *Queries) PollApplLocks(ctx context.Context, clientID string, maxRows in
 	var items []PollApplLocksRow
 	for rows.Next() {
 		var i PollApplLocksRow
-		if err := rows.Scan(&i.ObjectType, &i.ObjectID, &i.FreeInUs); err != nil {
+		if err := rows.Scan(&i.ObjectType, &i.ObjectID, &i.FreeInUS); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

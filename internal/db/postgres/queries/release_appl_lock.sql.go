@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -16,7 +17,7 @@ SELECT
     r.p_outcome::text AS released,
     coalesce(g.p_outcome, '')::text AS outcome,
     coalesce(g.p_fence, 0)::bigint AS fence,
-    coalesce(g.p_expires_ts, 'infinity')::timestamptz AS expires_ts,
+    (g.p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     coalesce(g.p_seconds_left, 0)::bigint AS seconds_left
 FROM release_appl_lock_row(
     $1::text,
@@ -45,18 +46,18 @@ type PassApplLockRow struct {
 	Released    string
 	Outcome     string
 	Fence       int64
-	ExpiresTs   pgtype.Timestamptz
+	ExpiresTS   db.Moment
 	SecondsLeft int64
 }
 
 // A release and, if it succeeds, a get by the next operator, in one statement: nobody finds the object free.
-func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64, ttlSeconds pgtype.Int8, nextOperatorID string, nextDepartmentID pgtype.Text) (PassApplLockRow, error) {
+func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID string, operatorID string, fence int64, tTLSeconds pgtype.Int8, nextOperatorID string, nextDepartmentID pgtype.Text) (PassApplLockRow, error) {
 	row := q.db.QueryRow(ctx, passApplLock,
 		objectType,
 		objectID,
 		operatorID,
 		fence,
-		ttlSeconds,
+		tTLSeconds,
 		nextOperatorID,
 		nextDepartmentID,
 	)
@@ -65,7 +66,7 @@ func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID 
 		&i.Released,
 		&i.Outcome,
 		&i.Fence,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)
 	return i, err
@@ -89,7 +90,7 @@ FROM release_appl_lock_row(
 `
 
 type ReleaseApplLockRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
@@ -108,7 +109,7 @@ func (q *Queries) ReleaseApplLock(ctx context.Context, unflushed bool, objectTyp
 	)
 	var i ReleaseApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,

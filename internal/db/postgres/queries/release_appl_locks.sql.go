@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -19,7 +20,7 @@ SELECT
     old_operator_id::text AS old_operator_id,
     old_department_id::text AS old_department_id,
     fence::bigint AS fence,
-    expires_ts::timestamptz AS expires_ts,
+    (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left
 FROM release_appl_locks(
     $1::text,
@@ -40,11 +41,11 @@ type ReleaseApplLocksRow struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
 
-func (q *Queries) ReleaseApplLocks(ctx context.Context, operatorID string, objectType pgtype.Text, actorID pgtype.Text, reason pgtype.Text, afterType string, afterID string, maxRows int64, dryRunFl pgtype.Text) ([]ReleaseApplLocksRow, error) {
+func (q *Queries) ReleaseApplLocks(ctx context.Context, operatorID string, objectType pgtype.Text, actorID pgtype.Text, reason pgtype.Text, afterType string, afterID string, maxRows int64, dryRunFL pgtype.Text) ([]ReleaseApplLocksRow, error) {
 	rows, err := q.db.Query(ctx, releaseApplLocks,
 		operatorID,
 		objectType,
@@ -53,7 +54,7 @@ func (q *Queries) ReleaseApplLocks(ctx context.Context, operatorID string, objec
 		afterType,
 		afterID,
 		maxRows,
-		dryRunFl,
+		dryRunFL,
 	)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (q *Queries) ReleaseApplLocks(ctx context.Context, operatorID string, objec
 			&i.OldOperatorID,
 			&i.OldDepartmentID,
 			&i.Fence,
-			&i.ExpiresTs,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
 		); err != nil {
 			return nil, err

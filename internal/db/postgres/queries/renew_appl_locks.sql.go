@@ -8,7 +8,7 @@ package queries
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/applock/applock/internal/db"
 )
 
 const renewApplLocks = `-- name: RenewApplLocks :many
@@ -18,7 +18,7 @@ SELECT
     outcome::text AS outcome,
     old_operator_id::text AS old_operator_id,
     old_department_id::text AS old_department_id,
-    expires_ts::timestamptz AS expires_ts,
+    (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left
 FROM renew_appl_locks($1::text)
 `
@@ -29,7 +29,7 @@ type RenewApplLocksRow struct {
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
 
@@ -48,7 +48,7 @@ func (q *Queries) RenewApplLocks(ctx context.Context, grants string) ([]RenewApp
 			&i.Outcome,
 			&i.OldOperatorID,
 			&i.OldDepartmentID,
-			&i.ExpiresTs,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
 		); err != nil {
 			return nil, err

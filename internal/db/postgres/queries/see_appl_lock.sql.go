@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,7 +19,7 @@ SELECT
     department_id::text AS department_id,
     client_id::text AS client_id,
     state::text AS state,
-    since_ts::timestamptz AS since_ts,
+    (since_ts AT TIME ZONE 'UTC')::timestamp AS since_ts,
     seconds_left::bigint AS seconds_left,
     message::text AS message
 FROM see_appl_lock(
@@ -38,12 +39,12 @@ type SeeApplLockRow struct {
 	DepartmentID string
 	ClientID     string
 	State        string
-	SinceTs      pgtype.Timestamptz
+	SinceTS      db.Moment
 	SecondsLeft  int64
 	Message      string
 }
 
-func (q *Queries) SeeApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID string, clientID string, state pgtype.Text, ttlSeconds pgtype.Int8) ([]SeeApplLockRow, error) {
+func (q *Queries) SeeApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID string, clientID string, state pgtype.Text, tTLSeconds pgtype.Int8) ([]SeeApplLockRow, error) {
 	rows, err := q.db.Query(ctx, seeApplLock,
 		objectType,
 		objectID,
@@ -51,7 +52,7 @@ func (q *Queries) SeeApplLock(ctx context.Context, objectType string, objectID s
 		departmentID,
 		clientID,
 		state,
-		ttlSeconds,
+		tTLSeconds,
 	)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (q *Queries) SeeApplLock(ctx context.Context, objectType string, objectID s
 			&i.DepartmentID,
 			&i.ClientID,
 			&i.State,
-			&i.SinceTs,
+			&i.SinceTS,
 			&i.SecondsLeft,
 			&i.Message,
 		); err != nil {

@@ -29,23 +29,23 @@ FROM set_appl_lock_policy_row(
 `
 
 type SetApplLockPolicyRow struct {
-	OkFl    string
+	OkFL    string
 	Outcome string
 }
 
-func (q *Queries) SetApplLockPolicy(ctx context.Context, objectType string, defaultTtlSeconds pgtype.Int8, longestTtlSeconds pgtype.Int8, takeReasonFl string, actorID string, reason string, historyLevel string, presenceFl string, yieldAfterSeconds pgtype.Int8) (SetApplLockPolicyRow, error) {
+func (q *Queries) SetApplLockPolicy(ctx context.Context, objectType string, defaultTTLSeconds pgtype.Int8, longestTTLSeconds pgtype.Int8, takeReasonFL string, actorID string, reason string, historyLevel string, presenceFL string, yieldAfterSeconds pgtype.Int8) (SetApplLockPolicyRow, error) {
 	row := q.db.QueryRow(ctx, setApplLockPolicy,
 		objectType,
-		defaultTtlSeconds,
-		longestTtlSeconds,
-		takeReasonFl,
+		defaultTTLSeconds,
+		longestTTLSeconds,
+		takeReasonFL,
 		actorID,
 		reason,
 		historyLevel,
-		presenceFl,
+		presenceFL,
 		yieldAfterSeconds,
 	)
 	var i SetApplLockPolicyRow
-	err := row.Scan(&i.OkFl, &i.Outcome)
+	err := row.Scan(&i.OkFL, &i.Outcome)
 	return i, err
 }

@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,7 +19,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
-    p_expires_ts AS expires_ts,
+    (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left
 FROM take_appl_lock_row(
     $1::text,
@@ -32,16 +33,16 @@ FROM take_appl_lock_row(
 `
 
 type TakeApplLockRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
 
-func (q *Queries) TakeApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID string, reason string, expectedFence pgtype.Int8, ttlSeconds pgtype.Int8) (TakeApplLockRow, error) {
+func (q *Queries) TakeApplLock(ctx context.Context, objectType string, objectID string, operatorID string, departmentID string, reason string, expectedFence pgtype.Int8, tTLSeconds pgtype.Int8) (TakeApplLockRow, error) {
 	row := q.db.QueryRow(ctx, takeApplLock,
 		objectType,
 		objectID,
@@ -49,16 +50,16 @@ func (q *Queries) TakeApplLock(ctx context.Context, objectType string, objectID 
 		departmentID,
 		reason,
 		expectedFence,
-		ttlSeconds,
+		tTLSeconds,
 	)
 	var i TakeApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
 		&i.Fence,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)
 	return i, err

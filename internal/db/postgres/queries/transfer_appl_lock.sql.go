@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -18,7 +19,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
-    p_expires_ts AS expires_ts,
+    (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left
 FROM transfer_appl_lock_row(
     $1::text,
@@ -33,34 +34,34 @@ FROM transfer_appl_lock_row(
 `
 
 type TransferApplLockRow struct {
-	OkFl            string
+	OkFL            string
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
 
-func (q *Queries) TransferApplLock(ctx context.Context, objectType string, objectID string, fromOperatorID string, toOperatorID string, toDepartmentID string, ttlSeconds pgtype.Int8, actorID pgtype.Text, reason pgtype.Text) (TransferApplLockRow, error) {
+func (q *Queries) TransferApplLock(ctx context.Context, objectType string, objectID string, fromOperatorID string, toOperatorID string, toDepartmentID string, tTLSeconds pgtype.Int8, actorID pgtype.Text, reason pgtype.Text) (TransferApplLockRow, error) {
 	row := q.db.QueryRow(ctx, transferApplLock,
 		objectType,
 		objectID,
 		fromOperatorID,
 		toOperatorID,
 		toDepartmentID,
-		ttlSeconds,
+		tTLSeconds,
 		actorID,
 		reason,
 	)
 	var i TransferApplLockRow
 	err := row.Scan(
-		&i.OkFl,
+		&i.OkFL,
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
 		&i.Fence,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)
 	return i, err

@@ -8,6 +8,7 @@ package queries
 import (
 	"context"
 
+	"github.com/applock/applock/internal/db"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -19,7 +20,7 @@ SELECT
     old_operator_id::text AS old_operator_id,
     old_department_id::text AS old_department_id,
     fence::bigint AS fence,
-    expires_ts::timestamptz AS expires_ts,
+    (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left
 FROM transfer_appl_locks(
     $1::text,
@@ -43,23 +44,23 @@ type TransferApplLocksRow struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
-	ExpiresTs       pgtype.Timestamptz
+	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
 
-func (q *Queries) TransferApplLocks(ctx context.Context, fromOperatorID string, objectType pgtype.Text, toOperatorID string, toDepartmentID string, ttlSeconds pgtype.Int8, actorID pgtype.Text, reason pgtype.Text, afterType string, afterID string, maxRows int64, dryRunFl pgtype.Text) ([]TransferApplLocksRow, error) {
+func (q *Queries) TransferApplLocks(ctx context.Context, fromOperatorID string, objectType pgtype.Text, toOperatorID string, toDepartmentID string, tTLSeconds pgtype.Int8, actorID pgtype.Text, reason pgtype.Text, afterType string, afterID string, maxRows int64, dryRunFL pgtype.Text) ([]TransferApplLocksRow, error) {
 	rows, err := q.db.Query(ctx, transferApplLocks,
 		fromOperatorID,
 		objectType,
 		toOperatorID,
 		toDepartmentID,
-		ttlSeconds,
+		tTLSeconds,
 		actorID,
 		reason,
 		afterType,
 		afterID,
 		maxRows,
-		dryRunFl,
+		dryRunFL,
 	)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func (q *Queries) TransferApplLocks(ctx context.Context, fromOperatorID string, 
 			&i.OldOperatorID,
 			&i.OldDepartmentID,
 			&i.Fence,
-			&i.ExpiresTs,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
 		); err != nil {
 			return nil, err

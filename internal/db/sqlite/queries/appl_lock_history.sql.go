@@ -65,12 +65,12 @@ func (q *Queries) ApplLockHistory(ctx context.Context, arg ApplLockHistoryParams
 		var i ApplLockHistory
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -129,12 +129,12 @@ func (q *Queries) ApplLockHistoryNewest(ctx context.Context, arg ApplLockHistory
 		var i ApplLockHistory
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -200,12 +200,12 @@ func (q *Queries) ApplLockHistoryOfObject(ctx context.Context, arg ApplLockHisto
 		var i ApplLockHistory
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -271,12 +271,12 @@ func (q *Queries) ApplLockHistoryOfObjectNewest(ctx context.Context, arg ApplLoc
 		var i ApplLockHistory
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -354,12 +354,12 @@ func (q *Queries) ApplLockHistoryOfOperator(ctx context.Context, arg ApplLockHis
 		var i ApplLockHistory
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,
@@ -437,12 +437,12 @@ func (q *Queries) ApplLockHistoryOfOperatorNewest(ctx context.Context, arg ApplL
 		var i ApplLockHistory
 		if err := rows.Scan(
 			&i.EventID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.ObjectType,
 			&i.ObjectID,
 			&i.Event,
 			&i.ActorID,
-			&i.DbUser,
+			&i.DBUser,
 			&i.Program,
 			&i.FromOperatorID,
 			&i.FromDepartmentID,

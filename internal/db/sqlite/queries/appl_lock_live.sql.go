@@ -68,11 +68,11 @@ func (q *Queries) ApplLockLive(ctx context.Context, arg ApplLockLiveParams) ([]A
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -131,11 +131,11 @@ func (q *Queries) ApplLockLiveEndsSoonest(ctx context.Context, arg ApplLockLiveE
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -194,11 +194,11 @@ func (q *Queries) ApplLockLiveOldest(ctx context.Context, arg ApplLockLiveOldest
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err
@@ -264,11 +264,11 @@ func (q *Queries) ApplLockLiveWaitedFor(ctx context.Context, arg ApplLockLiveWai
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.AcquiredTs,
-			&i.LockTs,
-			&i.ExpiresTs,
+			&i.AcquiredTS,
+			&i.LockTS,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
-			&i.TtlSeconds,
+			&i.TTLSeconds,
 			&i.Note,
 		); err != nil {
 			return nil, err

@@ -75,7 +75,7 @@ func (q *Queries) ApplLockViewers(ctx context.Context, arg ApplLockViewersParams
 			&i.DepartmentID,
 			&i.ClientID,
 			&i.State,
-			&i.SinceTs,
+			&i.SinceTS,
 			&i.SecondsLeft,
 		); err != nil {
 			return nil, err

@@ -78,7 +78,7 @@ type AskApplLockParams struct {
 	HolderID     string
 	Fence        int64
 	Patience     int64
-	LockTs       int64
+	LockTS       int64
 }
 
 // ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
@@ -112,7 +112,7 @@ func (q *Queries) AskApplLock(ctx context.Context, arg AskApplLockParams) (int64
 		arg.HolderID,
 		arg.Fence,
 		arg.Patience,
-		arg.LockTs,
+		arg.LockTS,
 	)
 	var column_1 int64
 	err := row.Scan(&column_1)

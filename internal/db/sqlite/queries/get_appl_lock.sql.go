@@ -40,21 +40,21 @@ type GetApplLockParams struct {
 	OperatorID     string
 	DepartmentID   string
 	Renews         int64
-	TtlSeconds     int64
+	TTLSeconds     int64
 	LastsSeconds   int64
-	HistoryFl      string
+	HistoryFL      string
 	ObjectType     string
 	ObjectID       string
 	FromFence      int64
-	FromLockTs     int64
-	FromExpiresTs  int64
-	FromReleasedTs int64
+	FromLockTS     int64
+	FromExpiresTS  int64
+	FromReleasedTS int64
 	FromLive       int64
 }
 
 type GetApplLockRow struct {
 	Fence     int64
-	ExpiresTs int64
+	ExpiresTS int64
 	Column3   int64
 	Note      string
 }
@@ -83,21 +83,21 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 		arg.OperatorID,
 		arg.DepartmentID,
 		arg.Renews,
-		arg.TtlSeconds,
+		arg.TTLSeconds,
 		arg.LastsSeconds,
-		arg.HistoryFl,
+		arg.HistoryFL,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.FromFence,
-		arg.FromLockTs,
-		arg.FromExpiresTs,
-		arg.FromReleasedTs,
+		arg.FromLockTS,
+		arg.FromExpiresTS,
+		arg.FromReleasedTS,
 		arg.FromLive,
 	)
 	var i GetApplLockRow
 	err := row.Scan(
 		&i.Fence,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.Column3,
 		&i.Note,
 	)
@@ -143,13 +143,13 @@ type GetApplLockNewParams struct {
 	ObjectID     string
 	OperatorID   string
 	DepartmentID string
-	TtlSeconds   int64
-	HistoryFl    string
+	TTLSeconds   int64
+	HistoryFL    string
 }
 
 type GetApplLockNewRow struct {
 	Fence     int64
-	ExpiresTs int64
+	ExpiresTS int64
 	Column3   int64
 	Note      string
 }
@@ -160,13 +160,13 @@ func (q *Queries) GetApplLockNew(ctx context.Context, arg GetApplLockNewParams) 
 		arg.ObjectID,
 		arg.OperatorID,
 		arg.DepartmentID,
-		arg.TtlSeconds,
-		arg.HistoryFl,
+		arg.TTLSeconds,
+		arg.HistoryFL,
 	)
 	var i GetApplLockNewRow
 	err := row.Scan(
 		&i.Fence,
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.Column3,
 		&i.Note,
 	)

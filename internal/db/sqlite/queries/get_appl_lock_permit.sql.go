@@ -7,7 +7,8 @@ package queries
 
 import (
 	"context"
-	"database/sql"
+
+	"github.com/applock/applock/internal/db"
 )
 
 const getApplLockPermitSlots = `-- name: GetApplLockPermitSlots :many
@@ -59,7 +60,7 @@ type GetApplLockPermitSlotsRow struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	ExpiresTs    sql.NullInt64
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
 	Note         string
 	IsOwn        int64
@@ -105,7 +106,7 @@ func (q *Queries) GetApplLockPermitSlots(ctx context.Context, arg GetApplLockPer
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
-			&i.ExpiresTs,
+			&i.ExpiresTS,
 			&i.SecondsLeft,
 			&i.Note,
 			&i.IsOwn,

@@ -160,7 +160,7 @@ type InboxApplLocksRow struct {
 	ObjectID          string
 	OtherOperatorID   string
 	OtherDepartmentID string
-	EventTs           int64
+	EventTS           int64
 	SecondsLeft       int64
 	Reason            string
 	Message           string
@@ -203,7 +203,7 @@ func (q *Queries) InboxApplLocks(ctx context.Context, arg InboxApplLocksParams) 
 			&i.ObjectID,
 			&i.OtherOperatorID,
 			&i.OtherDepartmentID,
-			&i.EventTs,
+			&i.EventTS,
 			&i.SecondsLeft,
 			&i.Reason,
 			&i.Message,

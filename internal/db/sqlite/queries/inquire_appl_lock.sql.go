@@ -46,18 +46,18 @@ type InquireApplLockRow struct {
 	OperatorID        string
 	DepartmentID      string
 	Fence             int64
-	AcquiredTs        int64
-	LockTs            int64
-	TtlSeconds        int64
-	ExpiresTs         int64
+	AcquiredTS        int64
+	LockTS            int64
+	TTLSeconds        int64
+	ExpiresTS         int64
 	SecondsLeft       int64
 	Note              string
-	HistoryFl         string
-	ReleasedTs        int64
+	HistoryFL         string
+	ReleasedTS        int64
 	Live              int64
-	DefaultTtlSeconds int64
-	LongestTtlSeconds int64
-	TakeReasonFl      string
+	DefaultTTLSeconds int64
+	LongestTTLSeconds int64
+	TakeReasonFL      string
 	HistoryLevel      string
 	YieldAfterSeconds int64
 }
@@ -78,18 +78,18 @@ func (q *Queries) InquireApplLock(ctx context.Context, arg InquireApplLockParams
 		&i.OperatorID,
 		&i.DepartmentID,
 		&i.Fence,
-		&i.AcquiredTs,
-		&i.LockTs,
-		&i.TtlSeconds,
-		&i.ExpiresTs,
+		&i.AcquiredTS,
+		&i.LockTS,
+		&i.TTLSeconds,
+		&i.ExpiresTS,
 		&i.SecondsLeft,
 		&i.Note,
-		&i.HistoryFl,
-		&i.ReleasedTs,
+		&i.HistoryFL,
+		&i.ReleasedTS,
 		&i.Live,
-		&i.DefaultTtlSeconds,
-		&i.LongestTtlSeconds,
-		&i.TakeReasonFl,
+		&i.DefaultTTLSeconds,
+		&i.LongestTTLSeconds,
+		&i.TakeReasonFL,
 		&i.HistoryLevel,
 		&i.YieldAfterSeconds,
 	)

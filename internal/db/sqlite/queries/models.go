@@ -5,7 +5,7 @@
 package queries
 
 import (
-	"database/sql"
+	"github.com/applock/applock/internal/db"
 )
 
 type ApplLockAsking struct {
@@ -15,8 +15,8 @@ type ApplLockAsking struct {
 	DepartmentID       string
 	ClientID           string
 	Message            string
-	SinceTs            int64
-	UntilTs            sql.NullInt64
+	SinceTS            db.Moment
+	UntilTS            db.Moment
 	WaitedSeconds      int64
 	Answer             string
 	AnswerReason       string
@@ -27,12 +27,12 @@ type ApplLockAsking struct {
 
 type ApplLockHistory struct {
 	EventID          int64
-	EventTs          int64
+	EventTS          db.Moment
 	ObjectType       string
 	ObjectID         string
 	Event            string
 	ActorID          string
-	DbUser           string
+	DBUser           string
 	Program          string
 	FromOperatorID   string
 	FromDepartmentID string
@@ -49,11 +49,11 @@ type ApplLockLive struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
-	AcquiredTs   int64
-	LockTs       int64
-	ExpiresTs    int64
+	AcquiredTS   db.Moment
+	LockTS       db.Moment
+	ExpiresTS    db.Moment
 	SecondsLeft  int64
-	TtlSeconds   int64
+	TTLSeconds   int64
 	Note         string
 }
 
@@ -75,7 +75,7 @@ type ApplLockViewers struct {
 	DepartmentID string
 	ClientID     string
 	State        string
-	SinceTs      int64
+	SinceTS      db.Moment
 	SecondsLeft  int64
 }
 
@@ -85,8 +85,8 @@ type ApplLockWaiting struct {
 	OperatorID         string
 	DepartmentID       string
 	ClientID           string
-	SinceTs            int64
-	UntilTs            sql.NullInt64
+	SinceTS            db.Moment
+	UntilTS            db.Moment
 	WaitedSeconds      int64
 	HolderID           string
 	HolderDepartmentID string

@@ -27,9 +27,9 @@ type NoteApplLockParams struct {
 	ObjectType     string
 	ObjectID       string
 	FromFence      int64
-	FromLockTs     int64
-	FromExpiresTs  int64
-	FromReleasedTs int64
+	FromLockTS     int64
+	FromExpiresTS  int64
+	FromReleasedTS int64
 	FromLive       int64
 }
 
@@ -51,9 +51,9 @@ func (q *Queries) NoteApplLock(ctx context.Context, arg NoteApplLockParams) (int
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.FromFence,
-		arg.FromLockTs,
-		arg.FromExpiresTs,
-		arg.FromReleasedTs,
+		arg.FromLockTS,
+		arg.FromExpiresTS,
+		arg.FromReleasedTS,
 		arg.FromLive,
 	)
 	if err != nil {

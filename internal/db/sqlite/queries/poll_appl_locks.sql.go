@@ -39,7 +39,7 @@ type PollApplLocksParams struct {
 type PollApplLocksRow struct {
 	ObjectType string
 	ObjectID   string
-	FreeInUs   int64
+	FreeInUS   int64
 }
 
 func (q *Queries) PollApplLocks(ctx context.Context, arg PollApplLocksParams) ([]PollApplLocksRow, error) {
@@ -51,7 +51,7 @@ func (q *Queries) PollApplLocks(ctx context.Context, arg PollApplLocksParams) ([
 	var items []PollApplLocksRow
 	for rows.Next() {
 		var i PollApplLocksRow
-		if err := rows.Scan(&i.ObjectType, &i.ObjectID, &i.FreeInUs); err != nil {
+		if err := rows.Scan(&i.ObjectType, &i.ObjectID, &i.FreeInUS); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

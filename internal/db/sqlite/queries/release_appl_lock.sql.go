@@ -26,9 +26,9 @@ type ReleaseApplLockParams struct {
 	ObjectType     string
 	ObjectID       string
 	FromFence      int64
-	FromLockTs     int64
-	FromExpiresTs  int64
-	FromReleasedTs int64
+	FromLockTS     int64
+	FromExpiresTS  int64
+	FromReleasedTS int64
 	FromLive       int64
 }
 
@@ -49,9 +49,9 @@ func (q *Queries) ReleaseApplLock(ctx context.Context, arg ReleaseApplLockParams
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.FromFence,
-		arg.FromLockTs,
-		arg.FromExpiresTs,
-		arg.FromReleasedTs,
+		arg.FromLockTS,
+		arg.FromExpiresTS,
+		arg.FromReleasedTS,
 		arg.FromLive,
 	)
 	if err != nil {

@@ -35,7 +35,7 @@ RETURNING
 `
 
 type RenewApplLockParams struct {
-	TtlSeconds int64
+	TTLSeconds int64
 	ObjectType string
 	ObjectID   string
 	OperatorID string
@@ -43,10 +43,10 @@ type RenewApplLockParams struct {
 }
 
 type RenewApplLockRow struct {
-	ExpiresTs    int64
+	ExpiresTS    int64
 	Column2      int64
 	DepartmentID string
-	HistoryFl    string
+	HistoryFL    string
 }
 
 // renew_appl_locks: renew many grants in one call, each by its fence.
@@ -63,7 +63,7 @@ type RenewApplLockRow struct {
 // Differs    It waits for any writer of the file, and cannot skip a row, so each grant has its answer.
 func (q *Queries) RenewApplLock(ctx context.Context, arg RenewApplLockParams) (RenewApplLockRow, error) {
 	row := q.db.QueryRowContext(ctx, renewApplLock,
-		arg.TtlSeconds,
+		arg.TTLSeconds,
 		arg.ObjectType,
 		arg.ObjectID,
 		arg.OperatorID,
@@ -71,10 +71,10 @@ func (q *Queries) RenewApplLock(ctx context.Context, arg RenewApplLockParams) (R
 	)
 	var i RenewApplLockRow
 	err := row.Scan(
-		&i.ExpiresTs,
+		&i.ExpiresTS,
 		&i.Column2,
 		&i.DepartmentID,
-		&i.HistoryFl,
+		&i.HistoryFL,
 	)
 	return i, err
 }

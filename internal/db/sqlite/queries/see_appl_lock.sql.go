@@ -8,6 +8,8 @@ package queries
 import (
 	"context"
 	"database/sql"
+
+	"github.com/applock/applock/internal/db"
 )
 
 const seeApplLock = `-- name: SeeApplLock :many
@@ -88,7 +90,7 @@ type SeeApplLockRow struct {
 	DepartmentID string
 	ClientID     string
 	State        string
-	SinceTs      int64
+	SinceTS      db.Moment
 	SecondsLeft  int64
 	Message      string
 }
@@ -108,7 +110,7 @@ func (q *Queries) SeeApplLock(ctx context.Context, arg SeeApplLockParams) ([]See
 			&i.DepartmentID,
 			&i.ClientID,
 			&i.State,
-			&i.SinceTs,
+			&i.SinceTS,
 			&i.SecondsLeft,
 			&i.Message,
 		); err != nil {
@@ -213,7 +215,7 @@ type SeeApplLockKeepParams struct {
 	DepartmentID string
 	ClientID     string
 	State        string
-	TtlSeconds   sql.NullInt64
+	TTLSeconds   sql.NullInt64
 }
 
 // see_appl_lock: list an operator as a viewer of an object, and show its holder, askers and other viewers.
@@ -236,7 +238,7 @@ func (q *Queries) SeeApplLockKeep(ctx context.Context, arg SeeApplLockKeepParams
 		arg.DepartmentID,
 		arg.ClientID,
 		arg.State,
-		arg.TtlSeconds,
+		arg.TTLSeconds,
 	)
 	return err
 }

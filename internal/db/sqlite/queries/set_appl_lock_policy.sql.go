@@ -41,11 +41,11 @@ SET default_ttl_seconds = excluded.default_ttl_seconds,
 
 type SetApplLockPolicyParams struct {
 	ObjectType        string
-	DefaultTtlSeconds sql.NullInt64
-	LongestTtlSeconds sql.NullInt64
-	TakeReasonFl      string
+	DefaultTTLSeconds sql.NullInt64
+	LongestTTLSeconds sql.NullInt64
+	TakeReasonFL      string
 	HistoryLevel      string
-	PresenceFl        string
+	PresenceFL        string
 	YieldAfterSeconds sql.NullInt64
 }
 
@@ -62,11 +62,11 @@ type SetApplLockPolicyParams struct {
 func (q *Queries) SetApplLockPolicy(ctx context.Context, arg SetApplLockPolicyParams) error {
 	_, err := q.db.ExecContext(ctx, setApplLockPolicy,
 		arg.ObjectType,
-		arg.DefaultTtlSeconds,
-		arg.LongestTtlSeconds,
-		arg.TakeReasonFl,
+		arg.DefaultTTLSeconds,
+		arg.LongestTTLSeconds,
+		arg.TakeReasonFL,
 		arg.HistoryLevel,
-		arg.PresenceFl,
+		arg.PresenceFL,
 		arg.YieldAfterSeconds,
 	)
 	return err

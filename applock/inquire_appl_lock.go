@@ -26,7 +26,7 @@ func (o operations) inquire(ctx context.Context, object Object) (Lock, error) {
 	if err != nil {
 		return Lock{}, err
 	}
-	o.logObject(ctx, "inquire_appl_lock", object, result.Lock.OperatorID, fenceAttr(result.Lock.Fence), outcomeAttr(db.Outcome(result.OkFL)))
+	o.logObject(ctx, "inquire_appl_lock", object, result.Lock.OperatorID, fenceAttr(result.Lock.Fence), outcomeAttr(result.OkFL))
 	if result.OkFL != db.Yes {
 		return Lock{}, ErrNotHeld
 	}

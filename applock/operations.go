@@ -110,7 +110,7 @@ func (o operations) logObject(ctx context.Context, operation string, object Obje
 
 func fenceAttr(fence int64) slog.Attr { return slog.Int64("fence", fence) }
 
-func outcomeAttr(outcome db.Outcome) slog.Attr { return slog.String("outcome", string(outcome)) }
+func outcomeAttr(outcome db.Outcome) slog.Attr { return slog.String("outcome", outcome) }
 
 func (o operations) log(ctx context.Context, operation string, attributes ...slog.Attr) {
 	o.logger.LogAttrs(ctx, slog.LevelDebug, operation, attributes...)

@@ -181,7 +181,7 @@ func renewalLeavesTheLostAlone(t *testing.T, bridge *hsqldb.Bridge) {
 		if err != nil || len(renewed) != 1 {
 			t.Fatalf("renewed %v, %v", renewed, err)
 		}
-		return string(renewed[0].Outcome) + " " + renewed[0].OldOperatorID
+		return renewed[0].Outcome + " " + renewed[0].OldOperatorID
 	}
 	if got := renew(); got != "FREE " {
 		t.Errorf("before the commit: %s, want FREE", got)

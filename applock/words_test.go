@@ -24,7 +24,7 @@ func TestWordsAreThoseOfTheDrivers(t *testing.T) {
 		applock.OutcomeWouldTransfer: db.WouldTransfer,
 		applock.OutcomeWouldRelease:  db.WouldRelease,
 	} {
-		if string(ours) != string(theirs) {
+		if string(ours) != theirs {
 			t.Errorf("%q, and the drivers say %q", ours, theirs)
 		}
 	}

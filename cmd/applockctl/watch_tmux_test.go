@@ -236,33 +236,45 @@ func (m *tmux) find(text string, locks int) string {
 	return m.see(fmt.Sprintf("of %d locks by object | with %s\n", locks, text))
 }
 
-// fits checks that the table fills the window: no line is wider, the titles and the keys are complete, and every line of the table has
-// its columns where the titles are.
+// fits waits until the table fills the window: no line is wider, the titles and the keys are complete, and every line of the table has its
+// columns where the titles are. Until watch draws anew, a window of another size shows the old lines.
 func (m *tmux) fits() {
 	m.t.Helper()
-	m.see("locks by", "OBJECT", "? help  q quit  / find")
-	lines := m.screen()
-	text := strings.Join(lines, "\n")
-	if len(lines) != m.height || !strings.HasPrefix(lines[1], "OBJECT ") || !strings.HasPrefix(lines[m.height-1], "? help  q quit") {
-		m.t.Errorf("not the whole of %d lines:\n%s", m.height, text)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // between two looks
+		lines := m.screen()
+		fault := m.misfit(lines)
+		if fault == "" {
+			return
+		}
+		if time.Now().After(end) {
+			m.t.Fatalf("%s at %d x %d:\n%s", fault, m.width, m.height, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// misfit says what of a screen does not fill the window.
+func (m *tmux) misfit(lines []string) string {
+	if len(lines) != m.height || !strings.Contains(lines[0], "locks by") || !strings.HasPrefix(lines[1], "OBJECT ") ||
+		!strings.HasPrefix(lines[m.height-1], "? help  q quit  / find") {
+		return "not the whole"
+	}
+	for _, line := range lines {
+		if displaywidth.String(line) > m.width {
+			return fmt.Sprintf("%q is wider", line)
+		}
 	}
 	before, _, _ := strings.Cut(lines[1], "LEFT ")
 	column := displaywidth.String(before)
 	left := regexp.MustCompile(` (\d+[dhms])+ +(-|\d)`)
-	for _, line := range lines {
-		if displaywidth.String(line) > m.width {
-			m.t.Errorf("wider than %d cells: %q", m.width, line)
-		}
-	}
 	for _, line := range lines[2:] {
 		if line == "" {
 			break
 		}
-		at := left.FindStringIndex(line)
-		if at == nil || displaywidth.String(line[:at[0]+1]) != column {
-			m.t.Errorf("what is left is not in column %d of %q:\n%s", column, line, text)
+		if at := left.FindStringIndex(line); at == nil || displaywidth.String(line[:at[0]+1]) != column {
+			return fmt.Sprintf("what is left is not in column %d of %q", column, line)
 		}
 	}
+	return ""
 }
 
 // resize gives the window another size, and waits until the table has it.
@@ -270,10 +282,5 @@ func (m *tmux) resize(width, height int) {
 	m.t.Helper()
 	m.width, m.height = width, height
 	m.call("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // between two looks
-		if lines := m.screen(); len(lines) == height && strings.HasPrefix(lines[height-1], "? help") || time.Now().After(end) {
-			break
-		}
-	}
 	m.fits()
 }

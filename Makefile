@@ -56,7 +56,6 @@ test-all: ## Run what is left out of make test because it takes long.
 	$(WITH_SERVERS) sh -ec '$(TEST) -timeout=20m -run="^TestHeavy" ./...; \
 		$(TEST) -timeout=10m ./verification/soak ./verification/scale; \
 		for module in $(ADAPTERS); do cd $(CURDIR)/$$module; $(TEST) -timeout=10m ./...; done'
-	$(MAKE) test-mutants
 	APPLOCK_TEST_POSTGRES_VERSION=17.6.0 $(call ON,postgres) $(TEST) -timeout=5m -run='^TestContract$$/^Interleavings$$/^get_expired' ./internal/db/postgres
 
 test-race: ## Test the packages with goroutines with the race detector.

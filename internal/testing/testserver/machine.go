@@ -90,11 +90,11 @@ func (m *machine) install(ctx context.Context, packages []string) error {
 	return nil
 }
 
-// isInstalled reports whether Debian has installed a package here.
+// isInstalled reports whether Debian has installed a package here. Of one that was removed it keeps the list of files.
 func isInstalled(name string) bool {
-	files, err := filepath.Glob("/var/lib/dpkg/info/" + name + "*.list")
+	files, err := filepath.Glob("/var/lib/dpkg/info/" + name + "*.md5sums")
 	return err == nil && slices.ContainsFunc(files, func(file string) bool {
-		base, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".list"), ":")
+		base, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".md5sums"), ":")
 		return base == name
 	})
 }

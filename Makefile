@@ -18,7 +18,7 @@ PACKAGES = $(filter-out %/clients $(shell go list ./verification/... $(if $(CI),
 # Each is a module of its own, so that what it adapts is no business of other users.
 ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock applock/lease/etcdlock cmd/applock-mcp
 # Where code runs in goroutines of its own. All other code runs in the goroutine of its caller.
-CONCURRENT := ./applock ./applock/applocktest ./applock/lease/... ./applock/console/... ./internal/db/postgres ./internal/db/sqlite
+CONCURRENT := ./applock ./applock/applocktest ./applock/lease/... ./applock/console/...
 # Installs Debian packages, unless the first word is a program that is there.
 INSTALL = command -v $(1) >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); }
 
@@ -54,7 +54,7 @@ test: ## Test each package, and the contract on every product, on private server
 
 test-all: ## Run what is left out of make test because it takes long.
 	$(WITH_SERVERS) sh -ec '$(TEST) -timeout=20m -run="^TestHeavy" ./...; \
-		$(TEST) -timeout=10m ./verification/soak ./verification/scale; \
+		$(TEST) -timeout=10m ./verification/scale; \
 		for module in $(ADAPTERS); do cd $(CURDIR)/$$module; $(TEST) -timeout=10m ./...; done'
 	APPLOCK_TEST_POSTGRES_VERSION=17.6.0 $(call ON,postgres) $(TEST) -timeout=5m -run='^TestContract$$/^Interleavings$$/^get_expired' ./internal/db/postgres
 
@@ -76,7 +76,7 @@ test-versions: $(VERSIONS:%=test-version-%) ## Play the contracts on other versi
 PRODUCT = $(firstword $(subst -, ,$*))
 test-version-%:
 	APPLOCK_TEST_$(shell echo $(PRODUCT) | tr a-z A-Z)_VERSION=$(lastword $(subst -, ,$*)) $(call ON,$(PRODUCT)) sh -ec ' \
-		$(TEST) -timeout=20m $(if $(filter postgres,$(PRODUCT)),-run="^TestContract$$" ./internal/db/postgres ./applock/lease/pgadvisory,-run="^TestContract$$/^$(PRODUCT)$$" ./internal/db/mysql ./applock/lease/getlock); \
+		$(TEST) -timeout=20m $(if $(filter postgres,$(PRODUCT)),-run="^Test(Heavy)?Contract$$" ./internal/db/postgres ./applock/lease/pgadvisory,-run="^Test(Heavy)?Contract$$/^$(PRODUCT)$$" ./internal/db/mysql ./applock/lease/getlock); \
 		$(TEST) -timeout=20m -run="^TestLeases$$/^$(PRODUCT)$$" ./applock'
 
 # Those that are tested, such as python,php; empty is all. And the products on which.
@@ -195,7 +195,7 @@ test-cluster-%:
 test-distributed: ## Run contract and faults on the cluster of APPLOCK_TEST_DISTRIBUTED_DSN.
 	@test -n "$$APPLOCK_TEST_DISTRIBUTED_DSN" || { echo "APPLOCK_TEST_DISTRIBUTED_DSN is not set: docs/scale.md says how to start a cluster" >&2; exit 1; }
 	@export APPLOCK_TEST_POSTGRES_DSN="$$APPLOCK_TEST_DISTRIBUTED_DSN" APPLOCK_TEST_REQUIRE=postgres APPLOCK_FAULTS_GIVEN=yes $(FAULTS); set -e; \
-		$(TEST) -timeout=2h -run='^TestContract$$' ./internal/db/postgres; \
+		$(TEST) -timeout=2h -run='^Test(Heavy)?Contract$$' ./internal/db/postgres; \
 		$(TEST) -timeout=1h -run='^TestLeases$$/^postgres$$' ./applock; \
 		cd verification/faults; $(TEST) -timeout=24h -run='^TestFaults$$' .
 

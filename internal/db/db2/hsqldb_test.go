@@ -30,11 +30,25 @@ import (
 // the lock of the migrators as they are. The database's time zone is not UTC.
 func TestContractOnHSQLDB(t *testing.T) {
 	t.Parallel()
-	bridge := hsqldb.Start(t, testdb.HSQLDB(t), "Asia/Kolkata")
-	databases := hsqldbDatabases{bridge: bridge, control: hsqldb.MVCC}
-	contract.Exercise(t, contract.Backend{
-		New:    databases.place,
-		Empty:  databases.empty,
+	databases := newDatabases(t)
+	contract.Exercise(t, databases.backend())
+	t.Run("TimeIsUTC", func(t *testing.T) { timeIsUTC(t, databases) })
+}
+
+func TestHeavyContractOnHSQLDB(t *testing.T) {
+	t.Parallel()
+	contract.ExerciseLong(t, newDatabases(t).backend())
+}
+
+func newDatabases(t *testing.T) hsqldbDatabases {
+	t.Helper()
+	return hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "Asia/Kolkata"), control: hsqldb.MVCC}
+}
+
+func (d hsqldbDatabases) backend() contract.Backend {
+	return contract.Backend{
+		New:    d.place,
+		Empty:  d.empty,
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted},
 		// Java replaces what is no UTF-8 before the database sees it, and what no VARCHAR takes has the engine's own error.
@@ -42,8 +56,7 @@ func TestContractOnHSQLDB(t *testing.T) {
 			return strings.Contains(value, "\x00") || !utf8.ValidString(value) || len(value) > 32_000
 		},
 		Excluded: notPlayed(),
-	})
-	t.Run("TimeIsUTC", func(t *testing.T) { timeIsUTC(t, databases) })
+	}
 }
 
 // notPlayed are the interleavings that HSQLDB does not play with row versions, with the reasons.

@@ -28,12 +28,14 @@ import (
 func TestContractOnServer(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Require(t, "db2")
-	contract.Exercise(t, contract.Backend{
+	backend := contract.Backend{
 		New:    func(t testing.TB) contract.Place { return placeOnServer(t, dsn) },
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOnServer(t, dsn) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelDefault}, // go_ibm_db has no other
-	})
+	}
+	contract.Exercise(t, backend)
+	contract.ExerciseLong(t, backend)
 }
 
 // Goal: the session is left as it was. Method: its registers before and after a call, and after one that is

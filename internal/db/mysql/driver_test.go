@@ -26,20 +26,33 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
-		contract.Exercise(t, contract.Backend{
-			// Some of it adds routines of its own.
-			New:        keptPlaces(t, func(t testing.TB) contract.Place { return newPlace(t, product) }),
-			Empty:      func(t testing.TB) func() *applock.Client { return testclient.Opener(t, testdb.MySQL(t, product)) },
-			Ways:       []string{"facade", "call", "row"},
-			Levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
-			JSONGrants: true,
-			Slack:      time.Second, // its calls wait no longer
-			Takes: func(value string) bool {
-				surrogate := product == "mariadb" && strings.Contains(value, "\xed\xa0")
-				return strings.Contains(value, "\x00") || surrogate
-			},
-		})
+		contract.Exercise(t, backend(t, product))
 	})
+}
+
+func TestHeavyContract(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		contract.ExerciseLong(t, backend(t, product))
+	})
+}
+
+func backend(t *testing.T, product string) contract.Backend {
+	t.Helper()
+	return contract.Backend{
+		// Some of it adds routines of its own.
+		New:        keptPlaces(t, func(t testing.TB) contract.Place { return newPlace(t, product) }),
+		Empty:      func(t testing.TB) func() *applock.Client { return testclient.Opener(t, testdb.MySQL(t, product)) },
+		Ways:       []string{"facade", "call", "row"},
+		Levels:     []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead},
+		JSONGrants: true,
+		Slack:      time.Second, // its calls wait no longer
+		Takes: func(value string) bool {
+			surrogate := product == "mariadb" && strings.Contains(value, "\xed\xa0")
+			return strings.Contains(value, "\x00") || surrogate
+		},
+	}
 }
 
 // Goal: no decision depends on whether the client has ROW_COUNT() count the rows that were found, or those that were changed, nor on a

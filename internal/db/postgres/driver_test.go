@@ -21,16 +21,25 @@ import (
 // The contract, through the façade, through CALL and through the row functions.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	places := contract.NewPlaces(t, newPlace, emptied...)
-	contract.Exercise(t, contract.Backend{
-		New:    places.Take,
+	contract.Exercise(t, backend(t))
+}
+
+func TestHeavyContract(t *testing.T) {
+	t.Parallel()
+	contract.ExerciseLong(t, backend(t))
+}
+
+func backend(t *testing.T) contract.Backend {
+	t.Helper()
+	return contract.Backend{
+		New:    contract.NewPlaces(t, newPlace, emptied...).Take,
 		Empty:  func(t testing.TB) func() *applock.Client { return testclient.Opener(t, testdb.Postgres(t)) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 
 		JSONGrants:   true,
 		ConvertsJSON: true,
-	})
+	}
 }
 
 // emptied are the statements that make a place as good as new.

@@ -21,7 +21,16 @@ import (
 // The contract, through the façade. SQLite has no procedures to call.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	contract.Exercise(t, contract.Backend{New: newPlace, Empty: newFile, Ways: []string{"facade"}, OneWriter: true})
+	contract.Exercise(t, backend())
+}
+
+func TestHeavyContract(t *testing.T) {
+	t.Parallel()
+	contract.ExerciseLong(t, backend())
+}
+
+func backend() contract.Backend {
+	return contract.Backend{New: newPlace, Empty: newFile, Ways: []string{"facade"}, OneWriter: true}
 }
 
 func newPlace(t testing.TB) contract.Place {

@@ -96,7 +96,7 @@ func eachFile[T any](t *testing.T, files fs.FS, parse func(text string) (T, erro
 	}
 }
 
-// Exercise runs the whole contract.
+// Exercise runs the contract but for what ExerciseLong has.
 func Exercise(t *testing.T, backend Backend) {
 	t.Helper()
 	t.Run("Scenarios", func(t *testing.T) { Scenarios(t, backend) })
@@ -104,18 +104,12 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("Migrations", func(t *testing.T) { migrations(t, backend) })
 	t.Run("Transactions", func(t *testing.T) { transactions(t, backend) })
 	t.Run("Permits", func(t *testing.T) { permits(t, backend) })
-	t.Run("Desks", func(t *testing.T) { desks(t, backend) })
-	t.Run("DesksAtOnce", func(t *testing.T) { desksAtOnce(t, backend) })
-	t.Run("HostileArguments", func(t *testing.T) { hostileArguments(t, backend) })
-	t.Run("RandomArguments", func(t *testing.T) { randomArguments(t, backend) })
-	t.Run("HostileGrants", func(t *testing.T) { hostileGrants(t, backend) })
 	t.Run("Contention", func(t *testing.T) { contention(t, backend) })
 	t.Run("TwoGetsNoRow", func(t *testing.T) { twoGetsNoRow(t, backend) })
 	t.Run("Fences", func(t *testing.T) { fences(t, backend) })
 	t.Run("FencesAfterPurge", func(t *testing.T) { fencesAfterPurge(t, backend) })
 	t.Run("Views", func(t *testing.T) { views(t, backend) })
 	t.Run("Lists", func(t *testing.T) { lists(t, backend) })
-	t.Run("SelectedKeys", func(t *testing.T) { selectedKeys(t, backend) })
 	t.Run("SelectedAfter", func(t *testing.T) { selectedAfter(t, backend) })
 	t.Run("SelectedTimes", func(t *testing.T) { selectedTimes(t, backend) })
 	t.Run("Purges", func(t *testing.T) { purges(t, backend) })
@@ -136,4 +130,15 @@ func Exercise(t *testing.T, backend Backend) {
 	t.Run("RenewedThenTaken", func(t *testing.T) { renewedThenTaken(t, backend) })
 	t.Run("Passes", func(t *testing.T) { passes(t, backend) })
 	t.Run("NothingSent", func(t *testing.T) { nothingSent(t, backend) })
+}
+
+// ExerciseLong runs the rest of the contract: thousands of arguments of each operation, and desks of many people.
+func ExerciseLong(t *testing.T, backend Backend) {
+	t.Helper()
+	t.Run("Desks", func(t *testing.T) { desks(t, backend) })
+	t.Run("DesksAtOnce", func(t *testing.T) { desksAtOnce(t, backend) })
+	t.Run("HostileArguments", func(t *testing.T) { hostileArguments(t, backend) })
+	t.Run("RandomArguments", func(t *testing.T) { randomArguments(t, backend) })
+	t.Run("HostileGrants", func(t *testing.T) { hostileGrants(t, backend) })
+	t.Run("SelectedKeys", func(t *testing.T) { selectedKeys(t, backend) })
 }

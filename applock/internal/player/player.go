@@ -103,11 +103,8 @@ func calls(client *applock.Client) map[string]call {
 			released, err := client.Release(ctx, request[applock.ReleaseRequest](a))
 			return outcome(released), err
 		},
-		"purge": func(ctx context.Context, a given) (any, error) {
-			purged, err := client.Purge(ctx, request[applock.PurgeRequest](a))
-			return map[string]any{"purged": purged}, err
-		},
-		"purge_history": purgeHistory(client),
+		"purge":         oneBatch(client.Purge),
+		"purge_history": oneBatch(client.PurgeHistory),
 		"events":        firstEvents(client),
 		"ask":           ask(client),
 		"see":           see(client),
@@ -128,14 +125,14 @@ func calls(client *applock.Client) map[string]call {
 	}
 }
 
-// purgeHistory purges one batch only, as the procedure does.
-func purgeHistory(client *applock.Client) call {
+// oneBatch purges one batch only, as the procedure does.
+func oneBatch(purge func(ctx context.Context, request applock.PurgeRequest) (int64, error)) call {
 	return func(ctx context.Context, a given) (any, error) {
 		once, cancel := context.WithCancel(ctx)
 		defer cancel()
 		batch := request[applock.PurgeRequest](a)
 		batch.Progress = func(int64) { cancel() }
-		purged, err := client.PurgeHistory(once, batch)
+		purged, err := purge(once, batch)
 		if ctx.Err() == nil && once.Err() != nil {
 			err = nil
 		}

@@ -226,13 +226,14 @@ func TestHeavyUninstallOfWhatIsDamaged(t *testing.T) {
 	})
 }
 
-// Goal: who asks what would be done is told, and nothing is done; CI sees by the exit code that steps are pending.
-// Method: before the installation, half-way, and after it.
+// Goal: who asks what would be done is told, and nothing is done; CI sees by the exit code that steps are pending. Where nothing is applied,
+// that is told. Method: before the installation, half-way, and after it.
 func TestMigrateDryRunAndExitCode(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, _ func(...string)) {
 		u.must(t, "migrate", "up") // which makes a file
 		u.must(t, "migrate", "goto", "0")
+		u.run(t, "migrate", "down").check(t, exitYes, "nothing to do, no step is applied\n")
 		for _, pending := range []int{2, 1, 0} {
 			if pending == 1 {
 				u.must(t, "migrate", "goto", "1")

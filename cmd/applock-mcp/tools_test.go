@@ -160,13 +160,17 @@ func TestStaleFence(t *testing.T) {
 	second.want(second.do("lock_renew", arguments{"object": "file:a", "fence": now.Fence}), applock.OutcomeRenewed, true)
 }
 
-// Goal: who waits gets the object when it is released, and who waits in vain is refused. Method: a wait beside a release.
+// Goal: who waits gets the object when it is released, and who waits in vain is told the holder's grant. Method: a wait beside a release.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	p := onSQLite(t)
 	first, second := newAgent(t, p.dsn, "agent-1"), newAgent(t, p.dsn, "agent-2")
 	held := first.do("lock_get", arguments{"object": "file:a"})
-	second.want(second.do("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 1}), applock.OutcomeHeld, false)
+	refused := second.do("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 1})
+	second.want(refused, applock.OutcomeHeld, false)
+	if by := refused.Holder; by == nil || by.Operator != "agent-1" || by.Fence != held.Fence || by.ExpiresTS == "" {
+		t.Errorf("the refusal names %+v", by)
+	}
 	done := make(chan *mcp.CallToolResult, 1)
 	go func() { done <- second.try("lock_wait", arguments{"object": "file:a", "max_wait_seconds": 60}) }()
 	first.want(first.do("lock_release", arguments{"object": "file:a", "fence": held.Fence}), applock.OutcomeReleased, false)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,23 +54,33 @@ func TestGetWaitsThroughAnOutage(t *testing.T) {
 	}
 }
 
-// Goal: a wait that ends in an outage of the polls tells the holder that an attempt has found since, and not the outage. Method: another
-// program's lock, and a backend that answers no poll; the attempt comes after half a minute.
-func TestHolderSeenInAnOutageIsTold(t *testing.T) {
+// Goal: a wait that ends in an outage of the polls tells the holder that an attempt has found since, and before that why the polls fail, as
+// ErrUnreachable where the error says no more. Method: another program's lock, and a backend that answers no poll; the attempt comes after
+// half a minute.
+func TestOutageOfThePollsIsTold(t *testing.T) {
 	t.Parallel()
-	backend := fakebackend.New()
-	backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
-		if call.Operation == fakebackend.Poll {
-			return fakebackend.Fault{Refuse: applock.ErrUnreachable}
+	for cause, unreachable := range map[error]bool{applock.ErrUnreachable: true, errors.New("odd"): true, applock.ErrPrivilege: false, applock.ErrSchema: false} {
+		for _, wait := range []time.Duration{10 * time.Second, time.Minute} {
+			backend := fakebackend.New()
+			backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+				if call.Operation == fakebackend.Poll {
+					return fakebackend.Fault{Refuse: cause}
+				}
+				return fakebackend.Fault{}
+			}
+			play(t, fakebackend.Polled{Backend: backend}, func(t *testing.T, leases *lease.Leases) {
+				backend.Hold(nightly, applock.Owner{Operator: "JDOE"}, time.Hour)
+				ctx, cancel := context.WithTimeout(t.Context(), wait)
+				defer cancel()
+				_, err := leases.Acquire(ctx, within(time.Hour))
+				var held *applock.HeldError
+				if found := errors.As(err, &held) && held.Holder.Owner.Operator == "JDOE"; found != (wait == time.Minute) {
+					t.Errorf("%s without polls: %v; that JDOE holds it is told: %t", wait, err, found)
+				}
+				if held == nil && (!errors.Is(err, cause) || errors.Is(err, applock.ErrUnreachable) != unreachable || strings.Count(err.Error(), cause.Error()) != 1) {
+					t.Errorf("%s without polls, which fail with %q: %v", wait, cause, err)
+				}
+			})
 		}
-		return fakebackend.Fault{}
 	}
-	play(t, fakebackend.Polled{Backend: backend}, func(t *testing.T, leases *lease.Leases) {
-		backend.Hold(nightly, applock.Owner{Operator: "JDOE"}, time.Hour)
-		_, err := leases.Acquire(t.Context(), within(time.Minute))
-		var held *applock.HeldError
-		if !errors.As(err, &held) || held.Holder.Owner.Operator != "JDOE" {
-			t.Errorf("acquire: %v, want that JDOE holds it", err)
-		}
-	})
 }

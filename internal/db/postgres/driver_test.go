@@ -120,6 +120,7 @@ func newPool(t testing.TB, dsn string) *pgxpool.Pool {
 		t.Fatal(err)
 	}
 	config.MaxConns = 12
+	config.ConnConfig.RuntimeParams["timezone"] = "Asia/Kolkata"                              // a query that forgets UTC answers another time
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // it depends on the time
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {

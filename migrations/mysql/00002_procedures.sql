@@ -7,7 +7,7 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION';
 
 DROP PROCEDURE IF EXISTS appl_lock_text;
 -- +goose StatementBegin
--- appl_lock_key, appl_lock_text, appl_lock_number: check arguments. Internal: nobody is granted these.
+-- appl_lock_owner, appl_lock_key, appl_lock_text, appl_lock_number: check arguments. Internal: nobody is granted these.
 --
 -- Contract   Each returns when the argument is good, trimmed of trailing blanks, and raises otherwise. A NULL text stays NULL,
 --            unless it must not be empty; a NULL number is good.
@@ -61,6 +61,38 @@ SQL SECURITY DEFINER
 BEGIN
     CALL appl_lock_text(p_routine, 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_text(p_routine, 'p_object_id', 'Y', 1, 255, p_object_id);
+END;
+-- +goose StatementEnd
+
+DROP PROCEDURE IF EXISTS appl_lock_owner;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_owner(
+    IN p_routine VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_operator_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    INOUT p_department_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+)
+COMMENT 'Internal to applock: checks an object, an operator and a department.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_all LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT CONCAT_WS('', p_object_type, p_object_id, p_operator_id, p_department_id);
+    -- Each CALL costs as much as a look by key. Printable ASCII without blanks needs none: JSON_QUOTE makes a control character longer.
+    IF (
+        LENGTH(JSON_QUOTE(v_all)) = CHAR_LENGTH(v_all) + 2
+        AND LOCATE(' ', v_all) = 0
+        AND LOCATE(x'7F', v_all) = 0
+        AND LOCATE(':', p_object_type) = 0
+        AND CHAR_LENGTH(p_object_type) BETWEEN 1 AND 64
+        AND CHAR_LENGTH(p_object_id) BETWEEN 1 AND 255
+        AND CHAR_LENGTH(p_operator_id) BETWEEN 1 AND 64
+        AND COALESCE(CHAR_LENGTH(p_department_id), 0) <= 64
+    ) IS NOT TRUE THEN
+        CALL appl_lock_key(p_routine, p_object_type, p_object_id);
+        CALL appl_lock_text(p_routine, 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        CALL appl_lock_text(p_routine, 'p_department_id', 'Y', 0, 64, p_department_id);
+    END IF;
 END;
 -- +goose StatementEnd
 
@@ -592,11 +624,11 @@ BEGIN
     END;
 
     SET p_department_id = COALESCE(p_department_id, '');
-    CALL appl_lock_key('announce_appl_lock_waiter', p_object_type, p_object_id);
-    CALL appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('announce_appl_lock_waiter', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('announce_appl_lock_waiter', p_object_type, p_object_id, p_operator_id, p_department_id);
     CALL appl_lock_text('announce_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
-    CALL appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000, p_wait_seconds);
+    IF p_wait_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000, p_wait_seconds);
+    END IF;
     CALL appl_lock_enter();
 
     SET v_now = UTC_TIMESTAMP(6);
@@ -945,10 +977,10 @@ COMMENT 'Internal to applock: checks the arguments of get_appl_lock.'
 CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
-    CALL appl_lock_key('get_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('get_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('get_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
-    CALL appl_lock_number('get_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    CALL appl_lock_owner('get_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
+    IF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_number('get_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    END IF;
     IF p_new_fl NOT IN ('Y', 'N', '') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'get_appl_lock: p_new_fl must be Y or N';
     END IF;
@@ -1957,9 +1989,7 @@ BEGIN
 
     SET p_department_id = COALESCE(p_department_id, '');
     SET p_message = COALESCE(p_message, '');
-    CALL appl_lock_key('ask_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('ask_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('ask_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('ask_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
     CALL appl_lock_text('ask_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_text('ask_appl_lock', 'p_message', 'Y', 0, 255, p_message);
     CALL appl_lock_number('ask_appl_lock', 'p_wait_seconds', 315360000, NULLIF(p_wait_seconds, 0));
@@ -5077,9 +5107,7 @@ BEGIN
 
     SET p_department_id = COALESCE(p_department_id, '');
     SET p_state = RTRIM(p_state);
-    CALL appl_lock_key('see_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('see_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('see_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('see_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
     CALL appl_lock_text('see_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
     IF p_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';
@@ -5570,12 +5598,12 @@ BEGIN
 
     SET p_department_id = COALESCE(p_department_id, '');
     SET p_reason = COALESCE(p_reason, '');
-    CALL appl_lock_key('take_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('take_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('take_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('take_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
+    IF p_expected_fence < 1 OR p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_number('take_appl_lock', 'p_expected_fence', 9223372036854775807, p_expected_fence);
+        CALL appl_lock_number('take_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    END IF;
     CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
-    CALL appl_lock_number('take_appl_lock', 'p_expected_fence', 9223372036854775807, p_expected_fence);
-    CALL appl_lock_number('take_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
     CALL appl_lock_enter();
     CALL appl_lock_move(
         'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds,
@@ -5965,6 +5993,7 @@ DROP PROCEDURE IF EXISTS appl_lock_holder;
 DROP PROCEDURE IF EXISTS appl_lock_move;
 DROP PROCEDURE IF EXISTS appl_lock_record;
 DROP PROCEDURE IF EXISTS appl_lock_number;
+DROP PROCEDURE IF EXISTS appl_lock_owner;
 DROP PROCEDURE IF EXISTS appl_lock_key;
 DROP PROCEDURE IF EXISTS appl_lock_text;
 

@@ -34,11 +34,11 @@ BEGIN
     END;
 
     SET p_department_id = COALESCE(p_department_id, '');
-    CALL appl_lock_key('announce_appl_lock_waiter', p_object_type, p_object_id);
-    CALL appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('announce_appl_lock_waiter', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('announce_appl_lock_waiter', p_object_type, p_object_id, p_operator_id, p_department_id);
     CALL appl_lock_text('announce_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
-    CALL appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000, p_wait_seconds);
+    IF p_wait_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_number('announce_appl_lock_waiter', 'p_wait_seconds', 315360000, p_wait_seconds);
+    END IF;
     CALL appl_lock_enter();
 
     SET v_now = UTC_TIMESTAMP(6);

@@ -1,4 +1,4 @@
--- appl_lock_key, appl_lock_text, appl_lock_number: check arguments. Internal: nobody is granted these.
+-- appl_lock_owner, appl_lock_key, appl_lock_text, appl_lock_number: check arguments. Internal: nobody is granted these.
 --
 -- Contract   Each returns when the argument is good, trimmed of trailing blanks, and raises otherwise. A NULL text stays NULL,
 --            unless it must not be empty; a NULL number is good.
@@ -51,6 +51,35 @@ SQL SECURITY DEFINER
 BEGIN
     CALL appl_lock_text(p_routine, 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_text(p_routine, 'p_object_id', 'Y', 1, 255, p_object_id);
+END$$
+
+CREATE PROCEDURE appl_lock_owner(
+    IN p_routine VARCHAR(64),
+    INOUT p_object_type LONGTEXT,
+    INOUT p_object_id LONGTEXT,
+    INOUT p_operator_id LONGTEXT,
+    INOUT p_department_id LONGTEXT
+)
+COMMENT 'Internal to applock: checks an object, an operator and a department.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_all LONGTEXT DEFAULT CONCAT_WS('', p_object_type, p_object_id, p_operator_id, p_department_id);
+    -- Each CALL costs as much as a look by key. Printable ASCII without blanks needs none: JSON_QUOTE makes a control character longer.
+    IF (
+        LENGTH(JSON_QUOTE(v_all)) = CHAR_LENGTH(v_all) + 2
+        AND LOCATE(' ', v_all) = 0
+        AND LOCATE(x'7F', v_all) = 0
+        AND LOCATE(':', p_object_type) = 0
+        AND CHAR_LENGTH(p_object_type) BETWEEN 1 AND 64
+        AND CHAR_LENGTH(p_object_id) BETWEEN 1 AND 255
+        AND CHAR_LENGTH(p_operator_id) BETWEEN 1 AND 64
+        AND COALESCE(CHAR_LENGTH(p_department_id), 0) <= 64
+    ) IS NOT TRUE THEN
+        CALL appl_lock_key(p_routine, p_object_type, p_object_id);
+        CALL appl_lock_text(p_routine, 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        CALL appl_lock_text(p_routine, 'p_department_id', 'Y', 0, 64, p_department_id);
+    END IF;
 END$$
 
 CREATE PROCEDURE appl_lock_number(

@@ -30,10 +30,10 @@ COMMENT 'Internal to applock: checks the arguments of get_appl_lock.'
 CONTAINS SQL
 SQL SECURITY DEFINER
 BEGIN
-    CALL appl_lock_key('get_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('get_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('get_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
-    CALL appl_lock_number('get_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    CALL appl_lock_owner('get_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
+    IF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_number('get_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    END IF;
     IF p_new_fl NOT IN ('Y', 'N', '') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'get_appl_lock: p_new_fl must be Y or N';
     END IF;

@@ -64,9 +64,7 @@ BEGIN
 
     SET p_department_id = COALESCE(p_department_id, '');
     SET p_message = COALESCE(p_message, '');
-    CALL appl_lock_key('ask_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('ask_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('ask_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('ask_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
     CALL appl_lock_text('ask_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_text('ask_appl_lock', 'p_message', 'Y', 0, 255, p_message);
     CALL appl_lock_number('ask_appl_lock', 'p_wait_seconds', 315360000, NULLIF(p_wait_seconds, 0));

@@ -57,9 +57,7 @@ BEGIN
 
     SET p_department_id = COALESCE(p_department_id, '');
     SET p_state = RTRIM(p_state);
-    CALL appl_lock_key('see_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('see_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('see_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('see_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
     CALL appl_lock_text('see_appl_lock', 'p_client_id', 'N', 1, 64, p_client_id);
     IF p_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';

@@ -25,12 +25,12 @@ BEGIN
 
     SET p_department_id = COALESCE(p_department_id, '');
     SET p_reason = COALESCE(p_reason, '');
-    CALL appl_lock_key('take_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('take_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
-    CALL appl_lock_text('take_appl_lock', 'p_department_id', 'Y', 0, 64, p_department_id);
+    CALL appl_lock_owner('take_appl_lock', p_object_type, p_object_id, p_operator_id, p_department_id);
+    IF p_expected_fence < 1 OR p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
+        CALL appl_lock_number('take_appl_lock', 'p_expected_fence', 9223372036854775807, p_expected_fence);
+        CALL appl_lock_number('take_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
+    END IF;
     CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
-    CALL appl_lock_number('take_appl_lock', 'p_expected_fence', 9223372036854775807, p_expected_fence);
-    CALL appl_lock_number('take_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
     CALL appl_lock_enter();
     CALL appl_lock_move(
         'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds,

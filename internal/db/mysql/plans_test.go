@@ -344,7 +344,7 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		db.RenewableGrant{ObjectType: "customer", ObjectID: "00500", OperatorID: "JDOE", Fence: 1, TTLSeconds: 200000}))
 	return []stepOfWork{
 		// Nobody has ever held it.
-		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 13, Com_set_option 7, Com_do 1, Com_select 5, Com_insert 1, Handler_read_key 4, Handler_write 1")},
+		{[]string{gone}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 8, Com_set_option 7, Com_do 1, Com_select 5, Com_insert 1, Handler_read_key 4, Handler_write 1")},
 		// Free.
 		{[]string{free}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// A renewal.
@@ -354,9 +354,9 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		// Refused.
 		{[]string{held}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 2, Com_select 2, Handler_read_key 1")},
 		// In a transaction.
-		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 13, Com_set_option 7, Com_do 1, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
+		{[]string{"ROLLBACK", free, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 8, Com_set_option 7, Com_do 1, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 5, Handler_write 1, Handler_update 1")},
 		// Refused in a transaction.
-		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 12, Com_set_option 5, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
+		{[]string{"ROLLBACK", held, "START TRANSACTION"}, "CALL get_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 7, Com_set_option 5, Com_do 1, Com_select 3, Com_insert 1, Handler_read_key 3, Handler_write 1")},
 		{[]string{"ROLLBACK", held}, "CALL release_appl_lock_row('customer', '00500', 'JDOE', 1, NULL, NULL)", both("Com_call_procedure 2, Com_set_option 3, Com_select 1, Com_update 1, Handler_read_key 1, Handler_update 1")},
 		{[]string{held}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 7, Com_set_option 5, Com_select 2, Com_update 1, Handler_read_key 2")},
 		{[]string{free}, "CALL release_appl_lock_row('customer', '00500', 'ASMITH', NULL, NULL, NULL)", both("Com_call_procedure 7, Com_set_option 5, Com_select 2, Com_update 1, Handler_read_key 2")},
@@ -364,8 +364,8 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 8, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 17, Com_set_option 6, Com_do 2, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 14, Com_set_option 3, Com_select 3, Handler_read_key 2")},
-		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 17, Com_set_option 6, Com_do 2, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
-		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 14, Com_set_option 3, Com_select 3, Handler_read_key 2")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 11, Com_set_option 6, Com_do 2, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 8, Com_set_option 3, Com_select 3, Handler_read_key 2")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 9, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 9, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		// A renewal of a grant with a note.
@@ -373,8 +373,8 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 21, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 8, Handler_read_first 2, Handler_read_rnd_next 16, Handler_write 7, Handler_update 1, Sort_rows 2"}},
 		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 6, Com_set_option 1, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// Asked for the first time, and again.
-		{[]string{held, unasked}, "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)", both("Com_call_procedure 14, Com_set_option 7, Com_select 4, Com_insert 1, Handler_read_key 3, Handler_write 1")},
-		{[]string{held}, "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)", both("Com_call_procedure 14, Com_set_option 7, Com_select 4, Com_insert 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
+		{[]string{held, unasked}, "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)", both("Com_call_procedure 10, Com_set_option 7, Com_select 4, Com_insert 1, Handler_read_key 3, Handler_write 1")},
+		{[]string{held}, "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)", both("Com_call_procedure 10, Com_set_option 7, Com_select 4, Com_insert 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
 		{[]string{held}, "CALL answer_appl_lock_row('customer', '00500', 'JDOE', 1, 'BROWN', NULL, 'LATER', NULL)", both("Com_call_procedure 14, Com_set_option 7, Com_select 4, Com_update 1, Handler_read_key 4, Handler_read_next 2, Handler_update 1")},
 		{[]string{held, unasked, asked}, "CALL answer_appl_lock_row('customer', '00500', 'JDOE', 1, 'BROWN', NULL, 'GIVE', NULL)", map[string]string{"mariadb": "Com_call_procedure 19, Com_set_option 10, Com_do 2, Com_select 8, Com_insert 1, Com_update 1, Com_delete 1, Handler_read_key 9, Handler_read_next 2, Handler_read_rnd_next 2, Handler_write 1, Handler_update 1, Handler_delete 1", "mysql": "Com_call_procedure 19, Com_set_option 10, Com_do 2, Com_select 8, Com_insert 1, Com_update 1, Com_delete 1, Handler_read_key 9, Handler_read_next 2, Handler_read_rnd_next 2, Handler_write 2, Handler_update 1, Handler_delete 1"}},
 		// An inbox in which there is nothing.

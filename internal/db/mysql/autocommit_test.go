@@ -24,20 +24,6 @@ func withoutAutocommit(config *driver.Config) {
 	config.Params = map[string]string{"autocommit": "0"}
 }
 
-// Goal: on a caller's pool without autocommit each operation takes effect, and reads see what others have committed. Method: the scenarios
-// through such a pool, while the clock and the other calls go by another one.
-func TestScenariosWithoutAutocommit(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		contract.Scenarios(t, contract.Backend{Ways: []string{"facade"}, New: keptPlaces(t, func(t testing.TB) contract.Place {
-			place := lentPlace(t, product)
-			place.Client = testclient.MySQL(t, testdb.OpenMySQL(t, place.DSN, withoutAutocommit))
-			return place
-		})})
-	})
-}
-
 // Goal: of two operators one gets an object, others see it until its release, and leases, purges and rehearsals work, wherever autocommit is
 // switched off; no call leaves a transaction open on a caller's connection, or changes its setting. Method: clients by DSN, and on pools in
 // which a read of the program's own has left an old view of the data.

@@ -145,8 +145,8 @@ func placeOn(t testing.TB, dsn string, change func(config *driver.Config)) contr
 		SQL:    handle,
 		Table:  "appl_lock",
 		Executors: map[string]scenario.Executor{
-			"call": callExecutor(plain),
-			"row":  rowExecutor(plain),
+			"call": contract.MySQLCall(plain),
+			"row":  contract.MySQLRow(plain),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			for table, columns := range map[string][]string{

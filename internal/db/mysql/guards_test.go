@@ -88,48 +88,8 @@ func numberOf(err error) uint16 {
 	return 0
 }
 
-// Goal: the operations are right whatever the session is set to, through the text and the prepared
-// protocol. Method: the contract's scenarios through the ways of calling of settingsWays, with settings that have nothing to do
-// with each other at the same time; each of them is in one of the groups. Without a list of warnings both forms run everywhere.
-func TestHeavySessionSettings(t *testing.T) {
-	t.Parallel()
-	settings := map[string]func(config *driver.Config){
-		"found rows, text protocol, lax mode, east of UTC, case-blind": func(config *driver.Config) {
-			config.ClientFoundRows, config.InterpolateParams = true, true
-			config.Collation = "utf8mb4_general_ci"
-			config.Params = map[string]string{"sql_mode": "''", "time_zone": "'+09:00'"}
-		},
-		"parsed times, strict mode, west of UTC, other charset": func(config *driver.Config) {
-			config.ParseTime = true
-			config.Collation = "utf8mb4_spanish_ci"
-			config.Params = map[string]string{"sql_mode": "'TRADITIONAL,ONLY_FULL_GROUP_BY,NO_UNSIGNED_SUBTRACTION'", "time_zone": "'-11:00'"}
-		},
-		"local times, other syntax": func(config *driver.Config) {
-			config.ParseTime, config.Loc = true, time.FixedZone("", 9*3600)
-			config.Params = map[string]string{"sql_mode": "'ANSI_QUOTES,PIPES_AS_CONCAT,IGNORE_SPACE'"}
-		},
-		noWarnings: withoutWarnings,
-	}
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		for name, change := range settings {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				ways := settingsWays()
-				if name == noWarnings {
-					ways = []string{"call", "row"}
-				}
-				contract.Scenarios(t, contract.Backend{New: lentPlaces(t, product, change), Ways: ways})
-			})
-		}
-	})
-}
-
-const (
-	noWarnings = "no list of warnings"
-	// endsWithin is how long a call may take that could go on for ever.
-	endsWithin = 2 * time.Minute
-)
+// endsWithin is how long a call may take that could go on for ever.
+const endsWithin = 2 * time.Minute
 
 // withoutWarnings switches off the handlers of a SELECT ... INTO that finds no row: NOT FOUND is in the list of warnings only.
 func withoutWarnings(config *driver.Config) {

@@ -1,10 +1,8 @@
 package mysql_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/applock/applock/internal/testing/contract"
@@ -112,46 +110,6 @@ func TestSessionCannotChooseTheNumber(t *testing.T) {
 	})
 }
 
-// Goal: a session whose transactions are read only changes nothing, whatever the verb. Method: each verb that writes, and the tables
-// before and after.
-func TestReadOnlySessionWritesNothing(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		conn := session(t, lentPlace(t, product))
-		const all = "SELECT CONCAT((SELECT MAX(lock_ts) FROM appl_lock), (SELECT COUNT(*) FROM appl_lock), (SELECT COUNT(*) FROM appl_lock_event), " +
-			"(SELECT COUNT(*) FROM appl_lock_waiter), (SELECT COUNT(*) FROM appl_lock_ask), (SELECT COUNT(*) FROM appl_lock_policy))"
-		mustQuery(t, conn, askCall, "1", "ASMITH", "p")
-		fence := value(t, conn, "SELECT fence FROM appl_lock")
-		before := value(t, conn, all)
-		mustQuery(t, conn, "SET SESSION TRANSACTION READ ONLY")
-		for _, call := range []string{
-			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
-			"CALL get_appl_lock_row('customer', '2', 'JDOE', NULL, NULL, NULL)",
-			"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)",
-			"CALL release_appl_lock_row('customer', '1', 'JDOE', NULL, 'BOSS', 'why')",
-			"CALL note_appl_lock_row('customer', '1', 'JDOE', NULL, 'why')",
-			"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)",
-			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'BOSS', NULL, NULL, NULL, NULL)",
-			"CALL transfer_appl_locks('JDOE', NULL, 'BOSS', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-			"CALL release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
-			"CALL announce_appl_lock_waiter_row('customer', '1', 'BOSS', NULL, 'p', NULL)",
-			"CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'A', NULL, 'ALL', NULL, NULL)",
-			"CALL ask_appl_lock_row('customer', '1', 'BOSS', NULL, 'p', NULL, NULL)",
-			"CALL answer_appl_lock_row('customer', '1', 'JDOE', " + fence + ", 'ASMITH', NULL, 'LATER', NULL)",
-			"CALL answer_appl_lock_row('customer', '1', 'JDOE', " + fence + ", 'ASMITH', NULL, 'GIVE', NULL)",
-		} {
-			if _, err := contract.RowsByColumn(t.Context(), conn, call); numberOf(err) != 1792 {
-				t.Errorf("%s: %v, want error 1792", call, err)
-			}
-		}
-		mustQuery(t, conn, "SET SESSION TRANSACTION READ WRITE")
-		if after := value(t, conn, all); after != before {
-			t.Errorf("the tables are %s, were %s", after, before)
-		}
-	})
-}
-
 // Goal: a session in which a killed call has left its own transaction open grants nothing that only it sees, and works again after a
 // ROLLBACK, also in a transaction of the caller's. Method: what KILL QUERY leaves before and after the call has set its savepoint: the transaction
 // and the marker; on MySQL also by KILL QUERY.
@@ -255,109 +213,4 @@ func TestTwoRenewalsInATrigger(t *testing.T) {
 			t.Errorf("the ttl is %s, want 90", ttl)
 		}
 	})
-}
-
-// sessionDay is a day of calls, each with the column of its answer that is compared. FENCE is the fence of the lock on customer:1.
-var sessionDay = []struct{ call, column string }{
-	{"CALL get_appl_lock_row('customer', '1', 'ASMITH', NULL, NULL, NULL)", "p_outcome"},
-	{"CALL get_appl_lock_row('customer', '1', 'jdoe', NULL, NULL, NULL)", "p_outcome"},
-	{"CALL get_appl_lock_row('customer', '1', 'JDOE ', NULL, NULL, NULL)", "p_outcome"},
-	{`CALL renew_appl_locks('[{"object_type": "customer", "object_id": "1", "operator_id": "JDOE", "fence": FENCE, "ttl_seconds": 60}]')`, "outcome"},
-	{"CALL get_appl_lock_row('customer', '2', 'JDOE', NULL, 60, NULL)", "p_outcome"},
-	{"CALL get_appl_lock_permit('gate', '1', 2, 'JDOE', NULL, 60)", "slot_id"},
-	{"CALL note_appl_lock_row('customer', '1', 'JDOE', NULL, 'déjà vu')", "p_outcome"},
-	{"CALL inquire_appl_lock_row('customer', '1')", "p_note"},
-	{"CALL inquire_appl_lock_row('customer', '3')", "p_fence"},
-	{"CALL announce_appl_lock_waiter_row('customer', '1', 'ASMITH', NULL, 'p', NULL)", "p_ok_fl"},
-	{"CALL poll_appl_locks('p', NULL)", "operator_id"},
-	{"CALL ask_appl_lock_row('customer', '1', 'KIM', NULL, 'p', 'déjà vu?', NULL)", "p_outcome"},
-	{"CALL inbox_appl_locks('JDOE', 0, 10)", "message"},
-	{"CALL answer_appl_lock_row('customer', '1', 'JDOE', FENCE, 'KIM', NULL, 'LATER', 'après')", "p_outcome"},
-	{"CALL ask_appl_lock_row('customer', '1', 'KIM', NULL, 'p', 'déjà vu?', NULL)", "p_outcome"},
-	{"CALL inbox_appl_locks('KIM', 0, 10)", "reason"},
-	{"CALL answer_appl_lock_row('customer', '1', 'JDOE', FENCE, 'KIM', 'p', 'GIVE', NULL)", "p_outcome"},
-	{"CALL transfer_appl_lock_row('customer', '1', 'KIM', 'JDOE', NULL, NULL, 'BOSS', 'back')", "p_outcome"},
-	{"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', NULL, NULL, 'BOSS', 'ill')", "p_outcome"},
-	{"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)", "p_outcome"},
-	{"UPDATE appl_lock_waiter SET expires_ts = expires_ts - INTERVAL 40 SECOND WHERE object_type = 'customer' AND object_id = '1' AND operator_id = 'ASMITH' " +
-		"AND client_id = 'p'", ""},
-	{"CALL poll_appl_locks('p', NULL)", "object_id"}, // keeps the waiter, and stores the new holder
-	{"CALL inbox_appl_locks('ASMITH', 0, 10)", "reason"},
-	{"CALL transfer_appl_locks('JDOE', NULL, 'ASMITH', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)", "object_id"},
-	{"CALL release_appl_locks('ASMITH', NULL, NULL, NULL, NULL, NULL, NULL, NULL)", "object_id"},
-	{"CALL release_appl_lock_row('customer', '1', 'BOSS', NULL, NULL, NULL)", "p_outcome"},
-	{"CALL get_appl_lock_row('customer', '1', 'JDOE', 'CS', 3600, NULL)", "p_outcome"},
-	{"CALL purge_appl_locks_row(1, 1000)", "p_purged"},
-	{"CALL purge_appl_lock_history_row(NULL, NULL)", "p_purged"},
-}
-
-// playDay makes the calls of the day, and returns what they answered.
-func playDay(t *testing.T, conn *sql.Conn) []string {
-	t.Helper()
-	fence := value(t, conn, "SELECT fence FROM appl_lock WHERE object_type = 'customer' AND object_id = '1' LIMIT 1")
-	answers := make([]string, len(sessionDay))
-	for i, one := range sessionDay {
-		ctx, cancel := context.WithTimeout(t.Context(), endsWithin)
-		rows, err := contract.RowsByColumn(ctx, conn, strings.ReplaceAll(one.call, "FENCE", fence))
-		cancel()
-		answers[i] = one.call + ": "
-		for _, row := range rows {
-			answers[i] += fmt.Sprintf("%v ", row[one.column])
-		}
-		if err != nil {
-			answers[i] += fmt.Sprint("error ", numberOf(err))
-		}
-	}
-	return answers
-}
-
-// Goal: no variable of a session changes what a call decides, and no call leaves another value behind. Method: a day of calls with and
-// without each, and its value afterwards. The clock, the numbers and transactions that are read only have tests of their own above.
-func TestHeavySessionVariablesChangeNothing(t *testing.T) {
-	t.Parallel()
-	both := []string{
-		"autocommit = 0", "completion_type = CHAIN", "sql_safe_updates = 1", "sql_select_limit = 0", "sql_select_limit = 1", "max_join_size = 1",
-		"sql_big_selects = 0", "sql_mode = ''", "sql_mode = 'ANSI,TRADITIONAL'", "sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,NO_BACKSLASH_ESCAPES'",
-		"time_zone = '+12:45'", "innodb_lock_wait_timeout = 1", "innodb_lock_wait_timeout = 5000", "group_concat_max_len = 4", "div_precision_increment = 0",
-		"foreign_key_checks = 0", "unique_checks = 0", "auto_increment_increment = 7", "auto_increment_offset = 3", "last_insert_id = 4711",
-		"collation_connection = utf8mb4_general_ci", "collation_database = latin1_swedish_ci", "sql_auto_is_null = 1", "max_sp_recursion_depth = 0",
-		"transaction_isolation = 'SERIALIZABLE'", "transaction_isolation = 'READ-COMMITTED'", "tx_isolation = 'SERIALIZABLE'", "tx_isolation = 'READ-COMMITTED'", "sql_notes = 0", "lc_time_names = de_DE",
-		"max_length_for_sort_data = 4", "optimizer_prune_level = 0", "optimizer_search_depth = 1", "default_week_format = 3", "rand_seed1 = 1",
-		"low_priority_updates = 1", "max_error_count = 0", "updatable_views_with_limit = 0", "end_markers_in_json = 1", "query_alloc_block_size = 1024",
-	}
-	onBoth(t, func(t *testing.T, product string) {
-		t.Helper()
-		conn := session(t, lentPlace(t, product))
-		want := playDay(t, conn)
-		if all := strings.Join(want, "\n"); strings.Contains(all, "error") {
-			t.Fatal(all)
-		}
-		for _, setting := range both {
-			t.Run(setting, func(t *testing.T) { requireSameDay(t, session(t, lentPlace(t, product)), setting, want) })
-		}
-	})
-}
-
-// requireSameDay sets a variable in a session, and fails if the answers of the day are others or the variable has another value then.
-func requireSameDay(t *testing.T, conn *sql.Conn, setting string, want []string) {
-	t.Helper()
-	name, _, _ := strings.Cut(setting, " = ")
-	if _, err := conn.ExecContext(t.Context(), "SET SESSION "+setting); numberOf(err) == 1193 {
-		return // a variable of the other product's
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	before := value(t, conn, "SELECT @@SESSION."+name+" LIMIT 1")
-	got := playDay(t, conn)
-	for i := range want {
-		refused := name == "max_join_size" && strings.HasSuffix(got[i], "error 1104") // documented: the server runs no join
-		if got[i] != want[i] && !refused {
-			t.Errorf("%s\nwant %s", got[i], want[i])
-		}
-	}
-	after := value(t, conn, "SELECT @@SESSION."+name+" LIMIT 1")
-	mustQuery(t, conn, "ROLLBACK")
-	if before != after {
-		t.Errorf("is %s after the calls, was %s", after, before)
-	}
 }

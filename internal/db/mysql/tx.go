@@ -41,7 +41,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 		if committed {
 			finish(ctx, conn, undo...)
 		} else {
-			finish(ctx, conn, append([]string{"ROLLBACK"}, undo...)...)
+			finish(ctx, conn, append([]string{"ROLLBACK AND NO CHAIN NO RELEASE"}, undo...)...)
 		}
 	}()
 	for _, statement := range []string{endsWhenIdle, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"} {
@@ -55,7 +55,7 @@ func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) err
 	if err := db.EndOf(ctx); err != nil { // then nothing is committed for certain
 		return &db.Error{Kind: db.KindOther, Err: err}
 	}
-	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+	if _, err := conn.ExecContext(ctx, "COMMIT AND NO CHAIN NO RELEASE"); err != nil {
 		return interpretError(err)
 	}
 	committed = true

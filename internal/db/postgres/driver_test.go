@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -72,8 +73,8 @@ func newPlaceIn(t testing.TB, dsn, bySQL string) contract.Place {
 		SQL:    handle,
 		Table:  "applock.appl_lock",
 		Executors: map[string]scenario.Executor{
-			"call": sqlExecutor(pool, callForm),
-			"row":  sqlExecutor(pool, rowForm),
+			"call": contract.Postgres(pool, pgx.QueryExecModeExec, contract.PostgresCall),
+			"row":  contract.Postgres(pool, pgx.QueryExecModeExec, contract.PostgresRow),
 		},
 		Advance: func(ctx context.Context, duration time.Duration) error {
 			_, err := pool.Exec(ctx, `

@@ -168,18 +168,6 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 	}
 }
 
-// Goal: the limit of a call's waits is not the caller's. Method: the caller's own limit after a call.
-func TestCallerKeepsItsLockTimeout(t *testing.T) {
-	t.Parallel()
-	inTx(t, migratedPool(t), func(tx pgx.Tx) {
-		execute(t, tx, "SET LOCAL lock_timeout = '42s'")
-		execute(t, tx, getCall, "1", "JDOE")
-		if timeout := value[string](t, tx, "SHOW lock_timeout"); timeout != "42s" {
-			t.Errorf("the caller's lock_timeout is %s now, want 42s", timeout)
-		}
-	})
-}
-
 // Goal: a call whose connection dies under it says that its outcome is unknown, and repeating it is
 // safe. Method: the server ends the session while the call waits for a row.
 func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {
@@ -304,32 +292,6 @@ func cancelledInItsWait(t *testing.T, tx pgx.Tx, call func(ctx context.Context) 
 	}
 	cancel()
 	return <-answer
-}
-
-// Goal: the operations work in each of pgx's ways to talk to the server, as behind a pooler in
-// transaction mode. Method: the story of one lock in each way.
-func TestQueryModes(t *testing.T) {
-	t.Parallel()
-	place := newPlace(t)
-	for _, mode := range []pgx.QueryExecMode{
-		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
-		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
-	} {
-		t.Run(mode.String(), func(t *testing.T) {
-			t.Parallel()
-			config, err := pgxpool.ParseConfig(place.DSN)
-			if err != nil {
-				t.Fatal(err)
-			}
-			config.ConnConfig.DefaultQueryExecMode = mode
-			pool, err := pgxpool.NewWithConfig(t.Context(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pool.Close()
-			lockStory(t, testclient.Postgres(t, pool), applock.Object{Type: "mode", ID: mode.String()})
-		})
-	}
 }
 
 // lockStory takes, refuses, lists, transfers, asserts and releases.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -90,9 +91,11 @@ func (p pgxPool) takeUnprepared(ctx context.Context) (connection, error) {
 	return pgxPooled{pgxClient{client: conn, statements: p.statements, unprepared: isExtended(conn.Conn())}, conn}, nil
 }
 
-// isExtended reports whether the connection uses the protocol with prepared statements.
+// isExtended reports whether the connection uses the protocol with prepared statements, and pgx can read its times without preparing: as
+// text, in one format.
 func isExtended(conn *pgx.Conn) bool {
-	return conn.Config().DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol
+	return conn.Config().DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol &&
+		strings.HasPrefix(conn.PgConn().ParameterStatus("DateStyle"), "ISO")
 }
 
 func (p pgxPool) takeReady(ctx context.Context) (connection, error) {

@@ -43,7 +43,7 @@ func hostileArguments(t *testing.T, backend Backend) {
 			place := backend.New(t)
 			sentinel := applock.Object{Type: "sentinel", ID: "1"}
 			before := mustGet(t, place.Client, sentinel, "SENTINEL")
-			caller := hostileCaller{execute: place.executor(way), isFacade: way == "facade", takes: backend.Takes}
+			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes}
 			if caller.isFacade || caller.takes == nil {
 				caller.takes = func(string) bool { return false }
 			}

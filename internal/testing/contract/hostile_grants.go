@@ -34,7 +34,7 @@ func hostileGrants(t *testing.T, backend Backend) {
 	documents := hostileDocuments(good)
 	documents["a grant too many"] = among(db.MaxGrants + 1)
 	for name, document := range documents {
-		answer, err := place.executor("row")(t.Context(), "renew", scenario.Args{"grants": document})
+		answer, err := place.Executor("row")(t.Context(), "renew", scenario.Args{"grants": document})
 		switch {
 		case err != nil && !isText(document):
 		case err != nil:
@@ -48,13 +48,13 @@ func hostileGrants(t *testing.T, backend Backend) {
 		}
 	}
 	for value, document := range otherTypes(good) {
-		answer, err := place.executor("row")(t.Context(), "renew", scenario.Args{"grants": document})
+		answer, err := place.Executor("row")(t.Context(), "renew", scenario.Args{"grants": document})
 		words := strings.Join(answer.Words, " ")
 		if err != nil || words != refusal+"grants" && (!backend.ConvertsJSON || words != "FREE") {
 			t.Errorf("%s: %.300v, %.300v, want LK001 of grants, or FREE where types are converted", value, answer, err)
 		}
 	}
-	answer, err := place.executor("row")(t.Context(), "renew", scenario.Args{"grants": among(db.MaxGrants)})
+	answer, err := place.Executor("row")(t.Context(), "renew", scenario.Args{"grants": among(db.MaxGrants)})
 	if err != nil || len(answer.Words) > 0 && answer.Words[0] == "LK001" {
 		t.Errorf("as many grants as a call may have: %.300v, %v", answer, err)
 	}

@@ -35,7 +35,7 @@ func randomArguments(t *testing.T, backend Backend) {
 			t.Parallel()
 			t.Logf("%s=%d", hostileSeedVariable, seed)
 			place := backend.New(t)
-			caller := hostileCaller{execute: place.executor(way), isFacade: way == "facade", takes: backend.Takes}
+			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes}
 			if caller.isFacade || caller.takes == nil {
 				caller.takes = func(string) bool { return false }
 			}

@@ -28,7 +28,7 @@ func Scenarios(t *testing.T, backend Backend) {
 				if way == "facade" && place.Driver == nil {
 					t.Fatal("the place has no Driver")
 				}
-				play(t, parsed, place.executor(way), place.Advance)
+				play(t, parsed, place.Executor(way), place.Advance)
 			})
 		}
 	})
@@ -70,9 +70,9 @@ func (p Player) known(steps []scenario.Step) []scenario.Step {
 	return steps
 }
 
-// executor returns a way of calling. The driver serves the operations that the façade does not export; a way by procedures reads the
+// Executor returns a way of calling. The driver serves the operations that the façade does not export; a way by procedures reads the
 // views by SQL.
-func (p Place) executor(way string) scenario.Executor {
+func (p Place) Executor(way string) scenario.Executor {
 	if way == "facade" {
 		return clients.Through[scenario.Executor](p.Client)
 	}

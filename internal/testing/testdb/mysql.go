@@ -90,11 +90,11 @@ func (s server) borrow(t testing.TB, kind string) string {
 }
 
 // newDatabase creates a database, to be dropped when the test ends, and returns its DSN.
-func (s server) newDatabase(t testing.TB) string {
+func (s server) newDatabase(t testing.TB, options ...string) string {
 	t.Helper()
 	name := randomName()
 	s.do(t, func(ctx context.Context, conn *sql.Conn) error {
-		_, err := conn.ExecContext(ctx, "CREATE DATABASE "+name)
+		_, err := conn.ExecContext(ctx, "CREATE DATABASE "+name+" "+strings.Join(options, " "))
 		return err
 	})
 	t.Cleanup(func() {

@@ -2,6 +2,7 @@ package testdb
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -22,14 +23,14 @@ func EachProduct(t *testing.T, products []string, test func(t *testing.T, produc
 	}
 }
 
-// New returns the DSN of a new, empty database of one of Products, which is removed when the test ends.
-func New(t testing.TB, product string) string {
+// New returns the DSN of a new, empty database of one of Products, which is removed when the test ends. options end its CREATE DATABASE.
+func New(t testing.TB, product string, options ...string) string {
 	t.Helper()
 	switch product {
 	case dialectPostgres:
-		return Postgres(t)
+		return copyPostgres(t, Require(t, dialectPostgres), strings.Join(append([]string{"template0"}, options...), " "))
 	case "sqlite":
 		return "sqlite:" + filepath.Join(t.TempDir(), "applock.db")
 	}
-	return MySQL(t, product)
+	return mysqlServer(t, product).newDatabase(t, options...)
 }

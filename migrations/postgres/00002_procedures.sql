@@ -15,16 +15,33 @@ $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
+-- appl_lock_has_control, appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
 --
--- Contract   The first returns the value without trailing blanks, and an empty string where NULL is allowed. The second returns
---            the value, or p_default for NULL; without p_max any positive number will do. The third returns whether the value is
---            Y; N, NULL and blanks are no.
+-- Contract   The first returns whether a value has a control character. The second returns the value without trailing blanks, and an
+--            empty string where NULL is allowed. The third returns the value, or p_default for NULL; without p_max any positive number
+--            will do. The fourth returns whether the value is Y; N, NULL and blanks are no.
 -- Raises     LK001; the message names routine and argument, the error's COLUMN field has the argument alone.
 -- Locks      Nothing.
 -- Differs    Nothing. They have no search_path of their own: the caller's is pinned. The bounds are integers, as literals are: any other
 --            type would let a function of somebody else match better.
 
+-- In other encodings 80 to 9F are letters. The fast paths of the verbs look for them in any, and then ask here.
+CREATE OR REPLACE FUNCTION appl_lock_has_control(p_value text) RETURNS boolean
+LANGUAGE sql STABLE
+AS $$
+    SELECT p_value COLLATE "C" ~ CASE
+        WHEN pg_catalog.getdatabaseencoding()::text ~ '^(UTF8|LATIN|ISO)' THEN E'[\\x01-\\x1f\\x7f-\\u009f]'
+        ELSE E'[\\x01-\\x1f\\x7f]'
+    END
+$$;
+
+COMMENT ON FUNCTION appl_lock_has_control(text) IS
+    'Internal to applock: tells whether a text has a control character.';
+
+REVOKE ALL ON FUNCTION appl_lock_has_control(text) FROM PUBLIC;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
 CREATE OR REPLACE FUNCTION appl_lock_text(
     p_routine text,
     p_argument text,
@@ -44,7 +61,7 @@ BEGIN
         v_reason := pg_catalog.format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
     ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
         v_reason := 'must not contain ":", which ends the type in type:id';
-    ELSIF v_value ~ '[\x01-\x1f\x7f-\u009f]' AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
+    ELSIF appl_lock_has_control(v_value) AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
         v_reason := 'must not contain a control character';
     ELSE
         RETURN v_value;
@@ -586,14 +603,19 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('announce_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('announce_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
-    v_department_id text := appl_lock_text('announce_appl_lock_waiter', 'p_department_id', p_department_id, 64, false);
-    v_client_id text := appl_lock_text('announce_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
+    p_object_type text COLLATE "C" := announce_appl_lock_waiter_row.p_object_type;
+    p_object_id text COLLATE "C" := announce_appl_lock_waiter_row.p_object_id;
+    p_operator_id text COLLATE "C" := announce_appl_lock_waiter_row.p_operator_id;
+    p_department_id text COLLATE "C" := announce_appl_lock_waiter_row.p_department_id;
+    p_client_id text COLLATE "C" := announce_appl_lock_waiter_row.p_client_id;
+    v_object_type text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_department_id', p_department_id, 64, false);
+    v_client_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
     v_now timestamptz := clock_timestamp();
     v_until timestamptz;
-    v_holder_id text;
+    v_holder_id text COLLATE "C";
 BEGIN
     IF p_wait_seconds IS NOT NULL THEN
         v_until := v_now + pg_catalog.make_interval(
@@ -723,15 +745,22 @@ SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('answer_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    p_object_type text COLLATE "C" := answer_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := answer_appl_lock_row.p_object_id;
+    p_operator_id text COLLATE "C" := answer_appl_lock_row.p_operator_id;
+    p_asker_id text COLLATE "C" := answer_appl_lock_row.p_asker_id;
+    p_client_id text COLLATE "C" := answer_appl_lock_row.p_client_id;
+    p_answer text COLLATE "C" := answer_appl_lock_row.p_answer;
+    p_reason text COLLATE "C" := answer_appl_lock_row.p_reason;
+    v_object_type text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
     v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
-    v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
-    v_client_id text := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
-    v_answer text := rtrim(p_answer, ' ');
-    v_reason text;
-    v_department_id text;
+    v_asker_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
+    v_client_id text COLLATE "C" := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
+    v_answer text COLLATE "C" := rtrim(p_answer, ' ');
+    v_reason text COLLATE "C";
+    v_department_id text COLLATE "C";
     v_moved record;
 BEGIN
     IF v_answer IN ('GIVE', 'LATER', 'NO') IS NOT TRUE THEN
@@ -1094,12 +1123,18 @@ SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('ask_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('ask_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('ask_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_department_id text := appl_lock_text('ask_appl_lock', 'p_department_id', p_department_id, 64, false);
-    v_client_id text := appl_lock_text('ask_appl_lock', 'p_client_id', p_client_id, 64, true);
-    v_message text := appl_lock_text('ask_appl_lock', 'p_message', p_message, 255, false);
+    p_object_type text COLLATE "C" := ask_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := ask_appl_lock_row.p_object_id;
+    p_operator_id text COLLATE "C" := ask_appl_lock_row.p_operator_id;
+    p_department_id text COLLATE "C" := ask_appl_lock_row.p_department_id;
+    p_client_id text COLLATE "C" := ask_appl_lock_row.p_client_id;
+    p_message text COLLATE "C" := ask_appl_lock_row.p_message;
+    v_object_type text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_client_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_client_id', p_client_id, 64, true);
+    v_message text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_message', p_message, 255, false);
     v_wait_seconds bigint := CASE
         WHEN p_wait_seconds <> 0 THEN appl_lock_number('ask_appl_lock', 'p_wait_seconds', p_wait_seconds, NULL::integer, 315360000)
         ELSE p_wait_seconds
@@ -1313,12 +1348,15 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := rtrim(p_object_type, ' ');
-    v_object_id text := rtrim(p_object_id, ' ');
-    v_operator_id text := rtrim(p_operator_id, ' ');
-    v_asserted text;
-    v_grant text;
-    v_holder text;
+    p_object_type text COLLATE "C" := assert_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := assert_appl_lock_row.p_object_id;
+    p_operator_id text COLLATE "C" := assert_appl_lock_row.p_operator_id;
+    v_object_type text COLLATE "C" := rtrim(p_object_type, ' ');
+    v_object_id text COLLATE "C" := rtrim(p_object_id, ' ');
+    v_operator_id text COLLATE "C" := rtrim(p_operator_id, ' ');
+    v_asserted text COLLATE "C";
+    v_grant text COLLATE "C";
+    v_holder text COLLATE "C";
 BEGIN
     -- S1: is this grant live?
     SELECT 'Y'
@@ -1418,9 +1456,12 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('drop_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
-    v_actor_id text := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
-    v_reason text := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 150, false);
+    p_object_type text COLLATE "C" := drop_appl_lock_policy_row.p_object_type;
+    p_actor_id text COLLATE "C" := drop_appl_lock_policy_row.p_actor_id;
+    p_reason text COLLATE "C" := drop_appl_lock_policy_row.p_reason;
+    v_object_type text COLLATE "C" := appl_lock_text('drop_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
+    v_actor_id text COLLATE "C" := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
+    v_reason text COLLATE "C" := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 150, false);
 BEGIN
     -- S1: remove it.
     DELETE FROM appl_lock_policy AS p
@@ -1516,26 +1557,32 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_holder_id text;
-    v_holder_department_id text;
+    p_object_type text COLLATE "C" := get_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := get_appl_lock_row.p_object_id;
+    p_operator_id text COLLATE "C" := get_appl_lock_row.p_operator_id;
+    p_department_id text COLLATE "C" := get_appl_lock_row.p_department_id;
+    p_new_fl text COLLATE "C" := get_appl_lock_row.p_new_fl;
+    v_holder_id text COLLATE "C";
+    v_holder_department_id text COLLATE "C";
     v_old_fence bigint;
     v_lock_ts timestamptz;
     v_old_ttl_seconds bigint;
     v_expires_ts timestamptz;
     v_released_ts timestamptz;
-    v_note text;
+    v_note text COLLATE "C";
     v_history_fl boolean;
     v_version tid;
     v_now timestamptz;
     v_renews boolean;
     v_fence bigint;
     v_purged_fence bigint;
-    v_department_id text;
+    v_department_id text COLLATE "C";
     v_default_ttl_seconds bigint;
     v_longest_ttl_seconds bigint;
-    v_history_level text;
+    v_history_level text COLLATE "C";
     v_ttl_seconds bigint;
     v_round integer;
+    v_length integer;
 BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
@@ -1557,19 +1604,20 @@ BEGIN
             OR p_ttl_seconds NOT BETWEEN 1 AND 315360000
             OR (
                 p_operator_id = v_holder_id
-                OR p_operator_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $' AND char_length(p_operator_id) <= 64
+                OR p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $' AND char_length(p_operator_id) <= 64
             ) IS NOT TRUE
         THEN
             IF (
-                p_operator_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $'
+                p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $'
                 AND char_length(p_operator_id) <= 64
                 AND (
                     p_department_id IS NULL
-                    OR p_department_id !~ '[\x01-\x1f\x7f-\u009f]| $' AND char_length(p_department_id) <= 64
+                    OR p_department_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]| $' AND char_length(p_department_id) <= 64
                 )
                 AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
                 AND (p_new_fl IS NULL OR p_new_fl = 'Y')
             ) IS NOT TRUE THEN
+                v_length := char_length(p_object_type || p_object_id);
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
                 p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
@@ -1578,7 +1626,7 @@ BEGIN
                 END IF;
                 PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
                 p_new_fl := CASE WHEN appl_lock_yes('get_appl_lock', 'p_new_fl', p_new_fl) THEN 'Y' END;
-                CONTINUE;
+                CONTINUE WHEN v_length <> char_length(p_object_type || p_object_id);
             END IF;
         END IF;
         IF v_renews AND (v_holder_id <> p_operator_id OR p_new_fl = 'Y') THEN
@@ -1628,14 +1676,15 @@ BEGIN
         ELSE
             -- There is no row, so this type and id are unchecked.
             IF (
-                p_object_type !~ '[\x01-\x1f:\x7f-\u009f]|^$| $'
+                p_object_type !~ E'[\\x01-\\x1f:\\x7f-\\u009f]|^$| $'
                 AND char_length(p_object_type) <= 64
-                AND p_object_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $'
+                AND p_object_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $'
                 AND char_length(p_object_id) <= 255
             ) IS NOT TRUE THEN
+                v_length := char_length(p_object_type || p_object_id);
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-                CONTINUE;
+                CONTINUE WHEN v_length <> char_length(p_object_type || p_object_id);
             END IF;
             v_now := clock_timestamp();
             INSERT INTO appl_lock AS l (
@@ -1817,18 +1866,22 @@ SET search_path FROM CURRENT
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('get_appl_lock_permit', 'p_object_type', p_object_type, 64, true);
+    p_object_type text COLLATE "C" := get_appl_lock_permit.p_object_type;
+    p_object_id text COLLATE "C" := get_appl_lock_permit.p_object_id;
+    p_operator_id text COLLATE "C" := get_appl_lock_permit.p_operator_id;
+    p_department_id text COLLATE "C" := get_appl_lock_permit.p_department_id;
+    v_object_type text COLLATE "C" := appl_lock_text('get_appl_lock_permit', 'p_object_type', p_object_type, 64, true);
     v_permits bigint := appl_lock_number('get_appl_lock_permit', 'p_permits', p_permits, 0, 1000);
-    v_prefix text := appl_lock_text(
+    v_prefix text COLLATE "C" := appl_lock_text(
         'get_appl_lock_permit', 'p_object_id', p_object_id, 254 - char_length(v_permits::text), true
     ) || '#';
-    v_operator_id text := appl_lock_text('get_appl_lock_permit', 'p_operator_id', p_operator_id, 64, true);
-    v_department_id text := appl_lock_text('get_appl_lock_permit', 'p_department_id', p_department_id, 64, false);
+    v_operator_id text COLLATE "C" := appl_lock_text('get_appl_lock_permit', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text COLLATE "C" := appl_lock_text('get_appl_lock_permit', 'p_department_id', p_department_id, 64, false);
     v_first bigint := mod(hashtext(v_operator_id)::bigint + 2147483648, v_permits);
     v_tried bigint[] := '{}';
     v_now timestamptz;
     v_slot bigint;
-    v_own_department_id text;
+    v_own_department_id text COLLATE "C";
     v_got record;
 BEGIN
     PERFORM appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
@@ -1963,7 +2016,8 @@ SET enable_bitmapscan = 'off'
 SET jit = 'off'
 AS $$
 DECLARE
-    v_operator_id text := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    p_operator_id text COLLATE "C" := inbox_appl_locks.p_operator_id;
+    v_operator_id text COLLATE "C" := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 64, true);
     v_after_event_id bigint := CASE
         WHEN coalesce(p_after_event_id, 0) = 0 THEN 0
         ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL::integer, NULL::integer)
@@ -2204,6 +2258,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    p_object_type text COLLATE "C" := inquire_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := inquire_appl_lock_row.p_object_id;
     v_answer inquire_appl_lock_answer;
 BEGIN
     LOOP
@@ -2233,12 +2289,15 @@ BEGIN
             AND char_length(p_object_type) BETWEEN 1 AND 64
             AND position(':' IN p_object_type) = 0
             AND char_length(p_object_id) BETWEEN 1 AND 255
-            AND p_object_type || p_object_id !~ '[\x01-\x1f\x7f-\u009f]'
+            AND p_object_type || p_object_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]'
+        ) OR (
+            p_object_type = appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true)
+            AND p_object_id = appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true)
         ) THEN
             RETURN ROW('N', '', '', 0, NULL, NULL, NULL, 0, '')::inquire_appl_lock_answer;
         END IF;
-        p_object_type := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
-        p_object_id := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+        p_object_type := rtrim(p_object_type, ' ');
+        p_object_id := rtrim(p_object_id, ' ');
     END LOOP;
 END
 $$;
@@ -2320,13 +2379,17 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('note_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('note_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    p_object_type text COLLATE "C" := note_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := note_appl_lock_row.p_object_id;
+    p_operator_id text COLLATE "C" := note_appl_lock_row.p_operator_id;
+    p_note text COLLATE "C" := note_appl_lock_row.p_note;
+    v_object_type text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 64, true);
     v_fence bigint := CASE
         WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer)
     END;
-    v_note text := appl_lock_text('note_appl_lock', 'p_note', p_note, 255, false);
+    v_note text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_note', p_note, 255, false);
     v_holds boolean;
 BEGIN
     FOR v_round IN 1..30 LOOP
@@ -2443,7 +2506,8 @@ SET search_path FROM CURRENT
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
-    v_client_id text := appl_lock_text('poll_appl_locks', 'p_client_id', p_client_id, 64, true);
+    p_client_id text COLLATE "C" := poll_appl_locks.p_client_id;
+    v_client_id text COLLATE "C" := appl_lock_text('poll_appl_locks', 'p_client_id', p_client_id, 64, true);
     v_max_rows bigint := appl_lock_number('poll_appl_locks', 'p_max_rows', p_max_rows, 1000, 10000);
     v_now timestamptz := clock_timestamp();
     v_holders_changed boolean;
@@ -2777,11 +2841,16 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_actor_id text;
-    v_reason text;
+    p_object_type text COLLATE "C" := release_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := release_appl_lock_row.p_object_id;
+    p_operator_id text COLLATE "C" := release_appl_lock_row.p_operator_id;
+    p_actor_id text COLLATE "C" := release_appl_lock_row.p_actor_id;
+    p_reason text COLLATE "C" := release_appl_lock_row.p_reason;
+    v_actor_id text COLLATE "C";
+    v_reason text COLLATE "C";
     v_awaited boolean;
-    v_holder_id text;
-    v_holder_department_id text;
+    v_holder_id text COLLATE "C";
+    v_holder_department_id text COLLATE "C";
     v_fence bigint;
     v_holds boolean;
     v_live boolean;
@@ -2863,7 +2932,7 @@ BEGIN
             AND position(':' IN p_object_type) = 0
             AND char_length(p_object_id) BETWEEN 1 AND 255
             AND char_length(p_operator_id) BETWEEN 1 AND 64
-            AND p_object_type || p_object_id || p_operator_id !~ '[\x01-\x1f\x7f-\u009f]'
+            AND p_object_type || p_object_id || p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]'
             AND coalesce(p_fence, 1) >= 1
             AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN
@@ -3000,8 +3069,15 @@ SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
-    v_operator_id text := appl_lock_text('release_appl_locks', 'p_operator_id', p_operator_id, 64, true);
-    v_object_type text := appl_lock_text('release_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
+    p_operator_id text COLLATE "C" := release_appl_locks.p_operator_id;
+    p_object_type text COLLATE "C" := release_appl_locks.p_object_type;
+    p_actor_id text COLLATE "C" := release_appl_locks.p_actor_id;
+    p_reason text COLLATE "C" := release_appl_locks.p_reason;
+    p_after_type text COLLATE "C" := release_appl_locks.p_after_type;
+    p_after_id text COLLATE "C" := release_appl_locks.p_after_id;
+    p_dry_run_fl text COLLATE "C" := release_appl_locks.p_dry_run_fl;
+    v_operator_id text COLLATE "C" := appl_lock_text('release_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    v_object_type text COLLATE "C" := appl_lock_text('release_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
 BEGIN
     PERFORM appl_lock_text('release_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
     PERFORM appl_lock_text('release_appl_locks', 'p_reason', p_reason, 255, false);
@@ -3065,19 +3141,20 @@ SET search_path FROM CURRENT
 SET enable_seqscan = 'off'
 AS $$
 DECLARE
-    v_types text[];
-    v_ids text[];
-    v_operators text[];
+    p_grants text COLLATE "C" := renew_appl_locks.p_grants;
+    v_types text[] COLLATE "C";
+    v_ids text[] COLLATE "C";
+    v_operators text[] COLLATE "C";
     v_fences bigint[];
     v_ttls bigint[];
-    v_reason text;
-    v_operator_id text;
+    v_reason text COLLATE "C";
+    v_operator_id text COLLATE "C";
     v_fence bigint;
     v_old_fence bigint;
     v_ttl_seconds bigint;
     v_now timestamptz;
     v_expires_ts timestamptz;
-    v_department_id text;
+    v_department_id text COLLATE "C";
     v_history_fl boolean;
 BEGIN
     IF p_grants IS NULL THEN
@@ -3113,11 +3190,21 @@ BEGIN
         ) AS g
         CROSS JOIN LATERAL (
             SELECT CASE
-                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND g.object_type::text !~ '[:\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (
+                    char_length(g.object_type) BETWEEN 1 AND 64
+                    AND position(':' IN g.object_type) = 0
+                    AND (g.object_type::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.object_type::text))
+                ) IS NOT TRUE
                     THEN 'no valid object_type'
-                WHEN (char_length(g.object_id) BETWEEN 1 AND 255 AND g.object_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (
+                    char_length(g.object_id) BETWEEN 1 AND 255
+                    AND (g.object_id::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.object_id::text))
+                ) IS NOT TRUE
                     THEN 'no valid object_id'
-                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64 AND g.operator_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (
+                    char_length(g.operator_id) BETWEEN 1 AND 64
+                    AND (g.operator_id::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.operator_id::text))
+                ) IS NOT TRUE
                     THEN 'no valid operator_id'
                 WHEN (g.fence >= 1) IS NOT TRUE THEN 'no fence of 1 or greater'
                 WHEN (g.ttl_seconds BETWEEN 1 AND 315360000) IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
@@ -3154,9 +3241,9 @@ BEGIN
         WHERE l.ctid = (
                 SELECT k.ctid
                 FROM appl_lock AS k
-                WHERE k.object_type::text = renew_appl_locks.object_type
-                    AND k.object_id::text >= renew_appl_locks.object_id
-                    AND k.object_id::text <= renew_appl_locks.object_id
+                WHERE k.object_type::text = renew_appl_locks.object_type COLLATE "C"
+                    AND k.object_id::text >= renew_appl_locks.object_id COLLATE "C"
+                    AND k.object_id::text <= renew_appl_locks.object_id COLLATE "C"
                     AND k.operator_id::text = v_operator_id
                     AND k.fence = v_fence
                     AND k.released_ts IS NULL
@@ -3189,8 +3276,8 @@ BEGIN
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
         INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
         FROM appl_lock AS l
-        WHERE l.object_type::text = renew_appl_locks.object_type
-            AND l.object_id::text = renew_appl_locks.object_id
+        WHERE l.object_type::text = renew_appl_locks.object_type COLLATE "C"
+            AND l.object_id::text = renew_appl_locks.object_id COLLATE "C"
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN
@@ -3241,10 +3328,14 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('retract_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('retract_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
-    v_client_id text := appl_lock_text('retract_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
+    p_object_type text COLLATE "C" := retract_appl_lock_waiter_row.p_object_type;
+    p_object_id text COLLATE "C" := retract_appl_lock_waiter_row.p_object_id;
+    p_operator_id text COLLATE "C" := retract_appl_lock_waiter_row.p_operator_id;
+    p_client_id text COLLATE "C" := retract_appl_lock_waiter_row.p_client_id;
+    v_object_type text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_client_id text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
 BEGIN
     -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter AS w
@@ -3338,12 +3429,18 @@ SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('see_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('see_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_department_id text := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
-    v_client_id text := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
-    v_state text := rtrim(p_state, ' ');
+    p_object_type text COLLATE "C" := see_appl_lock.p_object_type;
+    p_object_id text COLLATE "C" := see_appl_lock.p_object_id;
+    p_operator_id text COLLATE "C" := see_appl_lock.p_operator_id;
+    p_department_id text COLLATE "C" := see_appl_lock.p_department_id;
+    p_client_id text COLLATE "C" := see_appl_lock.p_client_id;
+    p_state text COLLATE "C" := see_appl_lock.p_state;
+    v_object_type text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_client_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
+    v_state text COLLATE "C" := rtrim(p_state, ' ');
     v_ttl_seconds bigint := appl_lock_number('see_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 45, 60);
     v_now timestamptz := clock_timestamp();
     v_presence boolean;
@@ -3517,8 +3614,10 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('serialize_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('serialize_appl_lock', 'p_object_id', p_object_id, 255, true);
+    p_object_type text COLLATE "C" := serialize_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := serialize_appl_lock_row.p_object_id;
+    v_object_type text COLLATE "C" := appl_lock_text('serialize_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('serialize_appl_lock', 'p_object_id', p_object_id, 255, true);
     v_key bigint := pg_catalog.hashtextextended(pg_catalog.format('%s:%s:%s', current_schema(), v_object_type, v_object_id), 0);
     v_stale boolean := false;
     v_next bigint;
@@ -3626,15 +3725,21 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('set_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
+    p_object_type text COLLATE "C" := set_appl_lock_policy_row.p_object_type;
+    p_take_reason_fl text COLLATE "C" := set_appl_lock_policy_row.p_take_reason_fl;
+    p_actor_id text COLLATE "C" := set_appl_lock_policy_row.p_actor_id;
+    p_reason text COLLATE "C" := set_appl_lock_policy_row.p_reason;
+    p_history_level text COLLATE "C" := set_appl_lock_policy_row.p_history_level;
+    p_presence_fl text COLLATE "C" := set_appl_lock_policy_row.p_presence_fl;
+    v_object_type text COLLATE "C" := appl_lock_text('set_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
     v_longest_ttl_seconds bigint := appl_lock_number(
         'set_appl_lock_policy', 'p_longest_ttl_seconds', p_longest_ttl_seconds, 315360000, 315360000
     );
-    v_take_reason_fl text := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
-    v_history_level text := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
-    v_presence_fl text := coalesce(rtrim(p_presence_fl, ' '), 'Y');
-    v_actor_id text;
-    v_reason text;
+    v_take_reason_fl text COLLATE "C" := coalesce(rtrim(p_take_reason_fl, ' '), 'Y');
+    v_history_level text COLLATE "C" := coalesce(rtrim(p_history_level, ' '), 'CHANGES');
+    v_presence_fl text COLLATE "C" := coalesce(rtrim(p_presence_fl, ' '), 'Y');
+    v_actor_id text COLLATE "C";
+    v_reason text COLLATE "C";
 BEGIN
     PERFORM appl_lock_number(
         'set_appl_lock_policy', 'p_default_ttl_seconds', p_default_ttl_seconds, 1, v_longest_ttl_seconds::integer
@@ -3778,11 +3883,16 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('take_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('take_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 64, true);
-    v_department_id text := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
-    v_reason text := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, false);
+    p_object_type text COLLATE "C" := take_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := take_appl_lock_row.p_object_id;
+    p_operator_id text COLLATE "C" := take_appl_lock_row.p_operator_id;
+    p_department_id text COLLATE "C" := take_appl_lock_row.p_department_id;
+    p_reason text COLLATE "C" := take_appl_lock_row.p_reason;
+    v_object_type text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_department_id text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
+    v_reason text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, false);
     v_checked bigint[] := ARRAY[
         appl_lock_number('take_appl_lock', 'p_expected_fence', p_expected_fence, 1, NULL::integer),
         appl_lock_number('take_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000)
@@ -3899,14 +4009,21 @@ SET search_path FROM CURRENT
 SET lock_timeout = '1s'
 AS $$
 DECLARE
-    v_object_type text := appl_lock_text('transfer_appl_lock', 'p_object_type', p_object_type, 64, true);
-    v_object_id text := appl_lock_text('transfer_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_from_operator_id text := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 64, true);
-    v_to_operator_id text := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 64, true);
-    v_to_department_id text := appl_lock_text('transfer_appl_lock', 'p_to_department_id', p_to_department_id, 64, false);
+    p_object_type text COLLATE "C" := transfer_appl_lock_row.p_object_type;
+    p_object_id text COLLATE "C" := transfer_appl_lock_row.p_object_id;
+    p_from_operator_id text COLLATE "C" := transfer_appl_lock_row.p_from_operator_id;
+    p_to_operator_id text COLLATE "C" := transfer_appl_lock_row.p_to_operator_id;
+    p_to_department_id text COLLATE "C" := transfer_appl_lock_row.p_to_department_id;
+    p_actor_id text COLLATE "C" := transfer_appl_lock_row.p_actor_id;
+    p_reason text COLLATE "C" := transfer_appl_lock_row.p_reason;
+    v_object_type text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_object_type', p_object_type, 64, true);
+    v_object_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_object_id', p_object_id, 255, true);
+    v_from_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 64, true);
+    v_to_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 64, true);
+    v_to_department_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_to_department_id', p_to_department_id, 64, false);
     v_checked bigint := appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);
-    v_actor_id text := appl_lock_text('transfer_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
-    v_reason text := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
+    v_actor_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    v_reason text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
     v_moved record;
 BEGIN
     v_moved := appl_lock_move(
@@ -4019,10 +4136,19 @@ SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
-    v_from_operator_id text := appl_lock_text('transfer_appl_locks', 'p_from_operator_id', p_from_operator_id, 64, true);
-    v_object_type text := appl_lock_text('transfer_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
-    v_to_operator_id text := appl_lock_text('transfer_appl_locks', 'p_to_operator_id', p_to_operator_id, 64, true);
-    v_to_department_id text := appl_lock_text('transfer_appl_locks', 'p_to_department_id', p_to_department_id, 64, false);
+    p_from_operator_id text COLLATE "C" := transfer_appl_locks.p_from_operator_id;
+    p_object_type text COLLATE "C" := transfer_appl_locks.p_object_type;
+    p_to_operator_id text COLLATE "C" := transfer_appl_locks.p_to_operator_id;
+    p_to_department_id text COLLATE "C" := transfer_appl_locks.p_to_department_id;
+    p_actor_id text COLLATE "C" := transfer_appl_locks.p_actor_id;
+    p_reason text COLLATE "C" := transfer_appl_locks.p_reason;
+    p_after_type text COLLATE "C" := transfer_appl_locks.p_after_type;
+    p_after_id text COLLATE "C" := transfer_appl_locks.p_after_id;
+    p_dry_run_fl text COLLATE "C" := transfer_appl_locks.p_dry_run_fl;
+    v_from_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_from_operator_id', p_from_operator_id, 64, true);
+    v_object_type text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
+    v_to_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_to_operator_id', p_to_operator_id, 64, true);
+    v_to_department_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_to_department_id', p_to_department_id, 64, false);
 BEGIN
     PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);
     PERFORM appl_lock_text('transfer_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
@@ -4116,5 +4242,6 @@ DROP FUNCTION IF EXISTS appl_lock_record;
 DROP FUNCTION IF EXISTS appl_lock_yes;
 DROP FUNCTION IF EXISTS appl_lock_number;
 DROP FUNCTION IF EXISTS appl_lock_text;
+DROP FUNCTION IF EXISTS appl_lock_has_control;
 
 SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);

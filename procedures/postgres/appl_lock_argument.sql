@@ -1,12 +1,22 @@
--- appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
+-- appl_lock_has_control, appl_lock_text, appl_lock_number, appl_lock_yes: check one argument. Internal.
 --
--- Contract   The first returns the value without trailing blanks, and an empty string where NULL is allowed. The second returns
---            the value, or p_default for NULL; without p_max any positive number will do. The third returns whether the value is
---            Y; N, NULL and blanks are no.
+-- Contract   The first returns whether a value has a control character. The second returns the value without trailing blanks, and an
+--            empty string where NULL is allowed. The third returns the value, or p_default for NULL; without p_max any positive number
+--            will do. The fourth returns whether the value is Y; N, NULL and blanks are no.
 -- Raises     LK001; the message names routine and argument, the error's COLUMN field has the argument alone.
 -- Locks      Nothing.
 -- Differs    Nothing. They have no search_path of their own: the caller's is pinned. The bounds are integers, as literals are: any other
 --            type would let a function of somebody else match better.
+
+-- In other encodings 80 to 9F are letters. The fast paths of the verbs look for them in any, and then ask here.
+CREATE OR REPLACE FUNCTION appl_lock_has_control(p_value text) RETURNS boolean
+LANGUAGE sql STABLE
+AS $$
+    SELECT p_value COLLATE "C" ~ CASE
+        WHEN pg_catalog.getdatabaseencoding()::text ~ '^(UTF8|LATIN|ISO)' THEN E'[\\x01-\\x1f\\x7f-\\u009f]'
+        ELSE E'[\\x01-\\x1f\\x7f]'
+    END
+$$;
 
 CREATE OR REPLACE FUNCTION appl_lock_text(
     p_routine text,
@@ -27,7 +37,7 @@ BEGIN
         v_reason := pg_catalog.format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
     ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
         v_reason := 'must not contain ":", which ends the type in type:id';
-    ELSIF v_value ~ '[\x01-\x1f\x7f-\u009f]' AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
+    ELSIF appl_lock_has_control(v_value) AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
         v_reason := 'must not contain a control character';
     ELSE
         RETURN v_value;
@@ -82,6 +92,8 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION appl_lock_has_control(text) IS
+    'Internal to applock: tells whether a text has a control character.';
 COMMENT ON FUNCTION appl_lock_text(text, text, text, integer, boolean) IS
     'Internal to applock: checks one text argument and trims its trailing blanks.';
 COMMENT ON FUNCTION appl_lock_number(text, text, bigint, integer, integer) IS

@@ -53,6 +53,7 @@ DECLARE
     v_history_level text;
     v_ttl_seconds bigint;
     v_round integer;
+    v_length integer;
 BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
@@ -74,19 +75,20 @@ BEGIN
             OR p_ttl_seconds NOT BETWEEN 1 AND 315360000
             OR (
                 p_operator_id = v_holder_id
-                OR p_operator_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $' AND char_length(p_operator_id) <= 64
+                OR p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $' AND char_length(p_operator_id) <= 64
             ) IS NOT TRUE
         THEN
             IF (
-                p_operator_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $'
+                p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $'
                 AND char_length(p_operator_id) <= 64
                 AND (
                     p_department_id IS NULL
-                    OR p_department_id !~ '[\x01-\x1f\x7f-\u009f]| $' AND char_length(p_department_id) <= 64
+                    OR p_department_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]| $' AND char_length(p_department_id) <= 64
                 )
                 AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
                 AND (p_new_fl IS NULL OR p_new_fl = 'Y')
             ) IS NOT TRUE THEN
+                v_length := char_length(p_object_type || p_object_id);
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
                 p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
@@ -95,7 +97,7 @@ BEGIN
                 END IF;
                 PERFORM appl_lock_number('get_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 604800, 315360000);
                 p_new_fl := CASE WHEN appl_lock_yes('get_appl_lock', 'p_new_fl', p_new_fl) THEN 'Y' END;
-                CONTINUE;
+                CONTINUE WHEN v_length <> char_length(p_object_type || p_object_id);
             END IF;
         END IF;
         IF v_renews AND (v_holder_id <> p_operator_id OR p_new_fl = 'Y') THEN
@@ -145,14 +147,15 @@ BEGIN
         ELSE
             -- There is no row, so this type and id are unchecked.
             IF (
-                p_object_type !~ '[\x01-\x1f:\x7f-\u009f]|^$| $'
+                p_object_type !~ E'[\\x01-\\x1f:\\x7f-\\u009f]|^$| $'
                 AND char_length(p_object_type) <= 64
-                AND p_object_id !~ '[\x01-\x1f\x7f-\u009f]|^$| $'
+                AND p_object_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $'
                 AND char_length(p_object_id) <= 255
             ) IS NOT TRUE THEN
+                v_length := char_length(p_object_type || p_object_id);
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-                CONTINUE;
+                CONTINUE WHEN v_length <> char_length(p_object_type || p_object_id);
             END IF;
             v_now := clock_timestamp();
             INSERT INTO appl_lock AS l (

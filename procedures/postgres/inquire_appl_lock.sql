@@ -47,12 +47,15 @@ BEGIN
             AND char_length(p_object_type) BETWEEN 1 AND 64
             AND position(':' IN p_object_type) = 0
             AND char_length(p_object_id) BETWEEN 1 AND 255
-            AND p_object_type || p_object_id !~ '[\x01-\x1f\x7f-\u009f]'
+            AND p_object_type || p_object_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]'
+        ) OR (
+            p_object_type = appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true)
+            AND p_object_id = appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true)
         ) THEN
             RETURN ROW('N', '', '', 0, NULL, NULL, NULL, 0, '')::inquire_appl_lock_answer;
         END IF;
-        p_object_type := appl_lock_text('inquire_appl_lock', 'p_object_type', p_object_type, 64, true);
-        p_object_id := appl_lock_text('inquire_appl_lock', 'p_object_id', p_object_id, 255, true);
+        p_object_type := rtrim(p_object_type, ' ');
+        p_object_id := rtrim(p_object_id, ' ');
     END LOOP;
 END
 $$;

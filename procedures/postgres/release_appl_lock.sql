@@ -120,7 +120,7 @@ BEGIN
             AND position(':' IN p_object_type) = 0
             AND char_length(p_object_id) BETWEEN 1 AND 255
             AND char_length(p_operator_id) BETWEEN 1 AND 64
-            AND p_object_type || p_object_id || p_operator_id !~ '[\x01-\x1f\x7f-\u009f]'
+            AND p_object_type || p_object_id || p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]'
             AND coalesce(p_fence, 1) >= 1
             AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN

@@ -78,11 +78,21 @@ BEGIN
         ) AS g
         CROSS JOIN LATERAL (
             SELECT CASE
-                WHEN (char_length(g.object_type) BETWEEN 1 AND 64 AND g.object_type::text !~ '[:\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (
+                    char_length(g.object_type) BETWEEN 1 AND 64
+                    AND position(':' IN g.object_type) = 0
+                    AND (g.object_type::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.object_type::text))
+                ) IS NOT TRUE
                     THEN 'no valid object_type'
-                WHEN (char_length(g.object_id) BETWEEN 1 AND 255 AND g.object_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (
+                    char_length(g.object_id) BETWEEN 1 AND 255
+                    AND (g.object_id::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.object_id::text))
+                ) IS NOT TRUE
                     THEN 'no valid object_id'
-                WHEN (char_length(g.operator_id) BETWEEN 1 AND 64 AND g.operator_id::text !~ '[\x01-\x1f\x7f-\u009f]') IS NOT TRUE
+                WHEN (
+                    char_length(g.operator_id) BETWEEN 1 AND 64
+                    AND (g.operator_id::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.operator_id::text))
+                ) IS NOT TRUE
                     THEN 'no valid operator_id'
                 WHEN (g.fence >= 1) IS NOT TRUE THEN 'no fence of 1 or greater'
                 WHEN (g.ttl_seconds BETWEEN 1 AND 315360000) IS NOT TRUE THEN 'no ttl_seconds between 1 and 315360000'
@@ -119,9 +129,9 @@ BEGIN
         WHERE l.ctid = (
                 SELECT k.ctid
                 FROM appl_lock AS k
-                WHERE k.object_type::text = renew_appl_locks.object_type
-                    AND k.object_id::text >= renew_appl_locks.object_id
-                    AND k.object_id::text <= renew_appl_locks.object_id
+                WHERE k.object_type::text = renew_appl_locks.object_type COLLATE "C"
+                    AND k.object_id::text >= renew_appl_locks.object_id COLLATE "C"
+                    AND k.object_id::text <= renew_appl_locks.object_id COLLATE "C"
                     AND k.operator_id::text = v_operator_id
                     AND k.fence = v_fence
                     AND k.released_ts IS NULL
@@ -154,8 +164,8 @@ BEGIN
         SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
         INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
         FROM appl_lock AS l
-        WHERE l.object_type::text = renew_appl_locks.object_type
-            AND l.object_id::text = renew_appl_locks.object_id
+        WHERE l.object_type::text = renew_appl_locks.object_type COLLATE "C"
+            AND l.object_id::text = renew_appl_locks.object_id COLLATE "C"
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp();
         IF NOT FOUND THEN

@@ -14,6 +14,7 @@ func postgres(source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	text = bindCollation(text)
 	routines := postgresRoutine.FindAllStringSubmatchIndex(text, -1)
 	for _, at := range routines {
 		if routine, known := formOf(text[at[4]:at[5]]); known && routine.suffix == "_row" {
@@ -41,6 +42,31 @@ func postgres(source string) (string, error) {
 		}
 	}
 	return text, nil
+}
+
+var (
+	// postgresBody matches the CREATE of a function, and its declarations.
+	postgresBody = regexp.MustCompile(`(?s)(CREATE OR REPLACE FUNCTION (\w+)\([^$]*?\$\$\nDECLARE\n)(.*?\n)BEGIN\n`)
+	// textVariable matches the declaration of a variable.
+	textVariable = regexp.MustCompile(`(?m)^(    v_\w+ text(?:\[\])?)( :=|;)`)
+)
+
+// bindCollation has the parameters and variables of text compare as bytes. Else the collation of the caller's columns holds in the whole
+// routine, where it may be in conflict with the tables', or fit no regular expression.
+func bindCollation(text string) string {
+	return replaceAll(postgresBody, text, func(match []string) string {
+		routine, known := formOf(match[2])
+		if !known {
+			return match[0]
+		}
+		bound := match[1]
+		for _, in := range routine.InParameters() {
+			if in.Type != db.Number && in.Type != db.Timestamp {
+				bound += fmt.Sprintf("    %s %s COLLATE \"C\" := %s.%s;\n", in.Name, postgresType(in), match[2], in.Name)
+			}
+		}
+		return bound + textVariable.ReplaceAllString(match[3], `$1 COLLATE "C"$2`) + "BEGIN\n"
+	})
 }
 
 // postgresRoutine matches a CREATE up to its parenthesis.

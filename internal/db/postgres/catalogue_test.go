@@ -13,8 +13,8 @@ import (
 // internalRoutines are in the catalogue but not in the contract: nobody is granted them.
 func internalRoutines() []string {
 	return []string{
-		"appl_lock_move", "appl_lock_move_page", "appl_lock_next_fence", "appl_lock_number", "appl_lock_record", "appl_lock_seconds_left",
-		"appl_lock_text", "appl_lock_yes",
+		"appl_lock_has_control", "appl_lock_move", "appl_lock_move_page", "appl_lock_next_fence", "appl_lock_number", "appl_lock_record",
+		"appl_lock_seconds_left", "appl_lock_text", "appl_lock_yes",
 	}
 }
 

@@ -79,6 +79,9 @@ func Open(ctx context.Context, dsn string, connectTimeout time.Duration) (*pgxpo
 	if ofDSN := config.ConnConfig.ConnectTimeout; ofDSN == 0 || connectTimeout > 0 && connectTimeout < ofDSN {
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
+	if config.ConnConfig.RuntimeParams["client_encoding"] == "" { // what pgx sends; the server's default is the database's encoding
+		config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

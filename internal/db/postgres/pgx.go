@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -49,11 +50,30 @@ func newPGXPool(pool *pgxpool.Pool, statements *db.Statements) pgxPool {
 }
 
 func (p pgxPool) take(ctx context.Context) (connection, error) {
+	return p.acquire(ctx, false)
+}
+
+func (p pgxPool) acquire(ctx context.Context, unprepared bool) (connection, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return pgxPooled{pgxClient{client: conn, statements: p.statements}, conn}, nil
+	if err := checkEncoding(conn.Conn()); err != nil {
+		conn.Release()
+		return nil, err
+	}
+	client := pgxClient{client: conn, statements: p.statements, unprepared: unprepared && isExtended(conn.Conn())}
+	return pgxPooled{client, conn}, nil
+}
+
+// checkEncoding refuses a connection on which the server takes pgx's UTF-8 for another encoding: it would store other letters than other
+// programs do, so that two could hold what both call by one name.
+func checkEncoding(conn *pgx.Conn) error {
+	client, server := conn.PgConn().ParameterStatus("client_encoding"), conn.PgConn().ParameterStatus("server_encoding")
+	if client == "" || client == "UTF8" || server == "SQL_ASCII" {
+		return nil
+	}
+	return &db.Error{Kind: db.KindOther, Err: fmt.Errorf("the connection's client_encoding is %s, and pgx sends UTF-8: write client_encoding=UTF8 into the DSN", client)}
 }
 
 type pgxPooled struct {
@@ -83,13 +103,7 @@ func (p pgxPool) renews(conn *pgx.Conn) pgxRenewing {
 	return pgxRenewing{pgxClient{client: conn, statements: p.statements, unprepared: isExtended(conn)}, conn, p.renewing}
 }
 
-func (p pgxPool) takeUnprepared(ctx context.Context) (connection, error) {
-	conn, err := p.pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return pgxPooled{pgxClient{client: conn, statements: p.statements, unprepared: isExtended(conn.Conn())}, conn}, nil
-}
+func (p pgxPool) takeUnprepared(ctx context.Context) (connection, error) { return p.acquire(ctx, true) }
 
 // isExtended reports whether the connection uses the protocol with prepared statements, and pgx can read its times without preparing: as
 // text, in one format.
@@ -128,6 +142,10 @@ func disconnect(conn *pgx.Conn) {
 func (p pgxPool) begin(ctx context.Context) (transaction, error) {
 	tx, err := p.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL READ COMMITTED; " + endsWhenIdle})
 	if err != nil {
+		return nil, err
+	}
+	if err := checkEncoding(tx.Conn()); err != nil {
+		_ = tx.Rollback(ctx)
 		return nil, err
 	}
 	return pgxTransaction{pgxClient{client: tx, statements: p.statements}, tx}, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/postgres/queries"
 )
@@ -47,6 +49,16 @@ func newSQLPool(pool *sql.DB, statements *db.Statements) sqlPool {
 func (p sqlPool) take(ctx context.Context) (connection, error) {
 	conn, err := p.pool.Conn(ctx)
 	if err != nil {
+		return nil, err
+	}
+	err = conn.Raw(func(client any) error {
+		if ofPGX, is := client.(interface{ Conn() *pgx.Conn }); is {
+			return checkEncoding(ofPGX.Conn())
+		}
+		return nil
+	})
+	if err != nil {
+		_ = conn.Close()
 		return nil, err
 	}
 	return sqlPooled{sqlClient{conn, p.statements}, conn}, nil

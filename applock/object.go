@@ -13,7 +13,7 @@ import (
 const (
 	MaxObjectTypeLength = 64
 	MaxObjectIDLength   = 255
-	MaxOperatorLength   = 64
+	MaxOperatorLength   = 255
 	MaxDepartmentLength = 64
 	MaxNoteLength       = 255
 	MaxReasonLength     = 255
@@ -63,7 +63,7 @@ func (o Object) trim() (Object, error) {
 
 // Owner is who holds or wants a lock.
 type Owner struct {
-	// Operator is a person, a service or a process: 1 to 64 characters, compared as bytes.
+	// Operator is a person, a service or a process: 1 to 255 characters, compared as bytes.
 	Operator string `json:"operator_id"`
 	// Department is where the operator works: up to 64 characters, may be empty.
 	Department string `json:"department_id"`

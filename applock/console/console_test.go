@@ -319,12 +319,12 @@ func TestList(t *testing.T) {
 	check(t, d.see(t, "/locks?within=1h&sort=left", http.StatusOK), `<h1>Ending within an hour</h1>`)
 	check(t, d.see(t, "/locks?operator=nobody", http.StatusOK), "No lock passes the filter")
 	for address, text := range map[string]string{
-		"/locks?within=soon":                         "“Ends within” is written as",
-		"/locks?older=99999999d":                     "“Held for at least” is written as",
-		"/locks?type=a%3Ab":                          "“Type” must not contain",
-		"/locks?type=a&prefix=b":                     "“Object begins with” already names the type",
-		"/locks?after=ab":                            "“Object”",
-		"/locks?operator=" + strings.Repeat("x", 65): "“Operator” has 65 characters",
+		"/locks?within=soon":                          "“Ends within” is written as",
+		"/locks?older=99999999d":                      "“Held for at least” is written as",
+		"/locks?type=a%3Ab":                           "“Type” must not contain",
+		"/locks?type=a&prefix=b":                      "“Object begins with” already names the type",
+		"/locks?after=ab":                             "“Object”",
+		"/locks?operator=" + strings.Repeat("x", 256): "“Operator” has 256 characters",
 	} {
 		check(t, d.see(t, address, http.StatusBadRequest), text)
 	}

@@ -73,7 +73,7 @@ func TestTrustedHeader(t *testing.T) {
 		"no header":  {"10.1.2.3:9", nil, "", one},
 		"two":        {"10.1.2.3:9", []string{"eve", "mlee"}, "", one},
 		"empty":      {"10.1.2.3:9", []string{""}, "", one},
-		"long":       {"10.1.2.3:9", []string{strings.Repeat("x", 65)}, "", one},
+		"long":       {"10.1.2.3:9", []string{strings.Repeat("x", 256)}, "", one},
 		"a control":  {"10.1.2.3:9", []string{"m\x1blee"}, "", one},
 		"unseen":     {"10.1.2.3:9", []string{"m\u200blee"}, "", one},
 		"turned":     {"10.1.2.3:9", []string{"\u202eeelm"}, "", one},

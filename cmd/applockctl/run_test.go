@@ -163,12 +163,12 @@ func TestRunUsage(t *testing.T) {
 		"run job -- true":                   "OBJECT",
 		"run job:nightly job:daily -- true": `unexpected argument "job:daily"`,
 		"run job:nightly --ttl 0s -- true":  "--ttl",
-		"run job:nightly --max-hold 1s --at-least 2s -- true":                "--at-least must not be longer than --max-hold",
-		"run job:nightly --ttl 60s --grace 21s -- true":                      "--grace must be at most 20s, a third of --ttl",
-		"run job:nightly --max-hold 30s --grace 11s -- true":                 "--grace must be at most 10s, a third of --max-hold",
-		"run job:nightly --conflict-exit-code 256 -- true":                   "--conflict-exit-code must lie between 0 and 255",
-		"run job:nightly --skip-if-held --conflict-exit-code 9 -- true":      "skip-if-held",
-		"run job:nightly --operator " + strings.Repeat("x", 60) + " -- true": "--operator",
+		"run job:nightly --max-hold 1s --at-least 2s -- true":                 "--at-least must not be longer than --max-hold",
+		"run job:nightly --ttl 60s --grace 21s -- true":                       "--grace must be at most 20s, a third of --ttl",
+		"run job:nightly --max-hold 30s --grace 11s -- true":                  "--grace must be at most 10s, a third of --max-hold",
+		"run job:nightly --conflict-exit-code 256 -- true":                    "--conflict-exit-code must lie between 0 and 255",
+		"run job:nightly --skip-if-held --conflict-exit-code 9 -- true":       "skip-if-held",
+		"run job:nightly --operator " + strings.Repeat("x", 250) + " -- true": "--operator",
 	} {
 		u.run(t, strings.Fields(line)...).check(t, exitUsage, says)
 	}

@@ -42,7 +42,7 @@ func TestUsageErrors(t *testing.T) {
 		{"get :42 --operator o", "applockctl: get :42: the type of OBJECT must not be empty"},
 		{"get customer: --operator o", "applockctl: get customer:: the id of OBJECT must not be empty"},
 		{"get customer:42 --operator=", "applockctl: get customer:42: --operator must not be empty"},
-		{"get customer:42 --operator " + strings.Repeat("o", 65), "--operator has 65 characters"},
+		{"get customer:42 --operator " + strings.Repeat("o", 256), "--operator has 256 characters"},
 		{"get customer:42 --operator o --ttl 0s", `"--ttl" flag: at least 1s`},
 		{"get customer:42 --operator o --ttl -1s", `"--ttl" flag: write a number and a unit`},
 		{"get customer:42 --operator o --ttl 1500ms", `"--ttl" flag: write a number and a unit`},

@@ -8,9 +8,9 @@ func answerApplLock() Operation {
 		Summary: "Answer an operator who asks for a held object: give it, or say later or no.",
 		Parameters: []Parameter{
 			objectType(), objectID(),
-			{"p_operator_id", In, Text, "who holds it, 1 to 64 characters"},
+			{"p_operator_id", In, Text, "who holds it, 1 to 255 characters"},
 			{"p_fence", In, Number, "the grant that the answer is about, 1 or greater"},
-			{"p_asker_id", In, Text, "who asks, 1 to 64 characters"},
+			{"p_asker_id", In, Text, "who asks, 1 to 255 characters"},
 			{"p_client_id", In, Text, "the asker's program, 1 to 64 characters; NULL = any"},
 			{"p_answer", In, Text, "`GIVE`: the asker gets it; `LATER` or `NO`: the asker's inbox shows the answer"},
 			{"p_reason", In, Text, "the message to the asker, for `GIVE` also to the history, up to 255 characters; NULL = empty"},

@@ -8,7 +8,7 @@ func askApplLock() Operation {
 		Summary: "Ask an object's holder for it, with a message, or keep the request listed.",
 		Parameters: []Parameter{
 			objectType(), objectID(),
-			{"p_operator_id", In, Text, "who asks, 1 to 64 characters"},
+			{"p_operator_id", In, Text, "who asks, 1 to 255 characters"},
 			{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
 			clientID(),
 			{"p_message", In, Text, "the message to the holder, up to 255 characters; NULL = empty"},

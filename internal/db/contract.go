@@ -40,14 +40,14 @@ type Parameter struct {
 
 // Length returns the most characters of an OUT parameter of type Text: the length of its column.
 func (p Parameter) Length() int {
-	const outcome, note, name = 11, 255, 64
+	const outcome, department, text = 11, 64, 255
 	switch p.Name {
 	case "p_outcome":
 		return outcome
-	case "p_note":
-		return note
+	case "p_department_id", "p_old_department_id":
+		return department
 	}
-	return name
+	return text
 }
 
 // Optional reports whether NULL is allowed; Meaning then says what it means.
@@ -205,7 +205,7 @@ func objectID() Parameter {
 }
 
 func operatorID() Parameter {
-	return Parameter{"p_operator_id", In, Text, "the operator, 1 to 64 characters"}
+	return Parameter{"p_operator_id", In, Text, "the operator, 1 to 255 characters"}
 }
 
 func secondsLeft() Parameter {
@@ -257,7 +257,7 @@ func dryRun() Parameter {
 }
 
 func policyActorID() Parameter {
-	return Parameter{"p_actor_id", In, Text, "who does it, for the history, 1 to 64 characters"}
+	return Parameter{"p_actor_id", In, Text, "who does it, for the history, 1 to 255 characters"}
 }
 
 func policyReason() Parameter {

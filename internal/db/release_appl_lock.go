@@ -9,7 +9,7 @@ func releaseApplLock() Operation {
 		Parameters: []Parameter{
 			objectType(), objectID(), operatorID(),
 			{"p_fence", In, Number, "the grant to end, 1 or greater; NULL = any grant"},
-			{"p_actor_id", In, Text, "who releases it, 1 to 64 characters; NULL = p_operator_id"},
+			{"p_actor_id", In, Text, "who releases it, 1 to 255 characters; NULL = p_operator_id"},
 			reason(),
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
 		},

@@ -7,9 +7,9 @@ func releaseApplLocks() Operation {
 		Name:    "release_appl_locks",
 		Summary: "Release what an operator holds, all or of a type, page by page.",
 		Parameters: []Parameter{
-			{"p_operator_id", In, Text, "whose locks, 1 to 64 characters"},
+			{"p_operator_id", In, Text, "whose locks, 1 to 255 characters"},
 			onlyType(),
-			{"p_actor_id", In, Text, "who releases them, 1 to 64 characters; NULL = p_operator_id"},
+			{"p_actor_id", In, Text, "who releases them, 1 to 255 characters; NULL = p_operator_id"},
 			reason(), afterType(), afterID(), maxRows(), dryRun(),
 		},
 		Columns: []Parameter{

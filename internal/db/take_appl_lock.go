@@ -8,7 +8,7 @@ func takeApplLock() Operation {
 		Summary: "Take a held object from its holder, for a reason.",
 		Parameters: []Parameter{
 			objectType(), objectID(),
-			{"p_operator_id", In, Text, "who takes it, 1 to 64 characters"},
+			{"p_operator_id", In, Text, "who takes it, 1 to 255 characters"},
 			{"p_department_id", In, Text, "that operator's department, up to 64 characters; NULL = empty"},
 			{"p_reason", In, Text, "why, for the history and the former holder, 1 to 255 characters; may be empty if the type's policy allows it"},
 			{"p_expected_fence", In, Number, "the grant to end, 1 or greater; NULL = any grant"},

@@ -4,7 +4,7 @@
 
 -- +goose Up
 -- VARCHAR counts bytes here: 64 and 255 characters of UTF-8 are up to 256 and 1020. Such a key needs a table
--- space whose pages have 8 KB or more (else SQL0614N).
+-- space whose pages have 8 KB or more (else SQL0614N). An operator has 255 bytes: with 1020 no key of waiters would fit on z/OS.
 -- TIMESTAMP in UTC: local time jumps when daylight saving begins and ends.
 -- VOLATILE: the optimizer always takes the primary key, even if old statistics call the table small.
 -- No second index: a renewal or a release changes the one row of the primary key and nothing else.

@@ -581,8 +581,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('announce_appl_lock_waiter', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
@@ -704,7 +704,7 @@ CREATE OR REPLACE PROCEDURE answer_appl_lock (
     IN p_reason VARCHAR(4000),
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT
@@ -738,12 +738,12 @@ main: BEGIN
         CALL appl_lock_refuse_text('answer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('answer_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('answer_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF COALESCE(p_fence, 0) < 1 THEN
         CALL appl_lock_refuse_number('answer_appl_lock', 'p_fence', 99999999999999999);
-    ELSEIF CHARACTER_LENGTH(v_asker_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('answer_appl_lock', 'p_asker_id', CHARACTER_LENGTH(v_asker_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_asker_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('answer_appl_lock', 'p_asker_id', CHARACTER_LENGTH(v_asker_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('answer_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     ELSEIF v_answer NOT IN ('GIVE', 'LATER', 'NO') THEN
@@ -879,7 +879,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
@@ -931,7 +931,7 @@ CREATE OR REPLACE PROCEDURE ask_appl_lock (
     IN p_wait_seconds BIGINT,
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
     OUT p_expires_ts TIMESTAMP,
@@ -967,8 +967,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('ask_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('ask_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('ask_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('ask_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('ask_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
@@ -1157,7 +1157,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
@@ -1212,8 +1212,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('assert_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('assert_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF COALESCE(p_fence, 0) < 1 THEN
         CALL appl_lock_refuse_number('assert_appl_lock', 'p_fence', 9223372036854775807);
     END IF;
@@ -1304,8 +1304,8 @@ BEGIN
     SET v_reason = RTRIM(COALESCE(p_reason, ''));
     IF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
         CALL appl_lock_refuse_text('drop_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     END IF;
@@ -1381,7 +1381,7 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     IN p_new_fl VARCHAR(4000),
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
     OUT p_expires_ts TIMESTAMP,
@@ -1422,8 +1422,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -1637,7 +1637,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
@@ -1707,8 +1707,8 @@ BEGIN
         CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_permits', 1000);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND v_length THEN
         CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), v_length);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -1726,7 +1726,7 @@ BEGIN
 
     -- Each operator begins with a slot of its own, as far as there are enough.
     SET v_count = p_permits;
-    WHILE v_at < CHARACTER_LENGTH(v_operator_id, CODEUNITS32) DO
+    WHILE v_at < CHARACTER_LENGTH(v_operator_id, OCTETS) DO
         SET v_at = v_at + 1;
         SET v_first = MOD(v_first * 31 + LOCATE(
             SUBSTRING(v_operator_id, v_at, 1, CODEUNITS32),
@@ -1854,8 +1854,8 @@ BEGIN
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
     SET v_after_event_id = COALESCE(p_after_event_id, 0);
     SET v_max_rows = COALESCE(p_max_rows, 1000);
-    IF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    IF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF v_after_event_id < 0 THEN
         CALL appl_lock_refuse_number('inbox_appl_locks', 'p_after_event_id', 99999999999999999);
     ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
@@ -2067,7 +2067,7 @@ CREATE OR REPLACE PROCEDURE inquire_appl_lock (
     IN p_object_type VARCHAR(4000),
     IN p_object_id VARCHAR(4000),
     OUT p_ok_fl CHAR(1),
-    OUT p_operator_id VARCHAR(256),
+    OUT p_operator_id VARCHAR(1020),
     OUT p_department_id VARCHAR(256),
     OUT p_fence BIGINT,
     OUT p_acquired_ts TIMESTAMP,
@@ -2154,7 +2154,7 @@ NOT DETERMINISTIC
 READS SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
-    DECLARE v_operator_id VARCHAR(256);
+    DECLARE v_operator_id VARCHAR(1020);
     DECLARE v_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_acquired_ts TIMESTAMP;
@@ -2197,7 +2197,7 @@ CREATE OR REPLACE PROCEDURE note_appl_lock (
     IN p_note VARCHAR(4000),
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256)
 )
 SPECIFIC note_appl_lock
@@ -2223,8 +2223,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('note_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('note_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('note_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('note_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF p_fence < 1 THEN
         CALL appl_lock_refuse_number('note_appl_lock', 'p_fence', 9223372036854775807);
     ELSEIF CHARACTER_LENGTH(v_note, CODEUNITS32) > 255 THEN
@@ -2303,7 +2303,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     CALL note_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_fence, p_note,
@@ -2711,7 +2711,7 @@ CREATE OR REPLACE PROCEDURE release_appl_lock (
     IN p_reason VARCHAR(4000),
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256)
 )
 SPECIFIC release_appl_lock
@@ -2739,12 +2739,12 @@ main: BEGIN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF p_fence < 1 THEN
         CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
@@ -2838,7 +2838,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     CALL release_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_fence, p_actor_id, p_reason,
@@ -2973,12 +2973,12 @@ BEGIN
     SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
     SET v_dry_run_fl = RTRIM(COALESCE(p_dry_run_fl, ''));
     SET v_max_rows = COALESCE(p_max_rows, 1000);
-    IF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    IF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('release_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('release_appl_locks', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_locks', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('release_appl_locks', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('release_appl_locks', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     ELSEIF CHARACTER_LENGTH(v_after_type, CODEUNITS32) > 64 THEN
@@ -3161,7 +3161,7 @@ BEGIN
                 SET v_reason = 'no valid object_type';
             ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
                 SET v_reason = 'no valid object_id';
-            ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+            ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
                 SET v_reason = 'no valid operator_id';
             ELSEIF v_fence < 1 THEN
                 SET v_reason = 'no valid fence';
@@ -3331,8 +3331,8 @@ BEGIN
         CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
         CALL appl_lock_refuse_text('retract_appl_lock_waiter', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     END IF;
@@ -3421,8 +3421,8 @@ BEGIN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('see_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('see_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_client_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
@@ -3724,8 +3724,8 @@ main: BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_default_ttl_seconds > the longest';
     ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN
@@ -3847,7 +3847,7 @@ CREATE OR REPLACE PROCEDURE take_appl_lock (
     IN p_ttl_seconds BIGINT,
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
     OUT p_expires_ts TIMESTAMP,
@@ -3882,8 +3882,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('take_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('take_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('take_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
@@ -3954,7 +3954,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
@@ -3995,7 +3995,7 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     IN p_reason VARCHAR(4000),
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(256),
+    OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
     OUT p_expires_ts TIMESTAMP,
@@ -4031,16 +4031,16 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_from_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, OCTETS), 255);
+    ELSEIF CHARACTER_LENGTH(v_to_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;
@@ -4097,7 +4097,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(256);
+    DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts TIMESTAMP;
@@ -4164,18 +4164,18 @@ BEGIN
     SET v_after_id = RTRIM(COALESCE(p_after_id, ''));
     SET v_dry_run_fl = RTRIM(COALESCE(p_dry_run_fl, ''));
     SET v_max_rows = COALESCE(p_max_rows, 1000);
-    IF CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32), 64);
+    IF CHARACTER_LENGTH(v_from_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_object_type, CODEUNITS32) NOT BETWEEN 1 AND 64 OR LOCATE(':', v_object_type) > 0 THEN
         CALL appl_lock_refuse_text('transfer_appl_locks', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_to_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_locks', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_locks', 'p_ttl_seconds', 315360000);
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_locks', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_locks', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     ELSEIF CHARACTER_LENGTH(v_after_type, CODEUNITS32) > 64 THEN

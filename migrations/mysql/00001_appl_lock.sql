@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS appl_lock (
         COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
-    operator_id VARCHAR(64) NOT NULL
+    operator_id VARCHAR(255) NOT NULL
         COMMENT 'The present or last holder: a person, a service or a process.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_waiter (
         COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
-    operator_id VARCHAR(64) NOT NULL
+    operator_id VARCHAR(255) NOT NULL
         COMMENT 'The operator that waits: a person, a service or a process.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_waiter (
         COMMENT 'When it gives up, UTC; NULL = never.',
     expires_ts DATETIME(6) NOT NULL
         COMMENT 'When the row is dead, UTC, unless the program keeps it listed.',
-    holder_id VARCHAR(64) NOT NULL
+    holder_id VARCHAR(255) NOT NULL
         COMMENT 'The holder when the program last announced or polled; empty for nobody. The inbox verifies it.',
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     INDEX appl_lock_waiter_client_ix (client_id),
@@ -97,7 +97,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_ask (
         COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
-    operator_id VARCHAR(64) NOT NULL
+    operator_id VARCHAR(255) NOT NULL
         COMMENT 'The operator that asks for the lock.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
@@ -111,7 +111,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_ask (
         COMMENT 'When it gives up; NULL = never.',
     expires_ts DATETIME(6) NOT NULL
         COMMENT 'When the row is dead, unless the program keeps it listed.',
-    holder_id VARCHAR(64) NOT NULL
+    holder_id VARCHAR(255) NOT NULL
         COMMENT 'The holder at the last call, whose inbox shows the request.',
     fence BIGINT NOT NULL
         COMMENT 'The holder''s grant at the last call.',
@@ -148,7 +148,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_viewer (
         COMMENT 'Kind of object, such as customer. Trailing blanks are not stored.',
     object_id VARCHAR(255) NOT NULL
         COMMENT 'Which object of that kind.',
-    operator_id VARCHAR(64) NOT NULL
+    operator_id VARCHAR(255) NOT NULL
         COMMENT 'The operator that looks at the object: a person, a service or a process.',
     department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of the operator; may be empty.',
@@ -192,17 +192,17 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
         COMMENT 'Which object of that kind; empty for PURGED, HISTORY_PURGED and POLICY.',
     event VARCHAR(16) NOT NULL
         COMMENT 'TRANSFERRED, TAKEN, GIVEN, YIELDED, RELEASED, OVERTAKEN, ACQUIRED, RENEWED, REFUSED, POLICY, PURGED or HISTORY_PURGED.',
-    actor_id VARCHAR(64) NOT NULL
+    actor_id VARCHAR(255) NOT NULL
         COMMENT 'The actor, as the call named it; empty when it named nobody.',
     db_user VARCHAR(255) NOT NULL
         COMMENT 'The database user of the session.',
     program VARCHAR(255) NOT NULL
         COMMENT 'The program; empty where the connection does not name it.',
-    from_operator_id VARCHAR(64) NOT NULL
+    from_operator_id VARCHAR(255) NOT NULL
         COMMENT 'The former holder; empty for nobody.',
     from_department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of that operator; may be empty.',
-    to_operator_id VARCHAR(64) NOT NULL
+    to_operator_id VARCHAR(255) NOT NULL
         COMMENT 'The new holder; empty for nobody.',
     to_department_id VARCHAR(64) NOT NULL
         COMMENT 'The department of that operator; may be empty.',

@@ -86,11 +86,11 @@ BEGIN
         AND LOCATE(':', p_object_type) = 0
         AND CHAR_LENGTH(p_object_type) BETWEEN 1 AND 64
         AND CHAR_LENGTH(p_object_id) BETWEEN 1 AND 255
-        AND CHAR_LENGTH(p_operator_id) BETWEEN 1 AND 64
+        AND CHAR_LENGTH(p_operator_id) BETWEEN 1 AND 255
         AND COALESCE(CHAR_LENGTH(p_department_id), 0) <= 64
     ) IS NOT TRUE THEN
         CALL appl_lock_key(p_routine, p_object_type, p_object_id);
-        CALL appl_lock_text(p_routine, 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        CALL appl_lock_text(p_routine, 'p_operator_id', 'Y', 1, 255, p_operator_id);
         CALL appl_lock_text(p_routine, 'p_department_id', 'Y', 0, 64, p_department_id);
     END IF;
 END;
@@ -134,11 +134,11 @@ CREATE PROCEDURE appl_lock_record(
     IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_from_fence BIGINT,
-    IN p_to_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_fence BIGINT,
     IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -195,18 +195,18 @@ CREATE PROCEDURE appl_lock_move(
     IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_from_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_expected_fence BIGINT,
-    IN p_to_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_to_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_to_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
-    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_unchanged_ts DATETIME(6),
     IN p_first_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -326,7 +326,7 @@ CREATE PROCEDURE appl_lock_holder(
     IN p_lock BOOLEAN,
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_lock_ts DATETIME(6),
@@ -364,7 +364,7 @@ DROP PROCEDURE IF EXISTS appl_lock_unask;
 CREATE PROCEDURE appl_lock_unask(
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    IN p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: removes the requests of an operator for an object, except rows that another transaction has locked.'
 MODIFIES SQL DATA
@@ -613,7 +613,7 @@ BEGIN
     DECLARE v_now DATETIME(6);
     DECLARE v_until DATETIME(6);
     DECLARE v_expires DATETIME(6);
-    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
@@ -745,7 +745,7 @@ CREATE PROCEDURE answer_appl_lock_core(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
@@ -759,7 +759,7 @@ BEGIN
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_holder_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
@@ -780,9 +780,9 @@ BEGIN
     SET p_answer = RTRIM(p_answer);
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_key('answer_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('answer_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('answer_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_number('answer_appl_lock', 'p_fence', 9223372036854775807, COALESCE(p_fence, 0));
-    CALL appl_lock_text('answer_appl_lock', 'p_asker_id', 'Y', 1, 64, p_asker_id);
+    CALL appl_lock_text('answer_appl_lock', 'p_asker_id', 'Y', 1, 255, p_asker_id);
     CALL appl_lock_text('answer_appl_lock', 'p_client_id', 'N', IF(p_client_id IS NULL, 0, 1), 64, p_client_id);
     IF (p_answer IN ('GIVE', 'LATER', 'NO')) IS NOT TRUE THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'answer_appl_lock: p_answer must be GIVE, LATER or NO';
@@ -887,7 +887,7 @@ CREATE PROCEDURE answer_appl_lock(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
@@ -924,7 +924,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
@@ -1018,14 +1018,14 @@ DROP PROCEDURE IF EXISTS get_appl_lock_insert;
 CREATE PROCEDURE get_appl_lock_insert(
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
     IN p_open BOOLEAN,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_seconds_left BIGINT,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_fence BIGINT,
     OUT p_old_lock_ts DATETIME(6),
@@ -1122,10 +1122,10 @@ CREATE PROCEDURE get_appl_lock_tell(
     IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
-    IN p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_old_fence BIGINT
 )
@@ -1342,7 +1342,7 @@ BEGIN
     DECLARE v_row_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -1369,19 +1369,19 @@ BEGIN
         RESIGNAL;
     END;
 
-    CALL appl_lock_text(p_routine, IF(v_release, 'p_operator_id', 'p_from_operator_id'), 'Y', 1, 64, p_from_operator_id);
+    CALL appl_lock_text(p_routine, IF(v_release, 'p_operator_id', 'p_from_operator_id'), 'Y', 1, 255, p_from_operator_id);
     IF p_object_type IS NOT NULL THEN
         CALL appl_lock_text(p_routine, 'p_object_type', 'Y', 1, 64, p_object_type);
     END IF;
     IF v_release THEN
         SET p_actor_id = COALESCE(p_actor_id, p_from_operator_id);
     ELSE
-        CALL appl_lock_text(p_routine, 'p_to_operator_id', 'Y', 1, 64, p_to_operator_id);
+        CALL appl_lock_text(p_routine, 'p_to_operator_id', 'Y', 1, 255, p_to_operator_id);
         SET p_to_department_id = COALESCE(p_to_department_id, '');
         CALL appl_lock_text(p_routine, 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
         CALL appl_lock_number(p_routine, 'p_ttl_seconds', 315360000, p_ttl_seconds);
     END IF;
-    CALL appl_lock_text(p_routine, 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 64, p_actor_id);
+    CALL appl_lock_text(p_routine, 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 255, p_actor_id);
     SET p_reason = COALESCE(p_reason, '');
     SET p_after_type = COALESCE(p_after_type, '');
     SET p_after_id = COALESCE(p_after_id, '');
@@ -1461,7 +1461,7 @@ BEGIN
         object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[0]',
         object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[1]',
         outcome VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[2]',
-        old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[3]',
+        old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[3]',
         old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[4]',
         fence BIGINT PATH '$[5]',
         expires_ts DATETIME(6) PATH '$[6]',
@@ -1504,7 +1504,7 @@ BEGIN
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_told BOOLEAN;
     DECLARE v_now DATETIME(6);
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_history_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
     DECLARE v_fence BIGINT;
@@ -1530,7 +1530,7 @@ BEGIN
         -- A row with this grant proves the arguments valid. Names of printable ASCII need no closer look: JSON_QUOTE makes a
         -- control character longer.
         p_fence > 0
-        AND LENGTH(JSON_QUOTE(p_next_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_next_operator_id)), 64) + 2
+        AND LENGTH(JSON_QUOTE(p_next_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_next_operator_id)), 255) + 2
         AND LOCATE(x'7F', p_next_operator_id) = 0
         AND (p_next_department_id IS NULL OR p_next_department_id = '')
         AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
@@ -1549,7 +1549,7 @@ BEGIN
     REPEAT
         IF v_told THEN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_next_operator_id, p_next_department_id, p_ttl_seconds, NULL);
-            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
             CALL appl_lock_begin(v_began);
             -- S2: which events?
             SELECT l.department_id, l.history_fl INTO v_old_department_id, v_history_fl
@@ -1652,7 +1652,7 @@ DROP PROCEDURE IF EXISTS appl_lock_place;
 -- Differs    The call comes after the page. Each waiter that has left meanwhile moves the request one place to the front.
 
 CREATE PROCEDURE appl_lock_place(
-    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_after_event_id BIGINT,
     IN p_max_rows BIGINT,
     IN p_now DATETIME(6),
@@ -1946,7 +1946,7 @@ CREATE PROCEDURE ask_appl_lock_core(
     IN p_wait_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -1962,7 +1962,7 @@ BEGIN
     DECLARE v_now DATETIME(6);
     DECLARE v_until DATETIME(6);
     DECLARE v_expires DATETIME(6);
-    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
@@ -1972,7 +1972,7 @@ BEGIN
     DECLARE v_due BOOLEAN DEFAULT FALSE;
     DECLARE v_moved_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_from_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_from_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_from_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_seconds_left BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -2120,7 +2120,7 @@ CREATE PROCEDURE ask_appl_lock(
     IN p_wait_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -2157,7 +2157,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -2196,7 +2196,8 @@ DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 --            for the row (MariaDB). At REPEATABLE READ the gap of an object without a row is locked as long.
 -- Race-free  Assert against take-over, release, transfer: the call that locks the row first goes first. S1 is a locking read
 --            that names the grant and sees the newest row.
--- Differs    MySQL cuts the message off at 128 characters, and has a question mark for each character outside the basic plane.
+-- Differs    A message has at most 128 characters, and so 63 of a longer operator's. MySQL has a question mark for each
+--            character outside the basic plane.
 
 CREATE PROCEDURE assert_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -2222,7 +2223,7 @@ main: BEGIN
     END;
 
     CALL appl_lock_key('assert_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('assert_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('assert_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_number('assert_appl_lock', 'p_fence', 9223372036854775807, COALESCE(p_fence, 0));
     CALL appl_lock_enter();
     SET v_grant = CONCAT(
@@ -2252,7 +2253,10 @@ main: BEGIN
         LEAVE main;
     END IF;
 
-    SELECT CONCAT('assert_appl_lock: ', l.operator_id, ' holds it with fence ', l.fence)
+    SELECT CONCAT(
+        'assert_appl_lock: ', IF(CHAR_LENGTH(l.operator_id) > 64, CONCAT(LEFT(l.operator_id, 63), '…'), l.operator_id),
+        ' holds it with fence ', l.fence
+    )
     INTO v_message
     FROM appl_lock AS l
     WHERE l.object_type = p_object_type
@@ -2348,7 +2352,7 @@ BEGIN
 
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_text('drop_appl_lock_policy', 'p_object_type', 'Y', 1, 64, p_object_type);
-    CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 255, p_actor_id);
     CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
@@ -2454,7 +2458,7 @@ CREATE PROCEDURE get_appl_lock_core(
     IN p_new_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -2504,7 +2508,7 @@ main: BEGIN
             -- closer look: JSON_QUOTE makes a control character longer.
             (
                 p_operator_id = p_old_operator_id
-                OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
+                OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 255) + 2
                 AND LOCATE(x'7F', p_operator_id) = 0
             )
             AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
@@ -2669,7 +2673,7 @@ CREATE PROCEDURE get_appl_lock(
     IN p_new_fl LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -2706,7 +2710,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_fence BIGINT;
     DECLARE p_expires_ts DATETIME(6);
@@ -2762,7 +2766,7 @@ BEGIN
                 -- closer look: JSON_QUOTE makes a control character longer.
                 (
                     p_operator_id = p_old_operator_id
-                    OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
+                    OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 255) + 2
                     AND LOCATE(x'7F', p_operator_id) = 0
                 )
                 AND (p_department_id IS NULL OR p_department_id = p_old_department_id)
@@ -2962,7 +2966,7 @@ DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 --            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
 --            holder until released or expired. Such a holder may get another slot within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
---            p_operator_id 1..64; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
+--            p_operator_id 1..255; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
 --            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
 --            blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
@@ -3002,7 +3006,7 @@ main: BEGIN
     DECLARE v_own_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -3013,7 +3017,7 @@ main: BEGIN
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_id', 'Y', 1, 254 - CHAR_LENGTH(p_permits), p_object_id);
-    CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('get_appl_lock_permit', 'p_department_id', 'Y', 0, 64, p_department_id);
     CALL appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000, p_ttl_seconds);
     -- S1 asks by the server's time, too.
@@ -3051,7 +3055,7 @@ main: BEGIN
             SELECT
                 v_outcome AS outcome,
                 CAST(CONCAT(p_object_id, '#', v_slot) AS CHAR(255)) AS slot_id,
-                CAST(p_operator_id AS CHAR(64)) AS operator_id,
+                CAST(p_operator_id AS CHAR(255)) AS operator_id,
                 CAST(
                     COALESCE(p_department_id, IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
                 ) AS department_id,
@@ -3152,7 +3156,7 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_asker_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_asker_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_since_ts DATETIME(6);
@@ -3185,7 +3189,7 @@ BEGIN
         RESIGNAL;
     END;
 
-    CALL appl_lock_text('inbox_appl_locks', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('inbox_appl_locks', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_number('inbox_appl_locks', 'p_after_event_id', 9223372036854775807, NULLIF(p_after_event_id, 0));
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;
@@ -3394,7 +3398,7 @@ CREATE PROCEDURE inquire_appl_lock_core(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_acquired_ts DATETIME(6),
@@ -3444,7 +3448,7 @@ CREATE PROCEDURE inquire_appl_lock(
     IN p_object_type LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_acquired_ts DATETIME(6),
@@ -3478,7 +3482,7 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_acquired_ts DATETIME(6);
@@ -3530,7 +3534,7 @@ CREATE PROCEDURE note_appl_lock_core(
     IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: the operation note_appl_lock.'
@@ -3553,7 +3557,7 @@ main: BEGIN
 
     SET p_note = COALESCE(p_note, '');
     CALL appl_lock_key('note_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('note_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('note_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_number('note_appl_lock', 'p_fence', 9223372036854775807, p_fence);
     CALL appl_lock_text('note_appl_lock', 'p_note', 'N', 0, 255, p_note);
     CALL appl_lock_enter();
@@ -3611,7 +3615,7 @@ CREATE PROCEDURE note_appl_lock(
     IN p_note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Leave a note on why an operator holds an object, for everybody to read.'
@@ -3643,7 +3647,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE EXIT HANDLER FOR 1305
         SIGNAL SQLSTATE 'LK003' SET
@@ -3693,8 +3697,8 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_holder_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE moved CURSOR FOR
         SELECT w.object_type, w.object_id, w.operator_id, COALESCE(l.operator_id, '')
@@ -3972,7 +3976,7 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
-    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
+    DECLARE v_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;
@@ -4240,7 +4244,7 @@ CREATE PROCEDURE release_appl_lock_core(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: the operation release_appl_lock.'
@@ -4281,12 +4285,12 @@ main: BEGIN
         END IF;
     END IF;
     CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     IF p_fence < 1 THEN
         CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
     END IF;
     IF p_actor_id IS NOT NULL THEN
-        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 255, p_actor_id);
     END IF;
     IF p_reason IS NOT NULL THEN
         CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
@@ -4309,7 +4313,7 @@ CREATE PROCEDURE release_appl_lock(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'End the grant that an operator holds on an object.'
@@ -4331,13 +4335,13 @@ DROP PROCEDURE IF EXISTS appl_lock_release;
 CREATE PROCEDURE appl_lock_release(
     IN p_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    IN p_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_fence BIGINT,
-    IN p_actor_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    IN p_actor_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_reason VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 )
 COMMENT 'Internal to applock: ends a grant and records its event, or returns why not.'
@@ -4436,7 +4440,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     main: BEGIN
         DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
@@ -4476,12 +4480,12 @@ BEGIN
             END IF;
         END IF;
         CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-        CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
         IF p_fence < 1 THEN
             CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
         END IF;
         IF p_actor_id IS NOT NULL THEN
-            CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+            CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 255, p_actor_id);
         END IF;
         IF p_reason IS NOT NULL THEN
             CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
@@ -4669,7 +4673,7 @@ BEGIN
                         AND LOCATE(':', j.object_type_text) = 0) IS NOT TRUE THEN 'no valid object_type'
                     WHEN (JSON_TYPE(j.object_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.object_id_text)) BETWEEN 1 AND 255)
                         IS NOT TRUE THEN 'no valid object_id'
-                    WHEN (JSON_TYPE(j.operator_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.operator_id_text)) BETWEEN 1 AND 64)
+                    WHEN (JSON_TYPE(j.operator_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.operator_id_text)) BETWEEN 1 AND 255)
                         IS NOT TRUE THEN 'no valid operator_id'
                     WHEN (JSON_TYPE(j.fence) IN ('INTEGER', 'UNSIGNED INTEGER') AND j.fence_number BETWEEN 1 AND 9223372036854775806)
                         IS NOT TRUE THEN 'no fence of 1 or greater'
@@ -4722,7 +4726,7 @@ BEGIN
         FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
             object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
             object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-            operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+            operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
             fence BIGINT PATH '$.fence',
             ttl_seconds BIGINT PATH '$.ttl_seconds'
         )) AS g
@@ -4754,7 +4758,7 @@ BEGIN
                 FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
                     object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
                     object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                    operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                    operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
                     fence BIGINT PATH '$.fence',
                     ttl_seconds BIGINT PATH '$.ttl_seconds'
                 )) AS j
@@ -4800,7 +4804,7 @@ BEGIN
             FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
                 object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
                 object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
                 fence BIGINT PATH '$.fence',
                 ttl_seconds BIGINT PATH '$.ttl_seconds'
             )) AS g
@@ -4860,7 +4864,7 @@ BEGIN
             FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
                 object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
                 object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
                 fence BIGINT PATH '$.fence',
                 ttl_seconds BIGINT PATH '$.ttl_seconds'
             )) AS j
@@ -4907,7 +4911,7 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     -- A grant that S1 has not renewed is skipped here, too.
@@ -4918,7 +4922,7 @@ BEGIN
             FROM JSON_TABLE(p_grants, '$[*]' COLUMNS (
                 object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
                 object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
                 fence BIGINT PATH '$.fence'
             )) AS j
         ) AS g
@@ -4981,7 +4985,7 @@ BEGIN
     END;
 
     CALL appl_lock_key('retract_appl_lock_waiter', p_object_type, p_object_id);
-    CALL appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
@@ -5086,7 +5090,7 @@ BEGIN
     DECLARE v_expires DATETIME(6);
     DECLARE v_presence_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
     DECLARE v_more BOOLEAN DEFAULT TRUE;
-    DECLARE v_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE dead CURSOR FOR
         SELECT v.operator_id, v.client_id
@@ -5445,7 +5449,7 @@ BEGIN
     IF p_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
     END IF;
-    CALL appl_lock_text('set_appl_lock_policy', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+    CALL appl_lock_text('set_appl_lock_policy', 'p_actor_id', 'Y', 1, 255, p_actor_id);
     CALL appl_lock_text('set_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     IF p_history_level NOT IN ('ALL', 'CHANGES') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_history_level is ALL or CHANGES';
@@ -5583,7 +5587,7 @@ CREATE PROCEDURE take_appl_lock_core(
     IN p_ttl_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -5625,7 +5629,7 @@ CREATE PROCEDURE take_appl_lock(
     IN p_ttl_seconds BIGINT,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -5662,7 +5666,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -5712,7 +5716,7 @@ CREATE PROCEDURE transfer_appl_lock_core(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -5728,11 +5732,11 @@ BEGIN
     SET p_to_department_id = COALESCE(p_to_department_id, '');
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_key('transfer_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('transfer_appl_lock', 'p_from_operator_id', 'Y', 1, 64, p_from_operator_id);
-    CALL appl_lock_text('transfer_appl_lock', 'p_to_operator_id', 'Y', 1, 64, p_to_operator_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_from_operator_id', 'Y', 1, 255, p_from_operator_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_to_operator_id', 'Y', 1, 255, p_to_operator_id);
     CALL appl_lock_text('transfer_appl_lock', 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
     CALL appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
-    CALL appl_lock_text('transfer_appl_lock', 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 64, p_actor_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 255, p_actor_id);
     CALL appl_lock_text('transfer_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
     CALL appl_lock_enter();
     CALL appl_lock_move(
@@ -5756,7 +5760,7 @@ CREATE PROCEDURE transfer_appl_lock(
     IN p_reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    OUT p_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -5795,7 +5799,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ok_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_old_operator_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);

@@ -573,7 +573,7 @@ REVOKE ALL ON appl_lock_stats FROM PUBLIC;
 --            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
 --            first call; after the listing has ended, a call begins a new wait. The wait reserves nothing: others see it, the
 --            holder finds it in its inbox, and release_appl_lock notifies the program.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, under a name that no other program
 --            has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
 --            Trailing blanks are trimmed first.
@@ -610,7 +610,7 @@ DECLARE
     p_client_id text COLLATE "C" := announce_appl_lock_waiter_row.p_client_id;
     v_object_type text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_department_id', p_department_id, 64, false);
     v_client_id text COLLATE "C" := appl_lock_text('announce_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
     v_now timestamptz := clock_timestamp();
@@ -704,8 +704,8 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 --            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
 --            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64, the holder; p_fence 1 or greater,
---            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255, the holder; p_fence 1 or greater,
+--            its grant; p_asker_id 1..255; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (of the lock as it is now;
 --            NULL when FREE or GONE), p_seconds_left (0 then).
@@ -754,9 +754,9 @@ DECLARE
     p_reason text COLLATE "C" := answer_appl_lock_row.p_reason;
     v_object_type text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
-    v_asker_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
+    v_asker_id text COLLATE "C" := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 255, true);
     v_client_id text COLLATE "C" := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
     v_answer text COLLATE "C" := rtrim(p_answer, ' ');
     v_reason text COLLATE "C";
@@ -1083,7 +1083,7 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 --            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
 --            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
@@ -1131,7 +1131,7 @@ DECLARE
     p_message text COLLATE "C" := ask_appl_lock_row.p_message;
     v_object_type text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_client_id text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_client_id', p_client_id, 64, true);
     v_message text COLLATE "C" := appl_lock_text('ask_appl_lock', 'p_message', p_message, 255, false);
@@ -1323,7 +1323,7 @@ REVOKE ALL ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint
 --            grant before the caller's transaction ends, even if it expires meanwhile. Called first in the transaction that
 --            writes the protected data, it fences off a holder that lost its lock without noticing. Under autocommit it is a
 --            check only.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'. It leaves the grant in the setting applock.asserted, which
 --            the transaction's end empties, for the guards of docs/guard.md.
@@ -1382,7 +1382,7 @@ BEGIN
     -- No grant matched, so the arguments may be invalid: a match would prove them valid.
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
-    PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
     SELECT pg_catalog.format('%s holds it with fence %s', l.operator_id, l.fence)
     INTO v_holder
@@ -1435,7 +1435,7 @@ REVOKE ALL ON PROCEDURE assert_appl_lock(text, text, text, bigint) FROM PUBLIC;
 -- Contract   Y DROPPED: the type has no policy any more. It is an event of the history: POLICY, with its actor and reason.
 --            N NONE: it had none; nothing changed.
 --            A grant keeps the end that it has until it is renewed or transferred.
--- In         p_object_type 1..64 characters without ":"; p_actor_id 1..64; p_reason 0..150, NULL = empty. Trailing
+-- In         p_object_type 1..64 characters without ":"; p_actor_id 1..255; p_reason 0..150, NULL = empty. Trailing
 --            blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has
@@ -1460,7 +1460,7 @@ DECLARE
     p_actor_id text COLLATE "C" := drop_appl_lock_policy_row.p_actor_id;
     p_reason text COLLATE "C" := drop_appl_lock_policy_row.p_reason;
     v_object_type text COLLATE "C" := appl_lock_text('drop_appl_lock_policy', 'p_object_type', p_object_type, 64, true);
-    v_actor_id text COLLATE "C" := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
+    v_actor_id text COLLATE "C" := appl_lock_text('drop_appl_lock_policy', 'p_actor_id', p_actor_id, 255, true);
     v_reason text COLLATE "C" := appl_lock_text('drop_appl_lock_policy', 'p_reason', p_reason, 150, false);
 BEGIN
     -- S1: remove it.
@@ -1524,7 +1524,7 @@ REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text)
 --            Without p_ttl_seconds a new grant gets the policy's default ttl. The policy's longest ttl limits every grant.
 --            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
 --            and REFUSED; for REFUSED the policy at the holder's last get counts.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else the policy's, else 604800; p_new_fl Y or N, NULL or empty = N. Trailing
 --            blanks are trimmed first.
@@ -1604,12 +1604,12 @@ BEGIN
             OR p_ttl_seconds NOT BETWEEN 1 AND 315360000
             OR (
                 p_operator_id = v_holder_id
-                OR p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $' AND char_length(p_operator_id) <= 64
+                OR p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $' AND char_length(p_operator_id) <= 255
             ) IS NOT TRUE
         THEN
             IF (
                 p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $'
-                AND char_length(p_operator_id) <= 64
+                AND char_length(p_operator_id) <= 255
                 AND (
                     p_department_id IS NULL
                     OR p_department_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]| $' AND char_length(p_department_id) <= 64
@@ -1620,7 +1620,7 @@ BEGIN
                 v_length := char_length(p_object_type || p_object_id);
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-                p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+                p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 255, true);
                 IF p_department_id IS NOT NULL THEN
                     p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
                 END IF;
@@ -1831,7 +1831,7 @@ REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, text, char
 --            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
 --            holder until released or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
---            p_operator_id 1..64; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
+--            p_operator_id 1..255; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
 --            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800. Trailing blanks are trimmed first.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
 --            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
@@ -1875,7 +1875,7 @@ DECLARE
     v_prefix text COLLATE "C" := appl_lock_text(
         'get_appl_lock_permit', 'p_object_id', p_object_id, 254 - char_length(v_permits::text), true
     ) || '#';
-    v_operator_id text COLLATE "C" := appl_lock_text('get_appl_lock_permit', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('get_appl_lock_permit', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text COLLATE "C" := appl_lock_text('get_appl_lock_permit', 'p_department_id', p_department_id, 64, false);
     v_first bigint := mod(hashtext(v_operator_id)::bigint + 2147483648, v_permits);
     v_tried bigint[] := '{}';
@@ -1971,7 +1971,7 @@ REVOKE ALL ON FUNCTION get_appl_lock_permit(text, text, bigint, text, text, bigi
 --            A lock that had expired before another operator got it is no TAKEN.
 --            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed,
 --            but an event above it comes again. When events fill the page, it is at most the last one of them.
--- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
+-- In         p_operator_id 1..255; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
 -- Out        kind; event_id, 0 unless an event; object_type; object_id; other_operator_id and other_department_id, the new
 --            holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter (AWAITED) or, without department, the actor
@@ -2017,7 +2017,7 @@ SET jit = 'off'
 AS $$
 DECLARE
     p_operator_id text COLLATE "C" := inbox_appl_locks.p_operator_id;
-    v_operator_id text COLLATE "C" := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 255, true);
     v_after_event_id bigint := CASE
         WHEN coalesce(p_after_event_id, 0) = 0 THEN 0
         ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL::integer, NULL::integer)
@@ -2350,7 +2350,7 @@ REVOKE ALL ON PROCEDURE inquire_appl_lock(text, text, character, text, text, big
 --            as long as the grant, through renewals; the next grant begins without one.
 --            N FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_fence 1 or greater, NULL = any grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
@@ -2385,7 +2385,7 @@ DECLARE
     p_note text COLLATE "C" := note_appl_lock_row.p_note;
     v_object_type text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_fence bigint := CASE
         WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer)
     END;
@@ -2808,8 +2808,8 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 --            which may come late, needlessly or not at all.
 --            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
 --            operator's last get.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = any grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL = empty.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
+--            p_fence 1 or greater, NULL = any grant; p_actor_id 1..255, NULL = p_operator_id; p_reason 0..255, NULL = empty.
 --            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
@@ -2907,7 +2907,7 @@ BEGIN
                 ) AS f;
             END IF;
             IF v_history_fl OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
-                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, p_operator_id), 64, true);
+                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, p_operator_id), 255, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
                 IF v_history_fl OR v_actor_id <> p_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
@@ -2923,7 +2923,7 @@ BEGIN
         IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
             p_object_type := appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             p_object_id := appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-            p_operator_id := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            p_operator_id := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 255, true);
             CONTINUE;
         END IF;
         -- Fast path: valid arguments pass in one expression. Anything else goes to the full checks, which raise LK001.
@@ -2931,16 +2931,16 @@ BEGIN
             char_length(p_object_type) BETWEEN 1 AND 64
             AND position(':' IN p_object_type) = 0
             AND char_length(p_object_id) BETWEEN 1 AND 255
-            AND char_length(p_operator_id) BETWEEN 1 AND 64
+            AND char_length(p_operator_id) BETWEEN 1 AND 255
             AND p_object_type || p_object_id || p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]'
             AND coalesce(p_fence, 1) >= 1
             AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN
             PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-            PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 255, true);
             PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, NULL::integer);
-            PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+            PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
             PERFORM appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
         END IF;
 
@@ -3032,7 +3032,7 @@ REVOKE ALL ON PROCEDURE release_appl_lock(text, text, text, bigint, text, text, 
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
 --            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
--- In         p_operator_id 1..64; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..64, NULL = p_operator_id;
+-- In         p_operator_id 1..255; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..255, NULL = p_operator_id;
 --            p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255, NULL = from the start; p_max_rows
 --            1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the operator's
@@ -3076,10 +3076,10 @@ DECLARE
     p_after_type text COLLATE "C" := release_appl_locks.p_after_type;
     p_after_id text COLLATE "C" := release_appl_locks.p_after_id;
     p_dry_run_fl text COLLATE "C" := release_appl_locks.p_dry_run_fl;
-    v_operator_id text COLLATE "C" := appl_lock_text('release_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('release_appl_locks', 'p_operator_id', p_operator_id, 255, true);
     v_object_type text COLLATE "C" := appl_lock_text('release_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
 BEGIN
-    PERFORM appl_lock_text('release_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    PERFORM appl_lock_text('release_appl_locks', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
     PERFORM appl_lock_text('release_appl_locks', 'p_reason', p_reason, 255, false);
     RETURN QUERY
     SELECT m.*
@@ -3202,7 +3202,7 @@ BEGIN
                 ) IS NOT TRUE
                     THEN 'no valid object_id'
                 WHEN (
-                    char_length(g.operator_id) BETWEEN 1 AND 64
+                    char_length(g.operator_id) BETWEEN 1 AND 255
                     AND (g.operator_id::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.operator_id::text))
                 ) IS NOT TRUE
                     THEN 'no valid operator_id'
@@ -3304,7 +3304,7 @@ REVOKE ALL ON FUNCTION renew_appl_locks(text) FROM PUBLIC;
 -- retract_appl_lock_waiter: say that an operator does not wait for an object any more.
 --
 -- Contract   The operator is no waiter of the program p_client_id for this object, whether it was or not.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_client_id 1..64. Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
@@ -3334,7 +3334,7 @@ DECLARE
     p_client_id text COLLATE "C" := retract_appl_lock_waiter_row.p_client_id;
     v_object_type text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 255, true);
     v_client_id text COLLATE "C" := appl_lock_text('retract_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
 BEGIN
     -- S1: remove the waiter.
@@ -3387,7 +3387,7 @@ REVOKE ALL ON PROCEDURE retract_appl_lock_waiter(text, text, text, text) FROM PU
 --            oldest first. No row: the object is free, and nobody else is there. The call is no lock, and the history does not
 --            record it. EDITING by the holder restarts its time to answer (ask_appl_lock). Where the type's policy has presence
 --            N, the call records nothing and shows only holder and askers.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the browser tab or program, under a name that no other program has; p_state VIEWING,
 --            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
 -- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (empty unless VIEWER); since_ts (start of
@@ -3437,7 +3437,7 @@ DECLARE
     p_state text COLLATE "C" := see_appl_lock.p_state;
     v_object_type text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_client_id text COLLATE "C" := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
     v_state text COLLATE "C" := rtrim(p_state, ' ');
@@ -3693,7 +3693,7 @@ REVOKE ALL ON PROCEDURE serialize_appl_lock(text, text) FROM PUBLIC;
 --            records each get, renewal, refusal and release; for a lock that is held already, from the holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
---            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..255;
 --            p_reason 0..150, NULL = empty, because the event's 255 characters also hold the policy; p_history_level ALL or
 --            CHANGES, NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever.
 --            Trailing blanks are trimmed first.
@@ -3750,7 +3750,7 @@ BEGIN
             MESSAGE = 'set_appl_lock_policy: p_take_reason_fl must be Y or N',
             COLUMN = 'p_take_reason_fl';
     END IF;
-    v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
+    v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 255, true);
     v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 150, false);
     IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         RAISE EXCEPTION USING
@@ -3849,7 +3849,7 @@ REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, t
 --            new grant.
 --            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id
 --            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
 --            p_expected_fence 1 or greater, NULL = any grant; p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
 --            Trailing blanks are trimmed first.
@@ -3890,7 +3890,7 @@ DECLARE
     p_reason text COLLATE "C" := take_appl_lock_row.p_reason;
     v_object_type text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_reason text COLLATE "C" := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, false);
     v_checked bigint[] := ARRAY[
@@ -3974,8 +3974,8 @@ REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, big
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
---            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..64, NULL = unknown;
+--            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty;
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..255, NULL = unknown;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
@@ -4018,11 +4018,11 @@ DECLARE
     p_reason text COLLATE "C" := transfer_appl_lock_row.p_reason;
     v_object_type text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_from_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 64, true);
-    v_to_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 64, true);
+    v_from_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 255, true);
+    v_to_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 255, true);
     v_to_department_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_to_department_id', p_to_department_id, 64, false);
     v_checked bigint := appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);
-    v_actor_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    v_actor_id text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
     v_reason text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
     v_moved record;
 BEGIN
@@ -4094,9 +4094,9 @@ REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint,
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
 --            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
--- In         p_from_operator_id and p_to_operator_id 1..64, may be equal; p_object_type 1..64 without ":", NULL = any;
+-- In         p_from_operator_id and p_to_operator_id 1..255, may be equal; p_object_type 1..64 without ":", NULL = any;
 --            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
---            p_actor_id 1..64, NULL = unknown; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
+--            p_actor_id 1..255, NULL = unknown; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
 --            NULL = from the start; p_max_rows 1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks
 --            are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the new grant;
@@ -4145,13 +4145,13 @@ DECLARE
     p_after_type text COLLATE "C" := transfer_appl_locks.p_after_type;
     p_after_id text COLLATE "C" := transfer_appl_locks.p_after_id;
     p_dry_run_fl text COLLATE "C" := transfer_appl_locks.p_dry_run_fl;
-    v_from_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_from_operator_id', p_from_operator_id, 64, true);
+    v_from_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_from_operator_id', p_from_operator_id, 255, true);
     v_object_type text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
-    v_to_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_to_operator_id', p_to_operator_id, 64, true);
+    v_to_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_to_operator_id', p_to_operator_id, 255, true);
     v_to_department_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_to_department_id', p_to_department_id, 64, false);
 BEGIN
     PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);
-    PERFORM appl_lock_text('transfer_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    PERFORM appl_lock_text('transfer_appl_locks', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
     PERFORM appl_lock_text('transfer_appl_locks', 'p_reason', p_reason, 255, false);
     RETURN QUERY
     SELECT m.*

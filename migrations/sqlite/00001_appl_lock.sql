@@ -20,7 +20,7 @@ CREATE TABLE appl_lock (
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
-    CONSTRAINT appl_lock_operator_id_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_operator_id_ck CHECK (length(operator_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_department_id_ck CHECK (length(department_id) <= 64),
     CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
     CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts),
@@ -53,7 +53,7 @@ CREATE TABLE appl_lock_waiter (
     CONSTRAINT appl_lock_waiter_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_waiter_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_waiter_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
-    CONSTRAINT appl_lock_waiter_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_waiter_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_waiter_department_ck CHECK (length(department_id) <= 64),
     CONSTRAINT appl_lock_waiter_control_ck CHECK (
         (object_type || object_id || operator_id || department_id) NOT GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'
@@ -85,7 +85,7 @@ CREATE TABLE appl_lock_ask (
     CONSTRAINT appl_lock_ask_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_ask_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_ask_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
-    CONSTRAINT appl_lock_ask_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_ask_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_ask_message_ck CHECK (length(message) <= 255),
     CONSTRAINT appl_lock_ask_answer_ck CHECK (answer IN ('', 'LATER', 'NO'))
 ) STRICT, WITHOUT ROWID;
@@ -106,7 +106,7 @@ CREATE TABLE appl_lock_viewer (
     CONSTRAINT appl_lock_viewer_pk PRIMARY KEY (object_type, object_id, operator_id, client_id),
     CONSTRAINT appl_lock_viewer_type_ck CHECK (length(object_type) BETWEEN 1 AND 64 AND instr(object_type, ':') = 0),
     CONSTRAINT appl_lock_viewer_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
-    CONSTRAINT appl_lock_viewer_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 64),
+    CONSTRAINT appl_lock_viewer_operator_ck CHECK (length(operator_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_viewer_department_ck CHECK (length(department_id) <= 64),
     CONSTRAINT appl_lock_viewer_control_ck CHECK (
         (object_type || object_id || operator_id || department_id) NOT GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'

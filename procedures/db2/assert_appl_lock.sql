@@ -4,7 +4,7 @@
 --            or takes over that grant before the caller's transaction ends, even if it expires
 --            meanwhile. Called first in the transaction that writes the protected data, it fences off
 --            a holder that lost its lock without noticing. Under autocommit it is a check only.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. LK002 when the grant is not live; the message names the holder, and Db2
@@ -37,8 +37,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('assert_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('assert_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('assert_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF COALESCE(p_fence, 0) < 1 THEN
         CALL appl_lock_refuse_number('assert_appl_lock', 'p_fence', 9223372036854775807);
     END IF;

@@ -6,7 +6,7 @@
 --            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
 --            and REFUSED; for REFUSED the policy at the holder's last get counts. Without p_ttl_seconds a new grant gets the
 --            policy's default ttl. The policy's longest ttl limits every grant.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64,
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64,
 --            NULL = as it is in a renewal, empty in a new grant; p_ttl_seconds 1..315360000, NULL = the grant's in a renewal,
 --            in a new grant the policy's, else 604800 (7 days); p_new_fl Y or N, NULL or empty = N. Trailing blanks are
 --            trimmed first. VARCHAR(4000), so that length is checked here.
@@ -61,8 +61,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('get_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('get_appl_lock', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN

@@ -9,7 +9,7 @@
 --            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
 --            holder until released or expired. Such a holder may get another slot within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
---            p_operator_id 1..64; p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
+--            p_operator_id 1..255; p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
 --            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, in a new grant the policy's, else 604800.
 --            Trailing blanks are trimmed first. VARCHAR(4000), so that length is checked here.
 -- Out        A result set: outcome, slot_id, operator_id, department_id, fence, expires_ts (UTC), seconds_left (from now
@@ -60,8 +60,8 @@ BEGIN
         CALL appl_lock_refuse_number('get_appl_lock_permit', 'p_permits', 1000);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND v_length THEN
         CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), v_length);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('get_appl_lock_permit', 'p_department_id', CHARACTER_LENGTH(v_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
@@ -76,7 +76,7 @@ BEGIN
 
     -- Each operator begins with a slot of its own, as far as there are enough.
     SET v_count = p_permits;
-    WHILE v_at < CHARACTER_LENGTH(v_operator_id, CODEUNITS32) DO
+    WHILE v_at < CHARACTER_LENGTH(v_operator_id, OCTETS) DO
         SET v_at = v_at + 1;
         SET v_first = MOD(v_first * 31 + LOCATE(
             SUBSTRING(v_operator_id, v_at, 1, CODEUNITS32),

@@ -7,7 +7,7 @@
 --            the actor. Then, oldest first, AWAITED: another operator waits or asks for a lock of this one. LATER and DECLINED:
 --            a holder has answered this one's request. A request that was answered NO leaves the holder's inbox. The next call
 --            passes safe_event_id; then an event may come twice.
--- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = no event has been seen; p_max_rows 1..10000, NULL =
+-- In         p_operator_id 1..255; p_after_event_id 0 or greater, NULL = no event has been seen; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
 -- Out        kind; event_id, 0 unless an event; object_type; object_id; other_operator_id and other_department_id, the new
 --            holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter (AWAITED) or, without department, the actor
@@ -43,8 +43,8 @@ BEGIN
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
     SET v_after_event_id = COALESCE(p_after_event_id, 0);
     SET v_max_rows = COALESCE(p_max_rows, 1000);
-    IF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    IF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF v_after_event_id < 0 THEN
         CALL appl_lock_refuse_number('inbox_appl_locks', 'p_after_event_id', 99999999999999999);
     ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN

@@ -5,8 +5,8 @@
 --            holds it; p_old_* tell who.
 --            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
 --            operator's last get.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_fence 1 or greater, NULL =
---            any grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL = empty. Trailing blanks are trimmed
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_fence 1 or greater, NULL =
+--            any grant; p_actor_id 1..255, NULL = p_operator_id; p_reason 0..255, NULL = empty. Trailing blanks are trimmed
 --            first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as
@@ -46,12 +46,12 @@ main: BEGIN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
     ELSEIF p_fence < 1 THEN
         CALL appl_lock_refuse_number('release_appl_lock', 'p_fence', 9223372036854775807);
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('release_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('release_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;

@@ -128,7 +128,7 @@ BEGIN
                 SET v_reason = 'no valid object_type';
             ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
                 SET v_reason = 'no valid object_id';
-            ELSEIF CHARACTER_LENGTH(v_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
+            ELSEIF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
                 SET v_reason = 'no valid operator_id';
             ELSEIF v_fence < 1 THEN
                 SET v_reason = 'no valid fence';

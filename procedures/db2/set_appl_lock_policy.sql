@@ -7,7 +7,7 @@
 --            records each get, renewal, refusal and release; for a lock that is held already, from the holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
---            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..255;
 --            p_reason 0..150, NULL = empty, because the event's 255 characters also hold the policy; p_history_level ALL or
 --            CHANGES, NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever.
 --            Trailing blanks are trimmed first.
@@ -54,8 +54,8 @@ main: BEGIN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_default_ttl_seconds > the longest';
     ELSEIF v_take_reason_fl NOT IN ('Y', 'N') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'set_appl_lock_policy: p_take_reason_fl must be Y or N';
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 150 THEN
         CALL appl_lock_refuse_text('set_appl_lock_policy', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 150);
     ELSEIF v_history_level NOT IN ('ALL', 'CHANGES') THEN

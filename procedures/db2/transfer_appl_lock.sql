@@ -4,8 +4,8 @@
 --            reason. N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
---            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL =
---            that of the grant that ends, within the policy's longest; p_actor_id 1..64, NULL = unknown; p_reason 0..255, NULL
+--            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL =
+--            that of the grant that ends, within the policy's longest; p_actor_id 1..255, NULL = unknown; p_reason 0..255, NULL
 --            = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 unless TRANSFERRED),
 --            p_expires_ts (UTC, NULL when FREE), p_seconds_left (rounded up; 0 when FREE).
@@ -49,16 +49,16 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_object_id, CODEUNITS32) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_object_id', CHARACTER_LENGTH(v_object_id, CODEUNITS32), 255);
-    ELSEIF CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, CODEUNITS32), 64);
-    ELSEIF CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_from_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, OCTETS), 255);
+    ELSEIF CHARACTER_LENGTH(v_to_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN
         CALL appl_lock_refuse_number('transfer_appl_lock', 'p_ttl_seconds', 315360000);
-    ELSEIF CHARACTER_LENGTH(v_actor_id, CODEUNITS32) NOT BETWEEN 1 AND 64 THEN
-        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, CODEUNITS32), 64);
+    ELSEIF CHARACTER_LENGTH(v_actor_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
+        CALL appl_lock_refuse_text('transfer_appl_lock', 'p_actor_id', CHARACTER_LENGTH(v_actor_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_reason, CODEUNITS32) > 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_reason', CHARACTER_LENGTH(v_reason, CODEUNITS32), 255);
     END IF;

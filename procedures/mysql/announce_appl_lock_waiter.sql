@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_now DATETIME(6);
     DECLARE v_until DATETIME(6);
     DECLARE v_expires DATETIME(6);
-    DECLARE v_holder_id VARCHAR(64) DEFAULT '';
+    DECLARE v_holder_id VARCHAR(255) DEFAULT '';
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();

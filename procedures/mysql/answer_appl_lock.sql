@@ -33,7 +33,7 @@ BEGIN
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_client_id VARCHAR(64);
     DECLARE v_department_id VARCHAR(64);
-    DECLARE v_holder_id VARCHAR(64);
+    DECLARE v_holder_id VARCHAR(255);
     DECLARE v_holder_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
@@ -54,9 +54,9 @@ BEGIN
     SET p_answer = RTRIM(p_answer);
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_key('answer_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('answer_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('answer_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_number('answer_appl_lock', 'p_fence', 9223372036854775807, COALESCE(p_fence, 0));
-    CALL appl_lock_text('answer_appl_lock', 'p_asker_id', 'Y', 1, 64, p_asker_id);
+    CALL appl_lock_text('answer_appl_lock', 'p_asker_id', 'Y', 1, 255, p_asker_id);
     CALL appl_lock_text('answer_appl_lock', 'p_client_id', 'N', IF(p_client_id IS NULL, 0, 1), 64, p_client_id);
     IF (p_answer IN ('GIVE', 'LATER', 'NO')) IS NOT TRUE THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'answer_appl_lock: p_answer must be GIVE, LATER or NO';

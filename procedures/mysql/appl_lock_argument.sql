@@ -73,11 +73,11 @@ BEGIN
         AND LOCATE(':', p_object_type) = 0
         AND CHAR_LENGTH(p_object_type) BETWEEN 1 AND 64
         AND CHAR_LENGTH(p_object_id) BETWEEN 1 AND 255
-        AND CHAR_LENGTH(p_operator_id) BETWEEN 1 AND 64
+        AND CHAR_LENGTH(p_operator_id) BETWEEN 1 AND 255
         AND COALESCE(CHAR_LENGTH(p_department_id), 0) <= 64
     ) IS NOT TRUE THEN
         CALL appl_lock_key(p_routine, p_object_type, p_object_id);
-        CALL appl_lock_text(p_routine, 'p_operator_id', 'Y', 1, 64, p_operator_id);
+        CALL appl_lock_text(p_routine, 'p_operator_id', 'Y', 1, 255, p_operator_id);
         CALL appl_lock_text(p_routine, 'p_department_id', 'Y', 0, 64, p_department_id);
     END IF;
 END$$

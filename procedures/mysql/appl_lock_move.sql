@@ -23,18 +23,18 @@ CREATE PROCEDURE appl_lock_move(
     IN p_event VARCHAR(16),
     IN p_object_type VARCHAR(64),
     IN p_object_id VARCHAR(255),
-    IN p_from_operator_id VARCHAR(64),
+    IN p_from_operator_id VARCHAR(255),
     IN p_expected_fence BIGINT,
-    IN p_to_operator_id VARCHAR(64),
+    IN p_to_operator_id VARCHAR(255),
     IN p_to_department_id VARCHAR(64),
     IN p_ttl_seconds BIGINT,
-    IN p_actor_id VARCHAR(64),
+    IN p_actor_id VARCHAR(255),
     IN p_reason VARCHAR(255),
     IN p_unchanged_ts DATETIME(6),
     IN p_first_seconds BIGINT,
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(64),
+    OUT p_old_operator_id VARCHAR(255),
     OUT p_old_department_id VARCHAR(64),
     OUT p_fence BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -151,7 +151,7 @@ CREATE PROCEDURE appl_lock_holder(
     IN p_lock BOOLEAN,
     IN p_object_type VARCHAR(64),
     IN p_object_id VARCHAR(255),
-    OUT p_holder_id VARCHAR(64),
+    OUT p_holder_id VARCHAR(255),
     OUT p_department_id VARCHAR(64),
     OUT p_fence BIGINT,
     OUT p_lock_ts DATETIME(6),
@@ -186,7 +186,7 @@ END$$
 CREATE PROCEDURE appl_lock_unask(
     IN p_object_type VARCHAR(64),
     IN p_object_id VARCHAR(255),
-    IN p_operator_id VARCHAR(64)
+    IN p_operator_id VARCHAR(255)
 )
 COMMENT 'Internal to applock: removes the requests of an operator for an object, except rows that another transaction has locked.'
 MODIFIES SQL DATA

@@ -41,7 +41,7 @@ BEGIN
     DECLARE v_row_id VARCHAR(255);
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(16);
-    DECLARE v_old_operator_id VARCHAR(64);
+    DECLARE v_old_operator_id VARCHAR(255);
     DECLARE v_old_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -68,19 +68,19 @@ BEGIN
         RESIGNAL;
     END;
 
-    CALL appl_lock_text(p_routine, IF(v_release, 'p_operator_id', 'p_from_operator_id'), 'Y', 1, 64, p_from_operator_id);
+    CALL appl_lock_text(p_routine, IF(v_release, 'p_operator_id', 'p_from_operator_id'), 'Y', 1, 255, p_from_operator_id);
     IF p_object_type IS NOT NULL THEN
         CALL appl_lock_text(p_routine, 'p_object_type', 'Y', 1, 64, p_object_type);
     END IF;
     IF v_release THEN
         SET p_actor_id = COALESCE(p_actor_id, p_from_operator_id);
     ELSE
-        CALL appl_lock_text(p_routine, 'p_to_operator_id', 'Y', 1, 64, p_to_operator_id);
+        CALL appl_lock_text(p_routine, 'p_to_operator_id', 'Y', 1, 255, p_to_operator_id);
         SET p_to_department_id = COALESCE(p_to_department_id, '');
         CALL appl_lock_text(p_routine, 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
         CALL appl_lock_number(p_routine, 'p_ttl_seconds', 315360000, p_ttl_seconds);
     END IF;
-    CALL appl_lock_text(p_routine, 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 64, p_actor_id);
+    CALL appl_lock_text(p_routine, 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 255, p_actor_id);
     SET p_reason = COALESCE(p_reason, '');
     SET p_after_type = COALESCE(p_after_type, '');
     SET p_after_id = COALESCE(p_after_id, '');
@@ -160,7 +160,7 @@ BEGIN
         object_type VARCHAR(64) PATH '$[0]',
         object_id VARCHAR(255) PATH '$[1]',
         outcome VARCHAR(16) PATH '$[2]',
-        old_operator_id VARCHAR(64) PATH '$[3]',
+        old_operator_id VARCHAR(255) PATH '$[3]',
         old_department_id VARCHAR(64) PATH '$[4]',
         fence BIGINT PATH '$[5]',
         expires_ts DATETIME(6) PATH '$[6]',

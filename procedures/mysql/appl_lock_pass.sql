@@ -30,7 +30,7 @@ BEGIN
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_told BOOLEAN;
     DECLARE v_now DATETIME(6);
-    DECLARE v_old_operator_id VARCHAR(64);
+    DECLARE v_old_operator_id VARCHAR(255);
     DECLARE v_old_department_id VARCHAR(64);
     DECLARE v_history_fl CHAR(1) DEFAULT 'N';
     DECLARE v_fence BIGINT;
@@ -56,7 +56,7 @@ BEGIN
         -- A row with this grant proves the arguments valid. Names of printable ASCII need no closer look: JSON_QUOTE makes a
         -- control character longer.
         p_fence > 0
-        AND LENGTH(JSON_QUOTE(p_next_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_next_operator_id)), 64) + 2
+        AND LENGTH(JSON_QUOTE(p_next_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_next_operator_id)), 255) + 2
         AND LOCATE(x'7F', p_next_operator_id) = 0
         AND (p_next_department_id IS NULL OR p_next_department_id = '')
         AND (p_ttl_seconds IS NULL OR p_ttl_seconds BETWEEN 1 AND 315360000)
@@ -75,7 +75,7 @@ BEGIN
     REPEAT
         IF v_told THEN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_next_operator_id, p_next_department_id, p_ttl_seconds, NULL);
-            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+            CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
             CALL appl_lock_begin(v_began);
             -- S2: which events?
             SELECT l.department_id, l.history_fl INTO v_old_department_id, v_history_fl

@@ -12,7 +12,7 @@
 DELIMITER $$
 
 CREATE PROCEDURE appl_lock_place(
-    IN p_operator_id VARCHAR(64),
+    IN p_operator_id VARCHAR(255),
     IN p_after_event_id BIGINT,
     IN p_max_rows BIGINT,
     IN p_now DATETIME(6),

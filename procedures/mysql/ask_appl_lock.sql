@@ -37,7 +37,7 @@ BEGIN
     DECLARE v_now DATETIME(6);
     DECLARE v_until DATETIME(6);
     DECLARE v_expires DATETIME(6);
-    DECLARE v_holder_id VARCHAR(64);
+    DECLARE v_holder_id VARCHAR(255);
     DECLARE v_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
@@ -47,7 +47,7 @@ BEGIN
     DECLARE v_due BOOLEAN DEFAULT FALSE;
     DECLARE v_moved_fl CHAR(1) DEFAULT 'N';
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_from_operator_id VARCHAR(64);
+    DECLARE v_from_operator_id VARCHAR(255);
     DECLARE v_from_department_id VARCHAR(64);
     DECLARE v_seconds_left BIGINT;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;

@@ -66,7 +66,7 @@ main: BEGIN
             -- closer look: JSON_QUOTE makes a control character longer.
             (
                 p_operator_id = p_old_operator_id
-                OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 64) + 2
+                OR LENGTH(JSON_QUOTE(p_operator_id)) BETWEEN 3 AND LEAST(CHAR_LENGTH(RTRIM(p_operator_id)), 255) + 2
                 AND LOCATE(x'7F', p_operator_id) = 0
             )
             AND (p_department_id IS NULL OR p_department_id = p_old_department_id)

@@ -9,7 +9,7 @@
 --            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
 --            holder until released or expired. Such a holder may get another slot within N.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
---            p_operator_id 1..64; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
+--            p_operator_id 1..255; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
 --            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
 --            blanks are trimmed first. LONGTEXT, so that length is checked here.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
@@ -43,7 +43,7 @@ main: BEGIN
     DECLARE v_own_department_id VARCHAR(64);
     DECLARE v_ok_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
-    DECLARE v_old_operator_id VARCHAR(64);
+    DECLARE v_old_operator_id VARCHAR(255);
     DECLARE v_old_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -54,7 +54,7 @@ main: BEGIN
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_id', 'Y', 1, 254 - CHAR_LENGTH(p_permits), p_object_id);
-    CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('get_appl_lock_permit', 'p_department_id', 'Y', 0, 64, p_department_id);
     CALL appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000, p_ttl_seconds);
     -- S1 asks by the server's time, too.
@@ -92,7 +92,7 @@ main: BEGIN
             SELECT
                 v_outcome AS outcome,
                 CAST(CONCAT(p_object_id, '#', v_slot) AS CHAR(255)) AS slot_id,
-                CAST(p_operator_id AS CHAR(64)) AS operator_id,
+                CAST(p_operator_id AS CHAR(255)) AS operator_id,
                 CAST(
                     COALESCE(p_department_id, IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
                 ) AS department_id,

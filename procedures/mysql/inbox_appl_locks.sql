@@ -37,7 +37,7 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_object_type VARCHAR(64);
     DECLARE v_object_id VARCHAR(255);
-    DECLARE v_asker_id VARCHAR(64);
+    DECLARE v_asker_id VARCHAR(255);
     DECLARE v_client_id VARCHAR(64);
     DECLARE v_fence BIGINT;
     DECLARE v_since_ts DATETIME(6);
@@ -70,7 +70,7 @@ BEGIN
         RESIGNAL;
     END;
 
-    CALL appl_lock_text('inbox_appl_locks', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('inbox_appl_locks', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_number('inbox_appl_locks', 'p_after_event_id', 9223372036854775807, NULLIF(p_after_event_id, 0));
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;

@@ -34,7 +34,7 @@ main: BEGIN
 
     SET p_note = COALESCE(p_note, '');
     CALL appl_lock_key('note_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('note_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('note_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_number('note_appl_lock', 'p_fence', 9223372036854775807, p_fence);
     CALL appl_lock_text('note_appl_lock', 'p_note', 'N', 0, 255, p_note);
     CALL appl_lock_enter();

@@ -27,8 +27,8 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_object_type VARCHAR(64);
     DECLARE v_object_id VARCHAR(255);
-    DECLARE v_operator_id VARCHAR(64);
-    DECLARE v_holder_id VARCHAR(64);
+    DECLARE v_operator_id VARCHAR(255);
+    DECLARE v_holder_id VARCHAR(255);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE moved CURSOR FOR
         SELECT w.object_type, w.object_id, w.operator_id, COALESCE(l.operator_id, '')

@@ -29,7 +29,7 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_object_type VARCHAR(64) DEFAULT '';
     DECLARE v_object_id VARCHAR(255) DEFAULT '';
-    DECLARE v_operator_id VARCHAR(64) DEFAULT '';
+    DECLARE v_operator_id VARCHAR(255) DEFAULT '';
     DECLARE v_client_id VARCHAR(64) DEFAULT '';
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_free BOOLEAN;

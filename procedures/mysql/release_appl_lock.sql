@@ -56,12 +56,12 @@ main: BEGIN
         END IF;
     END IF;
     CALL appl_lock_key('release_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('release_appl_lock', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     IF p_fence < 1 THEN
         CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, p_fence);
     END IF;
     IF p_actor_id IS NOT NULL THEN
-        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 64, p_actor_id);
+        CALL appl_lock_text('release_appl_lock', 'p_actor_id', 'Y', 1, 255, p_actor_id);
     END IF;
     IF p_reason IS NOT NULL THEN
         CALL appl_lock_text('release_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
@@ -75,13 +75,13 @@ END$$
 CREATE PROCEDURE appl_lock_release(
     IN p_object_type VARCHAR(64),
     IN p_object_id VARCHAR(255),
-    IN p_operator_id VARCHAR(64),
+    IN p_operator_id VARCHAR(255),
     IN p_fence BIGINT,
-    IN p_actor_id VARCHAR(64),
+    IN p_actor_id VARCHAR(255),
     IN p_reason VARCHAR(255),
     OUT p_ok_fl CHAR(1),
     OUT p_outcome VARCHAR(11),
-    OUT p_old_operator_id VARCHAR(64),
+    OUT p_old_operator_id VARCHAR(255),
     OUT p_old_department_id VARCHAR(64)
 )
 COMMENT 'Internal to applock: ends a grant and records its event, or returns why not.'

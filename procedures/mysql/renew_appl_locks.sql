@@ -79,7 +79,7 @@ BEGIN
                         AND LOCATE(':', j.object_type_text) = 0) IS NOT TRUE THEN 'no valid object_type'
                     WHEN (JSON_TYPE(j.object_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.object_id_text)) BETWEEN 1 AND 255)
                         IS NOT TRUE THEN 'no valid object_id'
-                    WHEN (JSON_TYPE(j.operator_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.operator_id_text)) BETWEEN 1 AND 64)
+                    WHEN (JSON_TYPE(j.operator_id) = 'STRING' AND CHAR_LENGTH(RTRIM(j.operator_id_text)) BETWEEN 1 AND 255)
                         IS NOT TRUE THEN 'no valid operator_id'
                     WHEN (JSON_TYPE(j.fence) IN ('INTEGER', 'UNSIGNED INTEGER') AND j.fence_number BETWEEN 1 AND 9223372036854775806)
                         IS NOT TRUE THEN 'no fence of 1 or greater'
@@ -132,7 +132,7 @@ BEGIN
         FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
             object_type VARCHAR(64) PATH '$.object_type',
             object_id VARCHAR(255) PATH '$.object_id',
-            operator_id VARCHAR(64) PATH '$.operator_id',
+            operator_id VARCHAR(255) PATH '$.operator_id',
             fence BIGINT PATH '$.fence',
             ttl_seconds BIGINT PATH '$.ttl_seconds'
         )) AS g
@@ -164,7 +164,7 @@ BEGIN
                 FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
                     object_type VARCHAR(64) PATH '$.object_type',
                     object_id VARCHAR(255) PATH '$.object_id',
-                    operator_id VARCHAR(64) PATH '$.operator_id',
+                    operator_id VARCHAR(255) PATH '$.operator_id',
                     fence BIGINT PATH '$.fence',
                     ttl_seconds BIGINT PATH '$.ttl_seconds'
                 )) AS j
@@ -210,7 +210,7 @@ BEGIN
             FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
                 object_type VARCHAR(64) PATH '$.object_type',
                 object_id VARCHAR(255) PATH '$.object_id',
-                operator_id VARCHAR(64) PATH '$.operator_id',
+                operator_id VARCHAR(255) PATH '$.operator_id',
                 fence BIGINT PATH '$.fence',
                 ttl_seconds BIGINT PATH '$.ttl_seconds'
             )) AS g
@@ -270,7 +270,7 @@ BEGIN
             FROM JSON_TABLE(v_grants, '$[*]' COLUMNS (
                 object_type VARCHAR(64) PATH '$.object_type',
                 object_id VARCHAR(255) PATH '$.object_id',
-                operator_id VARCHAR(64) PATH '$.operator_id',
+                operator_id VARCHAR(255) PATH '$.operator_id',
                 fence BIGINT PATH '$.fence',
                 ttl_seconds BIGINT PATH '$.ttl_seconds'
             )) AS j
@@ -296,7 +296,7 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_object_type VARCHAR(64);
     DECLARE v_object_id VARCHAR(255);
-    DECLARE v_operator_id VARCHAR(64);
+    DECLARE v_operator_id VARCHAR(255);
     DECLARE v_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
     -- A grant that S1 has not renewed is skipped here, too.
@@ -307,7 +307,7 @@ BEGIN
             FROM JSON_TABLE(p_grants, '$[*]' COLUMNS (
                 object_type VARCHAR(64) PATH '$.object_type',
                 object_id VARCHAR(255) PATH '$.object_id',
-                operator_id VARCHAR(64) PATH '$.operator_id',
+                operator_id VARCHAR(255) PATH '$.operator_id',
                 fence BIGINT PATH '$.fence'
             )) AS j
         ) AS g

@@ -27,7 +27,7 @@ BEGIN
     END;
 
     CALL appl_lock_key('retract_appl_lock_waiter', p_object_type, p_object_id);
-    CALL appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', 'Y', 1, 64, p_operator_id);
+    CALL appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_enter();
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);

@@ -36,7 +36,7 @@ BEGIN
     DECLARE v_expires DATETIME(6);
     DECLARE v_presence_fl CHAR(1) DEFAULT 'Y';
     DECLARE v_more BOOLEAN DEFAULT TRUE;
-    DECLARE v_operator_id VARCHAR(64);
+    DECLARE v_operator_id VARCHAR(255);
     DECLARE v_client_id VARCHAR(64);
     DECLARE dead CURSOR FOR
         SELECT v.operator_id, v.client_id

@@ -24,11 +24,11 @@ BEGIN
     SET p_to_department_id = COALESCE(p_to_department_id, '');
     SET p_reason = COALESCE(p_reason, '');
     CALL appl_lock_key('transfer_appl_lock', p_object_type, p_object_id);
-    CALL appl_lock_text('transfer_appl_lock', 'p_from_operator_id', 'Y', 1, 64, p_from_operator_id);
-    CALL appl_lock_text('transfer_appl_lock', 'p_to_operator_id', 'Y', 1, 64, p_to_operator_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_from_operator_id', 'Y', 1, 255, p_from_operator_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_to_operator_id', 'Y', 1, 255, p_to_operator_id);
     CALL appl_lock_text('transfer_appl_lock', 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
     CALL appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);
-    CALL appl_lock_text('transfer_appl_lock', 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 64, p_actor_id);
+    CALL appl_lock_text('transfer_appl_lock', 'p_actor_id', 'Y', IF(p_actor_id IS NULL, 0, 1), 255, p_actor_id);
     CALL appl_lock_text('transfer_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
     CALL appl_lock_enter();
     CALL appl_lock_move(

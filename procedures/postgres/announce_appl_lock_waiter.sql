@@ -4,7 +4,7 @@
 --            p_wait_seconds. Called again, or kept by poll_appl_locks, it stays listed, and waits since the
 --            first call; after the listing has ended, a call begins a new wait. The wait reserves nothing: others see it, the
 --            holder finds it in its inbox, and release_appl_lock notifies the program.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_department_id 0..64, NULL = empty; p_client_id 1..64, the waiting program, under a name that no other program
 --            has; p_wait_seconds until it gives up, 1..315360000, NULL = never.
 --            Trailing blanks are trimmed first.
@@ -28,7 +28,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('announce_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('announce_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('announce_appl_lock_waiter', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text := appl_lock_text('announce_appl_lock_waiter', 'p_department_id', p_department_id, 64, false);
     v_client_id text := appl_lock_text('announce_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
     v_now timestamptz := clock_timestamp();

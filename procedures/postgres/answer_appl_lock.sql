@@ -7,8 +7,8 @@
 --            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
 --            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64, the holder; p_fence 1 or greater,
---            its grant; p_asker_id 1..64; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255, the holder; p_fence 1 or greater,
+--            its grant; p_asker_id 1..255; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (of the lock as it is now;
 --            NULL when FREE or GONE), p_seconds_left (0 then).
@@ -35,9 +35,9 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('answer_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('answer_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('answer_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_fence bigint := appl_lock_number('answer_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
-    v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 64, true);
+    v_asker_id text := appl_lock_text('answer_appl_lock', 'p_asker_id', p_asker_id, 255, true);
     v_client_id text := nullif(appl_lock_text('answer_appl_lock', 'p_client_id', p_client_id, 64, p_client_id IS NOT NULL), '');
     v_answer text := rtrim(p_answer, ' ');
     v_reason text;

@@ -6,7 +6,7 @@
 --            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
 --            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
@@ -33,7 +33,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('ask_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('ask_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('ask_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('ask_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text := appl_lock_text('ask_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_client_id text := appl_lock_text('ask_appl_lock', 'p_client_id', p_client_id, 64, true);
     v_message text := appl_lock_text('ask_appl_lock', 'p_message', p_message, 255, false);

@@ -4,7 +4,7 @@
 --            grant before the caller's transaction ends, even if it expires meanwhile. Called first in the transaction that
 --            writes the protected data, it fences off a holder that lost its lock without noticing. Under autocommit it is a
 --            check only.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_fence 1 or greater. Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'. It leaves the grant in the setting applock.asserted, which
 --            the transaction's end empties, for the guards of docs/guard.md.
@@ -54,7 +54,7 @@ BEGIN
     -- No grant matched, so the arguments may be invalid: a match would prove them valid.
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_type', p_object_type, 64, true);
     PERFORM appl_lock_text('assert_appl_lock', 'p_object_id', p_object_id, 255, true);
-    PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    PERFORM appl_lock_text('assert_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     PERFORM appl_lock_number('assert_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer);
     SELECT pg_catalog.format('%s holds it with fence %s', l.operator_id, l.fence)
     INTO v_holder

@@ -7,7 +7,7 @@
 --            Without p_ttl_seconds a new grant gets the policy's default ttl. The policy's longest ttl limits every grant.
 --            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
 --            and REFUSED; for REFUSED the policy at the holder's last get counts.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds 1..315360000,
 --            NULL = the grant's in a renewal, else the policy's, else 604800; p_new_fl Y or N, NULL or empty = N. Trailing
 --            blanks are trimmed first.
@@ -75,12 +75,12 @@ BEGIN
             OR p_ttl_seconds NOT BETWEEN 1 AND 315360000
             OR (
                 p_operator_id = v_holder_id
-                OR p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $' AND char_length(p_operator_id) <= 64
+                OR p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $' AND char_length(p_operator_id) <= 255
             ) IS NOT TRUE
         THEN
             IF (
                 p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]|^$| $'
-                AND char_length(p_operator_id) <= 64
+                AND char_length(p_operator_id) <= 255
                 AND (
                     p_department_id IS NULL
                     OR p_department_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]| $' AND char_length(p_department_id) <= 64
@@ -91,7 +91,7 @@ BEGIN
                 v_length := char_length(p_object_type || p_object_id);
                 p_object_type := appl_lock_text('get_appl_lock', 'p_object_type', p_object_type, 64, true);
                 p_object_id := appl_lock_text('get_appl_lock', 'p_object_id', p_object_id, 255, true);
-                p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+                p_operator_id := appl_lock_text('get_appl_lock', 'p_operator_id', p_operator_id, 255, true);
                 IF p_department_id IS NOT NULL THEN
                     p_department_id := appl_lock_text('get_appl_lock', 'p_department_id', p_department_id, 64, false);
                 END IF;

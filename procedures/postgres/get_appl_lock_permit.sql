@@ -9,7 +9,7 @@
 --            Lowering the number frees nothing. A slot above N is neither granted, renewed nor counted: it stays with its
 --            holder until released or expired.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
---            p_operator_id 1..64; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
+--            p_operator_id 1..255; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
 --            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800. Trailing blanks are trimmed first.
 -- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
 --            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
@@ -34,7 +34,7 @@ DECLARE
     v_prefix text := appl_lock_text(
         'get_appl_lock_permit', 'p_object_id', p_object_id, 254 - char_length(v_permits::text), true
     ) || '#';
-    v_operator_id text := appl_lock_text('get_appl_lock_permit', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('get_appl_lock_permit', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text := appl_lock_text('get_appl_lock_permit', 'p_department_id', p_department_id, 64, false);
     v_first bigint := mod(hashtext(v_operator_id)::bigint + 2147483648, v_permits);
     v_tried bigint[] := '{}';

@@ -10,7 +10,7 @@
 --            A lock that had expired before another operator got it is no TAKEN.
 --            The next call passes safe_event_id. Each event that is not visible yet has a greater number, so none is missed,
 --            but an event above it comes again. When events fill the page, it is at most the last one of them.
--- In         p_operator_id 1..64; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
+-- In         p_operator_id 1..255; p_after_event_id 0 or greater, NULL = from the start; p_max_rows 1..10000, NULL =
 --            1000. Trailing blanks are trimmed first.
 -- Out        kind; event_id, 0 unless an event; object_type; object_id; other_operator_id and other_department_id, the new
 --            holder (TAKEN, GIVEN, YIELDED), the former one (HANDED), the waiter (AWAITED) or, without department, the actor
@@ -38,7 +38,7 @@ SET enable_bitmapscan = 'off'
 SET jit = 'off'
 AS $$
 DECLARE
-    v_operator_id text := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('inbox_appl_locks', 'p_operator_id', p_operator_id, 255, true);
     v_after_event_id bigint := CASE
         WHEN coalesce(p_after_event_id, 0) = 0 THEN 0
         ELSE appl_lock_number('inbox_appl_locks', 'p_after_event_id', p_after_event_id, NULL::integer, NULL::integer)

@@ -4,7 +4,7 @@
 --            as long as the grant, through renewals; the next grant begins without one.
 --            N FREE: nobody holds it; nothing changed.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who. Nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_fence 1 or greater, NULL = any grant; p_note 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
@@ -25,7 +25,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('note_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('note_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('note_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_fence bigint := CASE
         WHEN p_fence IS NOT NULL THEN appl_lock_number('note_appl_lock', 'p_fence', p_fence, NULL::integer, NULL::integer)
     END;

@@ -8,8 +8,8 @@
 --            which may come late, needlessly or not at all.
 --            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
 --            operator's last get.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
---            p_fence 1 or greater, NULL = any grant; p_actor_id 1..64, NULL = p_operator_id; p_reason 0..255, NULL = empty.
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
+--            p_fence 1 or greater, NULL = any grant; p_actor_id 1..255, NULL = p_operator_id; p_reason 0..255, NULL = empty.
 --            Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
@@ -95,7 +95,7 @@ BEGIN
                 ) AS f;
             END IF;
             IF v_history_fl OR p_actor_id IS NOT NULL OR p_reason IS NOT NULL THEN
-                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, p_operator_id), 64, true);
+                v_actor_id := appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, p_operator_id), 255, true);
                 v_reason := appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
                 IF v_history_fl OR v_actor_id <> p_operator_id OR v_reason <> '' THEN
                     PERFORM appl_lock_record(
@@ -111,7 +111,7 @@ BEGIN
         IF (p_object_type NOT LIKE '% ' AND p_object_id NOT LIKE '% ' AND p_operator_id NOT LIKE '% ') IS NOT TRUE THEN
             p_object_type := appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             p_object_id := appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-            p_operator_id := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            p_operator_id := appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 255, true);
             CONTINUE;
         END IF;
         -- Fast path: valid arguments pass in one expression. Anything else goes to the full checks, which raise LK001.
@@ -119,16 +119,16 @@ BEGIN
             char_length(p_object_type) BETWEEN 1 AND 64
             AND position(':' IN p_object_type) = 0
             AND char_length(p_object_id) BETWEEN 1 AND 255
-            AND char_length(p_operator_id) BETWEEN 1 AND 64
+            AND char_length(p_operator_id) BETWEEN 1 AND 255
             AND p_object_type || p_object_id || p_operator_id !~ E'[\\x01-\\x1f\\x7f-\\u009f]'
             AND coalesce(p_fence, 1) >= 1
             AND coalesce(p_actor_id, p_reason) IS NULL
         ) IS NOT TRUE THEN
             PERFORM appl_lock_text('release_appl_lock', 'p_object_type', p_object_type, 64, true);
             PERFORM appl_lock_text('release_appl_lock', 'p_object_id', p_object_id, 255, true);
-            PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+            PERFORM appl_lock_text('release_appl_lock', 'p_operator_id', p_operator_id, 255, true);
             PERFORM appl_lock_number('release_appl_lock', 'p_fence', p_fence, 1, NULL::integer);
-            PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+            PERFORM appl_lock_text('release_appl_lock', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
             PERFORM appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false);
         END IF;
 

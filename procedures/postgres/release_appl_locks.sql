@@ -6,7 +6,7 @@
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
 --            WOULD_RELEASE: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
--- In         p_operator_id 1..64; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..64, NULL = p_operator_id;
+-- In         p_operator_id 1..255; p_object_type 1..64 without ":", NULL = any; p_actor_id 1..255, NULL = p_operator_id;
 --            p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255, NULL = from the start; p_max_rows
 --            1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks are trimmed first.
 -- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), fence (of the operator's
@@ -26,10 +26,10 @@ SET enable_seqscan = 'off'
 SET enable_bitmapscan = 'off'
 AS $$
 DECLARE
-    v_operator_id text := appl_lock_text('release_appl_locks', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('release_appl_locks', 'p_operator_id', p_operator_id, 255, true);
     v_object_type text := appl_lock_text('release_appl_locks', 'p_object_type', p_object_type, 64, p_object_type IS NOT NULL);
 BEGIN
-    PERFORM appl_lock_text('release_appl_locks', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    PERFORM appl_lock_text('release_appl_locks', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
     PERFORM appl_lock_text('release_appl_locks', 'p_reason', p_reason, 255, false);
     RETURN QUERY
     SELECT m.*

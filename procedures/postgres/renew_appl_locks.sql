@@ -90,7 +90,7 @@ BEGIN
                 ) IS NOT TRUE
                     THEN 'no valid object_id'
                 WHEN (
-                    char_length(g.operator_id) BETWEEN 1 AND 64
+                    char_length(g.operator_id) BETWEEN 1 AND 255
                     AND (g.operator_id::text !~ E'[\\x01-\\x1f\\x7f-\\u009f]' OR NOT appl_lock_has_control(g.operator_id::text))
                 ) IS NOT TRUE
                     THEN 'no valid operator_id'

@@ -1,7 +1,7 @@
 -- retract_appl_lock_waiter: say that an operator does not wait for an object any more.
 --
 -- Contract   The operator is no waiter of the program p_client_id for this object, whether it was or not.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_client_id 1..64. Trailing blanks are trimmed first.
 -- Out        None; the row form returns p_ok_fl 'Y'.
 -- Raises     LK001 invalid argument. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as
@@ -21,7 +21,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('retract_appl_lock_waiter', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('retract_appl_lock_waiter', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', p_operator_id, 255, true);
     v_client_id text := appl_lock_text('retract_appl_lock_waiter', 'p_client_id', p_client_id, 64, true);
 BEGIN
     -- S1: remove the waiter.

@@ -8,7 +8,7 @@
 --            oldest first. No row: the object is free, and nobody else is there. The call is no lock, and the history does not
 --            record it. EDITING by the holder restarts its time to answer (ask_appl_lock). Where the type's policy has presence
 --            N, the call records nothing and shows only holder and askers.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id 0..64, NULL =
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the browser tab or program, under a name that no other program has; p_state VIEWING,
 --            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
 -- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (empty unless VIEWER); since_ts (start of
@@ -36,7 +36,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('see_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('see_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('see_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_client_id text := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
     v_state text := rtrim(p_state, ' ');

@@ -7,7 +7,7 @@
 --            records each get, renewal, refusal and release; for a lock that is held already, from the holder's next get on.
 -- In         p_object_type 1..64 characters without ":"; p_default_ttl_seconds 1..315360000, not above
 --            p_longest_ttl_seconds, NULL = 604800 (7 days); p_longest_ttl_seconds 1..315360000, NULL = 315360000 (10 years);
---            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..64;
+--            p_take_reason_fl Y or N, NULL = Y; p_actor_id 1..255;
 --            p_reason 0..150, NULL = empty, because the event's 255 characters also hold the policy; p_history_level ALL or
 --            CHANGES, NULL = CHANGES; p_presence_fl Y or N, NULL = Y; p_yield_after_seconds 60..315360000, NULL = for ever.
 --            Trailing blanks are trimmed first.
@@ -46,7 +46,7 @@ BEGIN
             MESSAGE = 'set_appl_lock_policy: p_take_reason_fl must be Y or N',
             COLUMN = 'p_take_reason_fl';
     END IF;
-    v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 64, true);
+    v_actor_id := appl_lock_text('set_appl_lock_policy', 'p_actor_id', p_actor_id, 255, true);
     v_reason := appl_lock_text('set_appl_lock_policy', 'p_reason', p_reason, 150, false);
     IF v_history_level NOT IN ('ALL', 'CHANGES') THEN
         RAISE EXCEPTION USING

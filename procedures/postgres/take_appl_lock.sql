@@ -6,7 +6,7 @@
 --            new grant.
 --            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..64; p_department_id
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id
 --            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
 --            p_expected_fence 1 or greater, NULL = any grant; p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
 --            Trailing blanks are trimmed first.
@@ -27,7 +27,7 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('take_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('take_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_operator_id text := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 64, true);
+    v_operator_id text := appl_lock_text('take_appl_lock', 'p_operator_id', p_operator_id, 255, true);
     v_department_id text := appl_lock_text('take_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_reason text := appl_lock_text('take_appl_lock', 'p_reason', p_reason, 255, false);
     v_checked bigint[] := ARRAY[

@@ -5,8 +5,8 @@
 --            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
---            p_to_operator_id 1..64, may be equal; p_to_department_id 0..64, NULL = empty;
---            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..64, NULL = unknown;
+--            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty;
+--            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..255, NULL = unknown;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
 --            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
@@ -26,11 +26,11 @@ AS $$
 DECLARE
     v_object_type text := appl_lock_text('transfer_appl_lock', 'p_object_type', p_object_type, 64, true);
     v_object_id text := appl_lock_text('transfer_appl_lock', 'p_object_id', p_object_id, 255, true);
-    v_from_operator_id text := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 64, true);
-    v_to_operator_id text := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 64, true);
+    v_from_operator_id text := appl_lock_text('transfer_appl_lock', 'p_from_operator_id', p_from_operator_id, 255, true);
+    v_to_operator_id text := appl_lock_text('transfer_appl_lock', 'p_to_operator_id', p_to_operator_id, 255, true);
     v_to_department_id text := appl_lock_text('transfer_appl_lock', 'p_to_department_id', p_to_department_id, 64, false);
     v_checked bigint := appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);
-    v_actor_id text := appl_lock_text('transfer_appl_lock', 'p_actor_id', p_actor_id, 64, p_actor_id IS NOT NULL);
+    v_actor_id text := appl_lock_text('transfer_appl_lock', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
     v_reason text := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
     v_moved record;
 BEGIN

@@ -367,7 +367,7 @@ func TestNames(t *testing.T) {
 		"verified":     {func(claims) {}, "You are <bdi>mlee@example.com</bdi>"},
 		"not verified": {says("email_verified", false), "not verified"},
 		"no word":      {func(said claims) { delete(said, "email_verified") }, "not verified"},
-		"too long":     {says("email", strings.Repeat("x", 65)), "The name has 65 characters"},
+		"too long":     {says("email", strings.Repeat("x", 256)), "The name has 256 characters"},
 		"turned round": {says("email", "\u202eeelm"), "202E, which is not seen"},
 		"blank":        {says("email", " \u00a0"), "The name is empty"},
 		"blank before": {says("email", " mlee@example.com"), "The name begins or ends with a blank"},

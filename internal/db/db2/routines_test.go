@@ -220,7 +220,7 @@ func renewalRefusesDocuments(t *testing.T, bridge *hsqldb.Bridge) {
 		"1:b0:1:o1:51:9": "no valid object_id in grant 2",
 		"1:b256:" + strings.Repeat("é", 256) + "1:o1:51:9": "no valid object_id in grant 2",
 		"1:b1:20:1:51:9": "no valid operator_id in grant 2",
-		"1:b1:265:" + strings.Repeat("o", 65) + "1:51:9": "no valid operator_id in grant 2",
+		"1:b1:2256:" + strings.Repeat("o", 256) + "1:51:9": "no valid operator_id in grant 2",
 		"1:b1:21:o0:1:9":                      "no valid fence in grant 2",
 		"1:b1:21:o1:01:9":                     "no valid fence in grant 2",
 		"1:b1:21:o2:-51:9":                    "no valid fence in grant 2",
@@ -252,7 +252,7 @@ func renewalRefusesDocuments(t *testing.T, bridge *hsqldb.Bridge) {
 	}
 	for _, good := range []string{
 		"1:b1:21:o19:92233720368547758071:9", "1:b1:21:o1:59:315360000", "2:b 2:2 2:o 1:51:9", "1:b1:21:o2:052:09",
-		"64:" + strings.Repeat("😀", 64) + "255:" + strings.Repeat("😀", 255) + "64:" + strings.Repeat("😀", 64) + "1:51:9",
+		"64:" + strings.Repeat("😀", 64) + "255:" + strings.Repeat("😀", 255) + "255:" + strings.Repeat("o", 255) + "1:51:9",
 	} {
 		if rows := mustQuery(t, place.SQL, "CALL applock.renew_appl_locks(?)", good); len(rows) != 1 || rows[0]["outcome"] != "FREE" {
 			t.Errorf("%.60s: %v, want FREE", good, rows)

@@ -481,20 +481,22 @@ func killWaiter(t *testing.T, client contract.Querier) {
 	}
 }
 
-// Goal: the text of a failed assert names the holder, however long the name is: MySQL cuts messages off at
-// 128 characters. Method: a holder of 64 characters that take three bytes each (of those that take four, a
+// Goal: the text of a failed assert names the holder, or the beginning of a long name: MySQL cuts messages off at
+// 128 characters. Method: holders of 64 and 255 characters that take three bytes each (of those that take four, a
 // message has question marks).
 func TestAssertNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := lentPlace(t, product)
-		holder := strings.Repeat("日", 64)
-		mustQuery(t, place.SQL, getCall, strings.Repeat("x", 255), holder)
-		_, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", strings.Repeat("x", 255))
-		var answer *driver.MySQLError
-		if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK002" || !strings.Contains(answer.Message, holder+" holds it with fence 1") {
-			t.Errorf("assert: %v, want LK002 that names the holder and the fence", err)
+		for length, named := range map[int]string{64: strings.Repeat("日", 64), 255: strings.Repeat("日", 63) + "…"} {
+			object := strings.Repeat("x", length)
+			mustQuery(t, place.SQL, getCall, object, strings.Repeat("日", length))
+			_, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", object)
+			var answer *driver.MySQLError
+			if !errors.As(err, &answer) || string(answer.SQLState[:]) != "LK002" || !strings.Contains(answer.Message, named+" holds it with fence 1") {
+				t.Errorf("assert: %v, want LK002 that names the holder and the fence", err)
+			}
 		}
 	})
 }

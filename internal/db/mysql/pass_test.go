@@ -250,7 +250,7 @@ func TestRefusedPasses(t *testing.T) {
 			"'', '1', 'JDOE', FENCE, 'ASMITH', NULL, 60", "'customer', NULL, 'JDOE', FENCE, 'ASMITH', NULL, 60",
 			"'customer', '1', '', FENCE, 'ASMITH', NULL, 60", "'customer', '1', 'JDOE', NULL, 'ASMITH', NULL, 60",
 			"'customer', '1', 'JDOE', 0, 'ASMITH', NULL, 60", "'customer', '1', 'JDOE', FENCE, '', NULL, 60",
-			"'customer', '1', 'JDOE', FENCE, REPEAT('A', 65), NULL, 60", "'customer', '1', 'JDOE', FENCE, 'ASMITH', REPEAT('A', 65), 60",
+			"'customer', '1', 'JDOE', FENCE, REPEAT('A', 256), NULL, 60", "'customer', '1', 'JDOE', FENCE, 'ASMITH', REPEAT('A', 65), 60",
 			"'customer', '1', 'JDOE', FENCE, 'ASMITH', NULL, 0",
 		} {
 			call := fmt.Sprintf("CALL release_appl_lock_pass(%s)", arguments)

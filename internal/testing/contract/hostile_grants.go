@@ -99,7 +99,7 @@ func hostileDocuments(good string) map[string]string {
 			`"` + strings.Repeat("😀", 256) + `"`,
 		},
 		`"object_type":"hostile"`: {`"a:b"`, `":"`, `null`, `"` + strings.Repeat("x", 65) + `"`},
-		`"operator_id":"JDOE"`:    {`""`, `null`, `"` + strings.Repeat("日", 65) + `"`},
+		`"operator_id":"JDOE"`:    {`""`, `null`, `"` + strings.Repeat("日", 256) + `"`},
 		`"ttl_seconds":315360000`: {
 			`0`, `-1`, `315360001`, `1.5`, `1e400`, `-1e400`, `9223372036854775808`, strings.Repeat("9", 100_000), `null`, `[]`, `""`,
 		},

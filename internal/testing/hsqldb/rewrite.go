@@ -51,7 +51,7 @@ func spellings() []rewriting {
 			"it writes dates as the standard does",
 		},
 		{
-			regexp.MustCompile(`\bCHARACTER_LENGTH\((\w+), CODEUNITS32\)`), "SYSFUN.CHARACTERS($1)",
+			regexp.MustCompile(`\bCHARACTER_LENGTH\((\w+), (?:CODEUNITS32|OCTETS)\)`), "SYSFUN.CHARACTERS($1)",
 			"its own counts UTF-16 code units; prelude.sql defines this one",
 		},
 		{

@@ -26,7 +26,7 @@ public final class DerbyLocks {
         CREATE TABLE appl_lock (
             object_type VARCHAR(128) NOT NULL,
             object_id VARCHAR(510) NOT NULL,
-            operator_id VARCHAR(128) NOT NULL,
+            operator_id VARCHAR(255) NOT NULL,
             department_id VARCHAR(128) NOT NULL,
             fence BIGINT NOT NULL,
             acquired_ts BIGINT NOT NULL,
@@ -254,7 +254,7 @@ public final class DerbyLocks {
     public Answer get(ApplObject object, Owner owner, Duration ttl, boolean onlyNew) throws SQLException {
         Arguments check = new Arguments("get_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.name("p_operator_id", owner.operator(), true);
+        String who = check.operator("p_operator_id", owner.operator());
         String department = check.name("p_department_id", owner.department(), false);
         Long seconds = check.seconds("p_ttl_seconds", ttl);
         long lasts = seconds == null ? DEFAULT_TTL : seconds;
@@ -297,7 +297,7 @@ public final class DerbyLocks {
     public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
         Arguments check = new Arguments("release_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.name("p_operator_id", operator, true);
+        String who = check.operator("p_operator_id", operator);
         check.positive("p_fence", fence);
         return decide("release_appl_lock", o, (row, now) -> {
             boolean live = row != null && row.liveAt(now);
@@ -338,8 +338,8 @@ public final class DerbyLocks {
     public Answer transfer(ApplObject object, String from, Owner to, Duration ttl) throws SQLException {
         Arguments check = new Arguments("transfer_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.name("p_from_operator_id", from, true);
-        String operator = check.name("p_to_operator_id", to.operator(), true);
+        String who = check.operator("p_from_operator_id", from);
+        String operator = check.operator("p_to_operator_id", to.operator());
         String department = check.name("p_to_department_id", to.department(), false);
         Long seconds = check.seconds("p_ttl_seconds", ttl);
         return decide("transfer_appl_lock", o, (row, now) -> {
@@ -367,7 +367,7 @@ public final class DerbyLocks {
     public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
         Arguments check = new Arguments("note_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.name("p_operator_id", operator, true);
+        String who = check.operator("p_operator_id", operator);
         check.positive("p_fence", fence);
         String why = check.text("p_note", note == null ? "" : note, 255, false);
         return decide("note_appl_lock", o, (row, now) -> {
@@ -392,7 +392,7 @@ public final class DerbyLocks {
     public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
         Arguments check = new Arguments("assert_appl_lock");
         ApplObject o = check.object(object);
-        String who = check.name("p_operator_id", operator, true);
+        String who = check.operator("p_operator_id", operator);
         check.positive("p_fence", fence == null ? Long.valueOf(0) : fence);
         long now = now();
         Row row = read(o, "RS");
@@ -512,6 +512,10 @@ public final class DerbyLocks {
 
         String name(String parameter, String value, boolean required) throws SQLException {
             return printable(parameter, text(parameter, value, 64, required));
+        }
+
+        String operator(String parameter, String value) throws SQLException {
+            return printable(parameter, text(parameter, value, 255, true));
         }
 
         private String printable(String parameter, String value) throws SQLException {

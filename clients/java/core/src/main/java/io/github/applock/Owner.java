@@ -9,7 +9,7 @@ import java.util.Optional;
 /**
  * The owner of a lock: a person, a service, or one grant of a program.
  *
- * @param operator 1 to 64 characters
+ * @param operator 1 to 255 characters
  * @param department at most 64 characters; "" is none, and null in a renewal keeps the department of the grant
  */
 public record Owner(String operator, String department) {

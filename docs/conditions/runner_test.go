@@ -468,6 +468,9 @@ func (s *site) joins(t *testing.T) {
 		}
 		defer func() { _, _ = conn.ExecContext(context.Background(), "RESET ALL") }()
 	}
+	if s.product == "sqlite" {
+		explain, plan = "EXPLAIN QUERY PLAN ", regexp.MustCompile(`SEARCH \w+ USING .*\(object_type=\? AND object_id=\?\)`)
+	}
 	rows, err := contract.RowsByColumn(t.Context(), conn, explain+"SELECT c.id, l.operator_id "+join)
 	if text := fmt.Sprint(rows); err != nil || !plan.MatchString(text) {
 		t.Errorf("%v, the plan goes not by the whole key: %s", err, text)

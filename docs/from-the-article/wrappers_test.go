@@ -180,7 +180,7 @@ func tests(product string) map[string]func(t *testing.T, s site) {
 }
 
 // Goal: the wrappers do the same on every product. Method: all tests on each.
-func TestWrappers(t *testing.T) {
+func TestHeavyWrappers(t *testing.T) {
 	t.Parallel()
 	for _, product := range products() {
 		t.Run(product, func(t *testing.T) {

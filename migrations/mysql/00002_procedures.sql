@@ -122,13 +122,19 @@ DROP PROCEDURE IF EXISTS appl_lock_record;
 --
 -- Contract   Writes one row of appl_lock_event, with the user of the session. (MySQL tells the program's name only to a reader of
 --            performance_schema.) The number is the table's next one, whatever SET insert_id said, and LAST_INSERT_ID stays.
+--            Numbers never fall, as fences do not: where the next one is behind the clock by more than a minute, the event gets
+--            the clock, in microseconds, which raises the table's numbers. So a counter that was lost or set back does no harm.
 -- In         The columns of the event.
 -- Out        None.
 -- Raises     Nothing of its own.
 -- Locks      Nothing but the new row.
 -- Race-free  The routine resets a forced number before the INSERT. MySQL then forces 0 once: that row is deleted, and the next
 --            INSERT gets the table's number.
--- Differs    From PostgreSQL, where no session chooses a number.
+--            The last 16 bits of a raised number are the connection's, so two that raise at once have two numbers, and neither
+--            waits. A raised number is the table's at once, whatever becomes of the transaction.
+-- Differs    From PostgreSQL, where no session chooses a number. The raise is an INSERT: DDL would commit the caller's transaction.
+--            A minute, not a second, since it costs two more writes; inbox_appl_locks looks back further. The engine keeps the
+--            table's number above every row.
 
 CREATE PROCEDURE appl_lock_record(
     IN p_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -148,23 +154,29 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+    DECLARE v_clock BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    DECLARE v_event_id BIGINT;
     IF @@SESSION.insert_id <> 0 THEN
         SET SESSION insert_id = 0;
     END IF;
     DO LAST_INSERT_ID(0);
     numbered: LOOP
         INSERT INTO appl_lock_event (
-            event_ts, object_type, object_id, event, actor_id, db_user, program,
+            event_id, event_ts, object_type, object_id, event, actor_id, db_user, program,
             from_operator_id, from_department_id, to_operator_id, to_department_id, from_fence, to_fence, reason
         )
         VALUES (
-            UTC_TIMESTAMP(6), p_object_type, p_object_id, p_event, p_actor_id, LEFT(USER(), 255), '',
+            v_event_id, UTC_TIMESTAMP(6), p_object_type, p_object_id, p_event, p_actor_id, LEFT(USER(), 255), '',
             p_from_operator_id, p_from_department_id, p_to_operator_id, p_to_department_id, p_from_fence, p_to_fence, p_reason
         );
-        IF LAST_INSERT_ID() > 0 THEN
+        IF v_event_id > 0 OR LAST_INSERT_ID() > v_clock - 60000000 THEN
             LEAVE numbered;
         END IF;
-        DELETE FROM appl_lock_event WHERE event_id = 0;
+        DELETE FROM appl_lock_event WHERE event_id = LAST_INSERT_ID();
+        IF LAST_INSERT_ID() > 0 THEN
+            SET v_event_id = v_clock - MOD(v_clock, 65536)
+                + MOD(CONNECTION_ID() * @@SESSION.auto_increment_increment + @@SESSION.auto_increment_offset, 65536);
+        END IF;
     END LOOP numbered;
     DO LAST_INSERT_ID(v_insert_id);
 END;

@@ -4,10 +4,11 @@
 -- In         The columns of the event. SQLite has neither users nor a program's name.
 -- Raises     Nothing of its own.
 -- Locks      The one write lock of the database file, which the driver has by then.
--- Differs    Nothing.
+-- Differs    The number is the clock, in microseconds, or the one behind the last event. SQLite lets one transaction write at a time.
 
 -- name: RecordApplLockEvent :exec
 INSERT INTO appl_lock_event (
+    event_id,
     event_ts,
     object_type,
     object_id,
@@ -24,6 +25,10 @@ INSERT INTO appl_lock_event (
     reason
 )
 VALUES (
+    max(
+        CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
+        (SELECT coalesce(max(e.event_id), 0) + 1 FROM appl_lock_event AS e)
+    ),
     CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     @object_type,
     @object_id,

@@ -244,6 +244,6 @@ func (p place) age(t *testing.T) {
 		old, second, oldEvent = "expires_ts - INTERVAL 90 DAY", "fence MOD 2 = 0", "event_ts - INTERVAL 450 DAY"
 	}
 	p.do(t, fmt.Sprintf("UPDATE %sappl_lock SET expires_ts = %s WHERE %s AND object_id < '9'", schema, old, second))
-	p.do(t, fmt.Sprintf("UPDATE %[1]sappl_lock_event SET event_ts = %[2]s WHERE event_id < (SELECT half FROM (SELECT max(event_id) / 2 AS half FROM %[1]sappl_lock_event) AS h)",
+	p.do(t, fmt.Sprintf("UPDATE %[1]sappl_lock_event SET event_ts = %[2]s WHERE event_id < (SELECT half FROM (SELECT avg(event_id) AS half FROM %[1]sappl_lock_event) AS h)",
 		schema, oldEvent))
 }

@@ -1,6 +1,8 @@
 package mysql_test
 
 import (
+	"database/sql"
+	"strconv"
 	"testing"
 )
 
@@ -35,6 +37,46 @@ func TestHistoryFromAFunction(t *testing.T) {
 			events := value(t, place.SQL, "SELECT COUNT(*) FROM appl_lock_event")
 			if holder := value(t, place.SQL, "SELECT COALESCE(MAX(operator_id), '') FROM appl_lock_live"); events != test.events || holder != test.holder {
 				t.Errorf("after %s: %s events, held by %q; want %s and %q", test.end, events, holder, test.events, test.holder)
+			}
+		}
+	})
+}
+
+// Goal: the number of an event never falls, though the counter is lost with the old events, and two transactions whose events raise it do
+// not wait for each other. Method: the counter set back in each way, and then events of two open transactions, and another.
+func TestEventNumbersNeverFall(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		const take = "CALL take_appl_lock_row('customer', ?, 'BOSS', NULL, 'why', NULL, NULL)"
+		const event = "SELECT MAX(event_id) FROM appl_lock_event WHERE object_id = ?"
+		conns := []*sql.Conn{session(t, place), session(t, place)}
+		mustQuery(t, place.SQL, getCall, "0", "JDOE")
+		mustQuery(t, place.SQL, take, "0")
+		before := value(t, place.SQL, event, "0")
+		for _, damage := range []string{"TRUNCATE TABLE appl_lock_event", "ALTER TABLE appl_lock_event AUTO_INCREMENT = 1"} {
+			mustQuery(t, place.SQL, "DELETE FROM appl_lock_event")
+			mustQuery(t, place.SQL, "DO SLEEP(0.1)") // more than the microseconds that a connection's number takes up
+			mustQuery(t, place.SQL, damage)
+			after := before
+			for at, conn := range conns {
+				mustQuery(t, conn, getCall, strconv.Itoa(at), "JDOE")
+				mustQuery(t, conn, "SET innodb_lock_wait_timeout = 1")
+				mustQuery(t, conn, "START TRANSACTION")
+				mustQuery(t, conn, take, strconv.Itoa(at))
+				after = max(after, value(t, conn, event, strconv.Itoa(at)))
+			}
+			for at, conn := range conns {
+				if got := value(t, conn, event, strconv.Itoa(at)); got <= before {
+					t.Errorf("event %s after %s", got, before)
+				}
+				mustQuery(t, conn, "COMMIT")
+			}
+			mustQuery(t, place.SQL, getCall, "2", "JDOE")
+			mustQuery(t, place.SQL, take, "2")
+			if before = value(t, place.SQL, event, "2"); before <= after {
+				t.Errorf("event %s after %s", before, after)
 			}
 		}
 	})

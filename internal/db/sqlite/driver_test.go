@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/internal/clients"
+	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 )
@@ -111,5 +113,35 @@ func TestOnlyUpCreatesTheFile(t *testing.T) {
 	}
 	if err := get(); err != nil {
 		t.Errorf("with the file: %v", err)
+	}
+}
+
+// Goal: the number of an event never falls, though SQLite's own sequence and the old events are lost. Method: each loss, then an event.
+func TestEventNumbersNeverFall(t *testing.T) {
+	t.Parallel()
+	handle, driver := plainDriver(t, "")
+	var before int64
+	for _, loss := range []string{
+		"SELECT 1", "DELETE FROM sqlite_sequence", "DELETE FROM appl_lock_event; DELETE FROM sqlite_sequence",
+		"UPDATE appl_lock_event SET event_id = event_id + 3600000000; DELETE FROM sqlite_sequence", "SELECT 1",
+	} {
+		if _, err := handle.ExecContext(t.Context(), loss); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(loss, "UPDATE") {
+			before += 3600000000
+		}
+		_, err := driver.SetApplLockPolicy(t.Context(), db.SetApplLockPolicyParams{ObjectType: "customer", TakeReasonFL: "N", HistoryLevel: "CHANGES", PresenceFL: "N", ActorID: "BOSS"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var number int64
+		if err := handle.QueryRowContext(t.Context(), "SELECT max(event_id) FROM appl_lock_event").Scan(&number); err != nil {
+			t.Fatal(err)
+		}
+		if number <= before {
+			t.Errorf("after %s: event %d after %d", loss, number, before)
+		}
+		before = number
 	}
 }

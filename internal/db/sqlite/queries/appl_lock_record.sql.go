@@ -12,6 +12,7 @@ import (
 const recordApplLockEvent = `-- name: RecordApplLockEvent :exec
 
 INSERT INTO appl_lock_event (
+    event_id,
     event_ts,
     object_type,
     object_id,
@@ -28,6 +29,10 @@ INSERT INTO appl_lock_event (
     reason
 )
 VALUES (
+    max(
+        CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
+        (SELECT coalesce(max(e.event_id), 0) + 1 FROM appl_lock_event AS e)
+    ),
     CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
     ?1,
     ?2,
@@ -65,7 +70,7 @@ type RecordApplLockEventParams struct {
 // In         The columns of the event. SQLite has neither users nor a program's name.
 // Raises     Nothing of its own.
 // Locks      The one write lock of the database file, which the driver has by then.
-// Differs    Nothing.
+// Differs    The number is the clock, in microseconds, or the one behind the last event. SQLite lets one transaction write at a time.
 func (q *Queries) RecordApplLockEvent(ctx context.Context, arg RecordApplLockEventParams) error {
 	_, err := q.db.ExecContext(ctx, recordApplLockEvent,
 		arg.ObjectType,

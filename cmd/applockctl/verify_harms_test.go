@@ -152,7 +152,27 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 		},
 		{
 			name: "the schema belongs to a role", do: []string{"ALTER SCHEMA applock OWNER TO " + operator},
-			check: "rights", text: "schema applock lets " + operator + " add objects", statement: "ALTER SCHEMA applock OWNER TO ",
+			check: "owners", text: "schema applock belongs to " + operator + ", and the installation to ", statement: "ALTER SCHEMA applock OWNER TO ",
+		},
+		{
+			name:  "the owner of the schema has revoked its own right",
+			do:    []string{"ALTER SCHEMA applock OWNER TO " + operator, "REVOKE ALL ON SCHEMA applock FROM " + operator + "; GRANT USAGE ON SCHEMA applock TO " + operator},
+			check: "owners", text: "schema applock belongs to " + operator + ", and the installation to ", statement: "ALTER SCHEMA applock OWNER TO ",
+		},
+		{
+			name: "a table hides its rows", do: []string{"ALTER TABLE applock.appl_lock ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"},
+			check: "rights", text: "table appl_lock hides its rows from the procedures", repair: "migrate repair",
+		},
+		{
+			name: "the sequence of the steps is lost", do: []string{"ALTER SEQUENCE " + version + "_id_seq RESTART"},
+			check: "tables", text: "sequence of appl_lock_goose is behind the greatest id", repair: "migrate repair",
+		},
+		{
+			name: "the sequence of the events is lost",
+			do: []string{
+				"CALL applock.set_appl_lock_policy('x', NULL, NULL, NULL, 'A')", "ALTER SEQUENCE applock.appl_lock_event_event_id_seq RESTART",
+			},
+			check: "tables", text: "sequence of appl_lock_event is behind the greatest event_id", repair: "migrate repair",
 		},
 		{
 			name: "a function of another role",

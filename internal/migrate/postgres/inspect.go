@@ -70,7 +70,11 @@ func (s site) compare(ctx context.Context, client migrate.Client, want migrate.I
 	if err != nil {
 		return nil, err
 	}
-	findings = append(findings, inTables...)
+	behind, err := s.inspectSequences(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	findings = slices.Concat(findings, inTables, behind)
 	for _, name := range migrate.TableNames(want.Tables) {
 		findings = append(findings, s.rightsOn("table", tables[name], owner)...)
 	}
@@ -193,6 +197,36 @@ func (s site) recreating(view *migrate.RoutineText) []string {
 	return append([]string{"DROP VIEW IF EXISTS " + s.Qualify(view.Name)}, s.creating(view)...)
 }
 
+// inspectSequences finds a sequence behind its table, as logical replication leaves it, which copies rows alone. Events raise theirs
+// themselves, and the next migration would fail. An account that may not read them finds nothing.
+func (s site) inspectSequences(ctx context.Context, client migrate.Client) ([]migrate.Finding, error) {
+	var findings []migrate.Finding
+	for _, numbered := range [][2]string{{"appl_lock_event", "event_id"}, {migrate.VersionTable, "id"}} {
+		table, column := numbered[0], numbered[1]
+		name := s.Qualify(table)
+		sequence, err := migrate.Value[string](ctx, client, `SELECT coalesce(max(n.name), '') FROM pg_get_serial_sequence($1, $2) AS n (name)
+			WHERE has_table_privilege($1, 'SELECT') AND has_sequence_privilege(n.name, 'SELECT')`, name, column)
+		if err != nil {
+			return nil, err
+		}
+		if sequence == "" {
+			continue
+		}
+		behind, err := migrate.Value[bool](ctx, client, fmt.Sprintf(
+			"SELECT coalesce(max(t.%s) > (SELECT s.last_value - (NOT s.is_called)::int FROM %s AS s), false) FROM %s AS t", column, sequence, name))
+		if err != nil {
+			return nil, err
+		}
+		if behind {
+			findings = append(findings, migrate.Finding{
+				Part: migrate.PartTables, Name: "sequence of " + table, Problem: "is behind the greatest " + column + " of the table",
+				Mend: []string{fmt.Sprintf("SELECT setval('%s', max(%s)) FROM %s", strings.ReplaceAll(sequence, "'", "''"), column, name)},
+			})
+		}
+	}
+	return findings, nil
+}
+
 // inspectTables compares the indexes, and the rights to change a table or to create objects in the schema.
 func (s site) inspectTables(ctx context.Context, client migrate.Client, tables []migrate.Table, owner string) ([]migrate.Finding, error) {
 	indexes, err := migrate.ReadNames(ctx, client, "SELECT indexname FROM pg_indexes WHERE schemaname = $1", s.Schema)
@@ -203,6 +237,19 @@ func (s site) inspectTables(ctx context.Context, client migrate.Client, tables [
 	writers, err := s.writers(ctx, client, migrate.TableNames(tables))
 	if err != nil {
 		return nil, err
+	}
+	hidden, err := migrate.ReadNames(ctx, client, `SELECT c.relname FROM pg_class AS c
+		WHERE c.relnamespace = to_regnamespace($1) AND c.relrowsecurity AND c.relforcerowsecurity`, s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range migrate.TableNames(tables) {
+		if hidden[name] {
+			findings = append(findings, migrate.Finding{
+				Part: migrate.PartRights, Name: "table " + name, Problem: "hides its rows from the procedures (FORCE ROW LEVEL SECURITY)",
+				Mend: []string{"ALTER TABLE " + s.Qualify(name) + " NO FORCE ROW LEVEL SECURITY"},
+			})
+		}
 	}
 	creating, err := s.owned(ctx, client, creators, owner)
 	for _, creator := range creating {

@@ -21,25 +21,28 @@ const superusers = `SELECT r.rolname,
 	WHERE p.pronamespace = to_regnamespace($1) AND p.prosecdef AND r.rolsuper`
 
 // beside returns the owners of the schema and its types. They may differ from the owner of the tables, who only needs the right to use
-// them.
-const beside = `SELECT pg_get_userbyid(n.nspowner), 'schema ' || quote_ident(n.nspname) FROM pg_namespace AS n WHERE n.nspname = $1
+// them. Where no owner is named ($2 is false), that is no harm for types, nor where the schema is a superuser's.
+const beside = `SELECT r.rolname, 'schema ' || quote_ident(n.nspname)
+	FROM pg_namespace AS n
+	JOIN pg_roles AS r ON r.oid = n.nspowner
+	WHERE n.nspname = $1 AND ($2::boolean OR NOT r.rolsuper)
 	UNION ALL
 	SELECT pg_get_userbyid(c.relowner), format('type %s.%I', c.relnamespace::regnamespace, c.relname)
 	FROM pg_class AS c
-	WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'c'`
+	WHERE c.relnamespace = to_regnamespace($1) AND c.relkind = 'c' AND $2::boolean`
 
-// creators returns the roles, except superusers and the owner of the installation, that can add objects to the schema, and the statement that
-// ends it.
+// creators returns the roles, except superusers, the schema's owner and the owner of the installation, that can add objects to the schema, and
+// the statement that ends it.
 const creators = `SELECT coalesce(r.rolname, 'everybody (PUBLIC)'),
 		CASE
-			WHEN r.oid = n.nspowner THEN format('ALTER SCHEMA %I OWNER TO %I', n.nspname, $2::text)
 			WHEN r.oid IS NULL THEN format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC', n.nspname)
 			ELSE format('REVOKE CREATE ON SCHEMA %I FROM %I', n.nspname, r.rolname)
 		END
 	FROM pg_namespace AS n
 	CROSS JOIN LATERAL aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) AS a
 	LEFT JOIN pg_roles AS r ON r.oid = a.grantee
-	WHERE n.nspname = $1 AND a.privilege_type = 'CREATE' AND r.rolsuper IS NOT TRUE AND r.rolname IS DISTINCT FROM $2::text`
+	WHERE n.nspname = $1 AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner AND r.rolsuper IS NOT TRUE
+		AND r.rolname IS DISTINCT FROM $2::text`
 
 // strangers returns what others than the owner of the installation, superusers and extensions have in the schema, except our own objects by
 // their names in $3, and the statement that removes it.
@@ -95,22 +98,28 @@ func (s site) repair() string {
 	return "applockctl --schema " + s.Schema + " migrate repair"
 }
 
-// inspectOwners finds superusers that own routines of the schema and, if an owner was named, other owners of the schema and its types. A
-// plain owner may replace them: a repair gives it our objects, and leaves other routines to people.
+// inspectOwners finds superusers that own routines of the schema, another owner of the schema, who may drop it and replace what is in it, and,
+// if an owner was named, of its types. A plain owner may replace them: a repair gives it our objects, and leaves other routines to people.
 func (s site) inspectOwners(ctx context.Context, client migrate.Client, owner string, named bool) ([]migrate.Finding, error) {
 	var findings []migrate.Finding
 	to := " OWNER TO " + pgx.Identifier{owner}.Sanitize()
-	others, err := s.owned(ctx, client, beside)
+	others, err := s.owned(ctx, client, beside, named)
 	if err != nil {
 		return nil, err
 	}
 	for _, other := range others {
-		if named && other.account != owner {
-			problem := fmt.Sprintf("belongs to %s, and the installation to %s", other.account, owner)
-			findings = append(findings, migrate.Finding{
-				Part: migrate.PartOwners, Name: other.thing, Problem: problem, Mend: []string{"ALTER " + other.thing + to},
-			})
+		if other.account == owner {
+			continue
 		}
+		finding := migrate.Finding{
+			Part: migrate.PartOwners, Name: other.thing, Problem: fmt.Sprintf("belongs to %s, and the installation to %s", other.account, owner),
+		}
+		if named {
+			finding.Mend = []string{"ALTER " + other.thing + to}
+		} else {
+			finding.Statement = "ALTER " + strings.Replace(other.thing, "schema", "SCHEMA", 1) + to
+		}
+		findings = append(findings, finding)
 	}
 	plain, err := migrate.Value[bool](ctx, client, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND NOT rolsuper)", owner)
 	if err != nil {

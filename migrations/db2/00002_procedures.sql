@@ -2790,7 +2790,7 @@ main: BEGIN
 
         -- S2: end this grant, if the row is unchanged. It stays released even if the clock is set back.
         UPDATE appl_lock AS l
-        SET released_ts = v_now
+        SET released_ts = v_now, note = ''
         WHERE l.object_type = v_object_type
             AND l.object_id = v_object_id
             AND l.fence = v_old_fence

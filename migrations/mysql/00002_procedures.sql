@@ -4277,7 +4277,7 @@ main: BEGIN
         SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
         -- S1: end a live grant whose release is no event. A match proves the arguments valid.
         UPDATE appl_lock AS l
-        SET l.released_ts = UTC_TIMESTAMP(6)
+        SET l.released_ts = UTC_TIMESTAMP(6), l.note = ''
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
             AND l.operator_id = p_operator_id
@@ -4403,7 +4403,7 @@ main: BEGIN
             END IF;
             -- S3: end it, if it is as S2 has read it.
             UPDATE appl_lock AS l
-            SET l.released_ts = UTC_TIMESTAMP(6)
+            SET l.released_ts = UTC_TIMESTAMP(6), l.note = ''
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.fence = v_fence
@@ -4472,7 +4472,7 @@ BEGIN
             SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
             -- S1: end a live grant whose release is no event. A match proves the arguments valid.
             UPDATE appl_lock AS l
-            SET l.released_ts = UTC_TIMESTAMP(6)
+            SET l.released_ts = UTC_TIMESTAMP(6), l.note = ''
             WHERE l.object_type = p_object_type
                 AND l.object_id = p_object_id
                 AND l.operator_id = p_operator_id

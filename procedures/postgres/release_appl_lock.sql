@@ -1,6 +1,6 @@
 -- release_appl_lock: end the grant that an operator holds on an object.
 --
--- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now.
+-- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now, and its note is cleared.
 --            Y FREE: nobody holds it. If the operator's own grant had expired, it is marked as released.
 --            N HELD: another operator, or another grant than p_fence, holds it; p_old_* tell who.
 --            If somebody waits, the commit sends two notifications on the channel SCHEMA_appl_lock. The first is a colon and
@@ -50,7 +50,7 @@ BEGIN
         -- S1: end this grant. A match proves the arguments valid. Does anybody wait? While another session holds an old
         -- snapshot, all versions of a row stay: the newest is last in the index.
         UPDATE appl_lock AS l
-        SET released_ts = clock_timestamp()
+        SET released_ts = clock_timestamp(), note = ''
         WHERE l.ctid = (
                 SELECT k.ctid
                 FROM appl_lock AS k
@@ -143,7 +143,7 @@ BEGIN
             IF v_holds AND NOT v_released THEN
                 -- S3: mark the expired grant as released, unless another transaction has locked the row to take it over.
                 UPDATE appl_lock AS l
-                SET released_ts = clock_timestamp()
+                SET released_ts = clock_timestamp(), note = ''
                 WHERE l.object_type::text = p_object_type
                     AND l.object_id::text = p_object_id
                     AND (

@@ -11,7 +11,7 @@
 
 -- name: ReleaseApplLock :execrows
 UPDATE appl_lock
-SET released_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+SET released_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, note = ''
 WHERE object_type = @object_type
     AND object_id = @object_id
     AND fence = @from_fence

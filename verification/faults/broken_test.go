@@ -269,7 +269,7 @@ func variants() []variant {
 			{stemRelease, ofOperator, ofAnybody}, {stemRelease, "ROW('Y', 'RELEASED'", "ROW('Y', 'FREE'"},
 		}, byAnother(release)},
 		{"a release looks at no fence", []edit{{stemRelease, "            AND l.fence = coalesce(p_fence, l.fence)\n", ""}}, another(release, -1)},
-		{"a release frees nothing", []edit{{stemRelease, "SET released_ts = clock_timestamp()", "SET note = l.note"}}, releaseThenGet},
+		{"a release frees nothing", []edit{{stemRelease, "SET released_ts = clock_timestamp(), note = ''", "SET note = l.note"}}, releaseThenGet},
 		{"a transfer does not look again", []edit{{stemMove, sameGrant, ""}}, twoTransfers},
 		{"a transfer keeps the fence", []edit{{stemMove, "appl_lock_next_fence(l.fence, t.now_ts)", "l.fence"}}, transferred},
 		{"a renewal revives", []edit{{stemRenew, "                    AND k.released_ts IS NULL\n                    AND k.expires_ts > clock_timestamp()\n", ""}}, afterTheEnd(kindRenew)},

@@ -29,6 +29,14 @@ func Scenarios(t *testing.T, backend Backend) {
 					t.Fatal("the place has no Driver")
 				}
 				play(t, parsed, place.Executor(way), place.Advance)
+				if place.SQL == nil {
+					return
+				}
+				var noted int
+				row := place.SQL.QueryRowContext(t.Context(), "SELECT count(*) FROM "+place.Table+" WHERE released_ts IS NOT NULL AND note <> ''")
+				if err := row.Scan(&noted); err != nil || noted > 0 {
+					t.Errorf("%d released rows have a note, %v", noted, err)
+				}
 			})
 		}
 	})

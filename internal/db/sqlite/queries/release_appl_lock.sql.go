@@ -12,7 +12,7 @@ import (
 const releaseApplLock = `-- name: ReleaseApplLock :execrows
 
 UPDATE appl_lock
-SET released_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+SET released_ts = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, note = ''
 WHERE object_type = ?1
     AND object_id = ?2
     AND fence = ?3

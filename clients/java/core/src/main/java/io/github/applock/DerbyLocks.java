@@ -183,7 +183,7 @@ public final class DerbyLocks {
         }
 
         Row releasedAt(long now) {
-            return new Row(owner, fence, acquired, locked, ttl, expires, note, now);
+            return new Row(owner, fence, acquired, locked, ttl, expires, "", now);
         }
 
         HeldLock held(ApplObject object, long now) {

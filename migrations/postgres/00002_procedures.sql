@@ -61,7 +61,7 @@ BEGIN
         v_reason := pg_catalog.format('has %s characters, at most %s are allowed', char_length(v_value), p_max_length);
     ELSIF p_argument = 'p_object_type' AND position(':' IN v_value) > 0 THEN
         v_reason := 'must not contain ":", which ends the type in type:id';
-    ELSIF appl_lock_has_control(v_value) AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
+    ELSIF v_value COLLATE "C" ~ E'[\\x01-\\x1f\\x7f-\\u009f]' AND appl_lock_has_control(v_value) AND p_argument NOT IN ('p_note', 'p_reason', 'p_client_id') THEN
         v_reason := 'must not contain a control character';
     ELSE
         RETURN v_value;

@@ -22,8 +22,8 @@ import (
 // firstVersion is what the first release has left: its table and its procedures.
 const firstVersion = 2
 
-// migrationsOf returns the dialect's migrations, to which a test may add.
-func migrationsOf(t *testing.T, dialect string) fstest.MapFS {
+// MigrationsOf returns the dialect's migrations, to which a test may add.
+func MigrationsOf(t *testing.T, dialect string) fstest.MapFS {
 	t.Helper()
 	names, err := fs.Glob(migrations.FS, dialect+"/*.sql")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestUpgradeRestores(t *testing.T) {
 	t.Parallel()
 	dsn := testdb.Postgres(t)
 	owner := openPostgres(t, dsn, "")
-	files, later := migrationsOf(t, postgresFolder), edition(t, postgresFolder)
+	files, later := MigrationsOf(t, postgresFolder), edition(t, postgresFolder)
 	upgrade, err := migration(postgresFolder, later, installing(t, postgresFolder))
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func migrateRepeatedly(t *testing.T, handle *sql.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := migrationsOf(t, mysqlFolder)
+	files := MigrationsOf(t, mysqlFolder)
 	newest, err := goose.NumericComponent(slices.Max(slices.Collect(maps.Keys(files))))
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ $plant$`
 func TestHeavyPlantedObjectsAreNotCalled(t *testing.T) {
 	t.Parallel()
 	newPlanted := func(t testing.TB) contract.Place {
-		dsn := testdb.PostgresCopy(t, "planted", func(dsn string) { plant(t, dsn) })
+		dsn := testdb.PostgresCopy(t, "planted_"+testclient.MigrationsOf(t, "postgres"), func(dsn string) { plant(t, dsn) })
 		return newPlaceIn(t, dsn+"&search_path=applock", dsn+"&search_path=pg_catalog")
 	}
 	places := contract.NewPlaces(t, newPlanted, emptied...)

@@ -20,7 +20,7 @@ import (
 // that was done, because copying takes a fraction of the time. The test may change everything in it.
 func InstalledPostgres(t testing.TB) string {
 	t.Helper()
-	return testdb.PostgresCopy(t, "installed_"+migrationsOf(t, "postgres"), func(dsn string) {
+	return testdb.PostgresCopy(t, "installed_"+MigrationsOf(t, "postgres"), func(dsn string) {
 		client := Open(t, dsn, "", nil)
 		install(t, client)
 		_ = client.Close() // as is done again when the test ends
@@ -80,7 +80,7 @@ func install(t testing.TB, client *applock.Client) {
 // here.
 func LentMySQL(t testing.TB, product string) string {
 	t.Helper()
-	dsn := testdb.LentMySQL(t, product, "migrated_"+migrationsOf(t, "mysql"))
+	dsn := testdb.LentMySQL(t, product, "migrated_"+MigrationsOf(t, "mysql"))
 	handle := testdb.OpenMySQL(t, dsn, nil)
 	install(t, MySQL(t, handle))
 	name, before := shapeOfMySQL(t, handle)
@@ -118,8 +118,8 @@ func drop(t testing.TB, handle *sql.DB, name string) {
 	}
 }
 
-// migrationsOf returns a name that stands for the content of a dialect's migrations.
-func migrationsOf(t testing.TB, dialect string) string {
+// MigrationsOf returns a name that stands for the content of a dialect's migrations.
+func MigrationsOf(t testing.TB, dialect string) string {
 	t.Helper()
 	files, err := fs.Glob(migrations.FS, dialect+"/*.sql")
 	if err != nil {

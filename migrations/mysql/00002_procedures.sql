@@ -3842,9 +3842,10 @@ DROP PROCEDURE IF EXISTS purge_appl_lock_history_core;
 --            event HISTORY_PURGED has the number as its reason.
 -- In         p_older_than_seconds: NULL = 34560000 (400 days). p_max_rows: 1..10000, NULL = 1000.
 -- Out        p_purged, the number of events removed.
--- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205, 1213 two purges at once.
--- Locks      The events it removes, to the end of the caller's transaction. Nobody changes an event.
--- Race-free  The removal and its event are one transaction. Two at once: the second finds the events gone, and counts none.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 at SERIALIZABLE after 1 s
+--            of waiting for another purge. 1213 deadlock.
+-- Locks      The events it removes, to the end of the caller's transaction. It skips events that another purge removes (S2).
+-- Race-free  An event never changes. The removal and its event are one transaction. Two at once remove different ones.
 -- Differs    Row by row, found by a plain read, which in a transaction fixes the caller's snapshot.
 
 CREATE PROCEDURE purge_appl_lock_history_core(
@@ -3862,12 +3863,15 @@ BEGIN
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_stays BOOLEAN;
+    DECLARE v_free BOOLEAN;
+    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
     DECLARE v_event_id BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -3879,6 +3883,7 @@ BEGIN
     CALL appl_lock_enter();
     SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
     SET p_purged = 0;
+    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     WHILE v_more AND p_purged < v_max_rows DO
         SET v_more = FALSE;
@@ -3893,10 +3898,19 @@ BEGIN
         ORDER BY e.event_id
         LIMIT 1;
         IF v_more AND NOT v_stays THEN
-            -- S2: remove it.
-            DELETE FROM appl_lock_event
-            WHERE event_id = v_event_id;
-            SET p_purged = p_purged + ROW_COUNT();
+            SET v_free = FALSE;
+            -- S2: is another purge removing it?
+            SELECT TRUE
+            INTO v_free
+            FROM appl_lock_event AS e
+            WHERE e.event_id = v_event_id
+            FOR UPDATE SKIP LOCKED;
+            IF v_free THEN
+                -- S3: remove it.
+                DELETE FROM appl_lock_event
+                WHERE event_id = v_event_id;
+                SET p_purged = p_purged + ROW_COUNT();
+            END IF;
         END IF;
     END WHILE;
     IF p_purged > 0 THEN
@@ -3905,6 +3919,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
 END;
 -- +goose StatementEnd
 

@@ -132,6 +132,7 @@ type extent struct {
 	rounds      int           // turns of each contender
 	round       time.Duration // of one turn
 	connections []int         // that take and release
+	crowds      []int         // sessions that want one object
 	notified    int           // samples of hand-offs by NOTIFY
 	handOffs    int           // samples of each other kind
 	waiters     int           // goroutines that wait at the same time
@@ -163,7 +164,7 @@ func (h snapshotLoad) lasting(total time.Duration) snapshotLoad {
 
 func full() extent {
 	return extent{
-		rounds: 5, round: 400 * time.Millisecond, connections: []int{1, 8, 64},
+		rounds: 5, round: 400 * time.Millisecond, connections: []int{1, 8, 64}, crowds: []int{1, 8, 16, 32, 64},
 		notified: 400, handOffs: 120,
 		waiters: 10000, idle: 20 * time.Second, polls: 20,
 		kept: []int{1000, 10000}, ttl: 6 * time.Second, renewals: 2, grants: 1000,
@@ -173,7 +174,7 @@ func full() extent {
 
 func tiny() extent {
 	return extent{
-		rounds: 1, round: 10 * time.Millisecond, connections: []int{1, 8, 64},
+		rounds: 1, round: 10 * time.Millisecond, connections: []int{1, 8, 64}, crowds: []int{1, 8},
 		notified: 2, handOffs: 2,
 		waiters: 20, idle: 100 * time.Millisecond, polls: 2,
 		kept: []int{100}, ttl: 3 * time.Second, renewals: 1, grants: 10,
@@ -207,6 +208,7 @@ func (b *bench) measurements() []measurement {
 		{"hand-off", b.handOff, false},
 		{"hot-object", b.hotObject, false},
 		{"hot-key", b.hotKey, true},
+		{"crowd", b.crowd, true},
 		{"waiting", b.waitForMany, true},
 		{"renewing", b.renewing, true},
 		{"horizon", b.horizon, true},

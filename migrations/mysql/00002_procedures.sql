@@ -197,10 +197,9 @@ DROP PROCEDURE IF EXISTS appl_lock_move;
 -- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. With p_lock,
 --            appl_lock_holder locks the row. In a transaction appl_lock_unask locks the requests, and skips those that another
 --            transaction has locked.
--- Race-free  S1 reads the row and locks it. S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes
---            the fence greater, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS. S2 and the event are one transaction: the
---            caller's, or one of the call's own. It uses only locking reads: a plain read would fix a snapshot that is too old
---            for a later get.
+-- Race-free  S1 reads the row and locks it, so S2 changes what S1 has read. S1, S2 and the event are one transaction: the caller's,
+--            or one of the call's own. It uses only locking reads: a plain read would fix a snapshot that is too old for a later
+--            get.
 -- Differs    No 40001: InnoDB judges the newest row.
 
 CREATE PROCEDURE appl_lock_move(
@@ -229,7 +228,6 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 0;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     DECLARE v_fence BIGINT;
@@ -257,78 +255,65 @@ main: BEGIN
     IF p_event = 'TAKEN' AND v_take_reason_fl = 'Y' THEN
         CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 1, 255, p_reason);
     END IF;
-    REPEAT
-        -- S1: who holds it?
-        SET p_old_operator_id = '';
-        SET p_old_department_id = '';
-        SET v_fence = NULL;
-        SET v_expires_ts = NULL;
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
-        FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.released_ts IS NULL
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        SET v_now = UTC_TIMESTAMP(6);
-        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_ok_fl = 'N';
-            SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
-            SET p_fence = 0;
-            SET p_expires_ts = v_expires_ts;
-            SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
-            LEAVE main;
-        END IF;
-
-        -- S2: a new grant, if it is still so.
-        SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        SET v_ttl_seconds = LEAST(
-            IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
-        );
-        SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
-        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
-        CALL appl_lock_begin(v_began);
-        UPDATE appl_lock AS l
-        SET l.operator_id = p_to_operator_id,
-            l.department_id = p_to_department_id,
-            l.fence = p_fence,
-            l.acquired_ts = v_now,
-            l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-            l.ttl_seconds = v_ttl_seconds,
-            l.expires_ts = p_expires_ts,
-            l.note = ''
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.fence = v_fence
-            AND l.lock_ts = v_lock_ts
-            AND l.expires_ts = v_expires_ts
-            AND l.released_ts IS NULL;
-        IF ROW_COUNT() > 0 THEN
-            CALL appl_lock_record(
-                p_event, p_object_type, p_object_id, p_actor_id, p_old_operator_id, p_old_department_id, v_fence,
-                p_to_operator_id, p_to_department_id, p_fence, p_reason
-            );
-            SET p_outcome = p_event;
-        END IF;
+    CALL appl_lock_begin(v_began);
+    -- S1: who holds it?
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+    INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    FOR UPDATE;
+    SET v_now = UTC_TIMESTAMP(6);
+    IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
         IF v_began THEN
             CALL appl_lock_end(TRUE);
-            SET v_began = FALSE;
         END IF;
-        IF p_outcome IS NOT NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_ok_fl = 'Y';
-            -- Only a take answers with the former holder.
-            IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
-                SET p_old_operator_id = '';
-                SET p_old_department_id = '';
-            END IF;
-            LEAVE main;
-        END IF;
-        SET v_round = v_round + 1;
-    UNTIL v_round >= 30 END REPEAT;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'applock: the object changed hands during the call; call again';
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET p_ok_fl = 'N';
+        SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
+        SET p_fence = 0;
+        SET p_expires_ts = v_expires_ts;
+        SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
+        LEAVE main;
+    END IF;
+
+    -- S2: a new grant.
+    SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+    SET v_ttl_seconds = LEAST(
+        IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
+    );
+    SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
+    SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+    UPDATE appl_lock AS l
+    SET l.operator_id = p_to_operator_id,
+        l.department_id = p_to_department_id,
+        l.fence = p_fence,
+        l.acquired_ts = v_now,
+        l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+        l.ttl_seconds = v_ttl_seconds,
+        l.expires_ts = p_expires_ts,
+        l.note = ''
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id;
+    CALL appl_lock_record(
+        p_event, p_object_type, p_object_id, p_actor_id, p_old_operator_id, p_old_department_id, v_fence,
+        p_to_operator_id, p_to_department_id, p_fence, p_reason
+    );
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET p_ok_fl = 'Y';
+    SET p_outcome = p_event;
+    -- Only a take answers with the former holder.
+    IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
+        SET p_old_operator_id = '';
+        SET p_old_department_id = '';
+    END IF;
 END;
 -- +goose StatementEnd
 
@@ -963,8 +948,9 @@ DROP PROCEDURE IF EXISTS get_appl_lock_check;
 -- appl_lock_policy: the policy of a type. Internal: nobody is granted these.
 --
 -- Contract   Check trims and checks get_appl_lock's arguments. Insert grants an object that has no row; if it has one by then,
---            nothing changes, p_outcome is NULL, and in a transaction the answer is the row, locked. Late computes the times
---            anew of a grant or renewal that took more than a second. The policy is the defaults where there is none.
+--            nothing changes, p_outcome is NULL, and with p_lock the answer is the row, locked. p_began: in a transaction of the
+--            call's own, which the caller ends. Late computes the times anew of a grant or renewal that took more than a second.
+--            The policy is the defaults where there is none.
 -- In         As get_appl_lock. p_lock_ts: of the row that is late.
 -- Out        As get_appl_lock. p_all_fl Y: history ALL.
 -- Raises     LK001 invalid argument. 1205, 1213 as get_appl_lock.
@@ -1033,7 +1019,8 @@ CREATE PROCEDURE get_appl_lock_insert(
     IN p_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     IN p_ttl_seconds BIGINT,
-    IN p_open BOOLEAN,
+    IN p_lock BOOLEAN,
+    INOUT p_began BOOLEAN,
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
     OUT p_seconds_left BIGINT,
@@ -1053,7 +1040,6 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     DECLARE v_purged_fence BIGINT;
     DECLARE v_default_ttl_seconds BIGINT;
@@ -1066,7 +1052,7 @@ BEGIN
     BEGIN
         DO LAST_INSERT_ID(v_insert_id);
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        IF v_began THEN
+        IF p_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
@@ -1075,7 +1061,7 @@ BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
-    CALL appl_lock_begin(v_began);
+    CALL appl_lock_begin(p_began);
     SET v_now = UTC_TIMESTAMP(6);
     SET p_fence = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
@@ -1088,7 +1074,7 @@ BEGIN
         p_seconds_left, p_expires_ts, v_all_fl
     )
     ON DUPLICATE KEY UPDATE fence = fence + LAST_INSERT_ID(0);
-    IF LAST_INSERT_ID() = 0 AND p_open THEN
+    IF LAST_INSERT_ID() = 0 AND p_lock THEN
         -- S2: the row, which S1 has locked.
         SELECT
             l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
@@ -1103,7 +1089,7 @@ BEGIN
     ELSEIF LAST_INSERT_ID() > 0 THEN
         SET p_outcome = 'ACQUIRED';
         SET p_note = '';
-        IF p_open THEN
+        IF p_lock THEN
             SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1 LOCK IN SHARE MODE;
         ELSE
             SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1;
@@ -1121,8 +1107,9 @@ BEGIN
         END IF;
     END IF;
     DO LAST_INSERT_ID(v_insert_id);
-    IF v_began THEN
+    IF p_began AND (p_outcome IS NOT NULL OR NOT p_lock) THEN
         CALL appl_lock_end(TRUE);
+        SET p_began = FALSE;
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 END;
@@ -2450,9 +2437,11 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      Outside a transaction: nothing when HELD; the row, while one statement changes it. In a transaction, a function or a
 --            trigger: the row, also when HELD, and the policy's row for reading, until the transaction ends.
--- Race-free  S1 reads the row, S2 decides, S3 changes it. Each grant, renewal and transfer raises fence or lock_ts. S3 names
---            both, released_ts and the note, so it matches only the row that S1 has read; otherwise the call begins again. S3
---            raises lock_ts, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS.
+-- Race-free  S1 reads the row, S2 decides, S3 changes it. Each grant, renewal and transfer raises fence or lock_ts. A grant names
+--            both and released_ts, so it matches only the row that S1 has read; otherwise the call begins again. A renewal
+--            passes others of the same grant: it names all that it answers with, and its lock_ts must be the greater one, so
+--            the end that counts is that of the later clock. S3 raises lock_ts, so ROW_COUNT is 1 with and without
+--            CLIENT_FOUND_ROWS. The fifth attempt locks the row in S1, in the transaction of S3.
 --            No row: get_appl_lock_insert inserts, or yields to one that was inserted meanwhile; then the call begins again.
 --            In a transaction a plain read would fix the caller's snapshot before the grant. There the insert that yields comes
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
@@ -2483,6 +2472,7 @@ SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_open BOOLEAN DEFAULT TRUE;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
     DECLARE v_fence BIGINT;
@@ -2496,8 +2486,8 @@ main: BEGIN
 
     CALL appl_lock_look(v_open);
     REPEAT
-        -- S1: what is there?
-        IF NOT v_open THEN
+        -- S1: what is there? Where other calls were quicker four times, the row is locked from here on.
+        IF NOT (v_open OR v_round > 3) THEN
             SELECT
                 l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
                 l.expires_ts, l.note, l.history_fl, l.released_ts
@@ -2511,8 +2501,8 @@ main: BEGIN
         IF v_fence IS NULL THEN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
-                p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
-                p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
+                p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open OR v_round > 3,
+                v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
@@ -2535,6 +2525,9 @@ main: BEGIN
             AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
         THEN
             -- S2: another operator holds it.
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
             IF v_history_fl = 'Y' THEN
                 CALL appl_lock_record(
                     'REFUSED', p_object_type, p_object_id, p_operator_id,
@@ -2556,7 +2549,6 @@ main: BEGIN
                 DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
                 DECLARE v_new_lock_ts DATETIME(6) DEFAULT GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-                DECLARE v_began BOOLEAN DEFAULT FALSE;
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
                     SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -2592,7 +2584,7 @@ main: BEGIN
                     END;
                     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                 END IF;
-                IF v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
+                IF NOT v_began AND (v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0) THEN
                     CALL appl_lock_begin(v_began);
                 END IF;
 
@@ -2609,7 +2601,9 @@ main: BEGIN
                     WHERE l.object_type = p_object_type
                         AND l.object_id = p_object_id
                         AND l.fence = v_fence
-                        AND l.lock_ts = v_lock_ts
+                        AND l.lock_ts < v_new_lock_ts
+                        AND (p_ttl_seconds IS NOT NULL OR l.ttl_seconds = v_ttl_seconds)
+                        AND l.expires_ts > v_now
                         AND l.released_ts IS NULL
                         AND l.note = p_note;
                 ELSE
@@ -2654,6 +2648,7 @@ main: BEGIN
                 END IF;
                 IF v_began THEN
                     CALL appl_lock_end(TRUE);
+                    SET v_began = FALSE;
                 END IF;
             END;
         END IF;
@@ -2665,10 +2660,6 @@ main: BEGIN
         END IF;
         SET v_fence = NULL;
         SET v_round = v_round + 1;
-        -- Other calls were quicker four times: give them time.
-        IF v_round > 4 THEN
-            DO SLEEP(RAND() * v_round / 1000);
-        END IF;
     UNTIL v_round >= 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
 END;
@@ -2731,6 +2722,7 @@ BEGIN
     main: BEGIN
         DECLARE v_round INT DEFAULT 0;
         DECLARE v_open BOOLEAN DEFAULT TRUE;
+        DECLARE v_began BOOLEAN DEFAULT FALSE;
         DECLARE v_now DATETIME(6);
         -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
         DECLARE v_fence BIGINT;
@@ -2754,8 +2746,8 @@ BEGIN
             END IF;
         END;
         REPEAT
-            -- S1: what is there?
-            IF NOT v_open THEN
+            -- S1: what is there? Where other calls were quicker four times, the row is locked from here on.
+            IF NOT (v_open OR v_round > 3) THEN
                 SELECT
                     l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
                     l.expires_ts, l.note, l.history_fl, l.released_ts
@@ -2769,8 +2761,8 @@ BEGIN
             IF v_fence IS NULL THEN
                 CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
                 CALL get_appl_lock_insert(
-                    p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
-                    p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
+                    p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open OR v_round > 3,
+                    v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
                     v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
                 );
             ELSEIF (
@@ -2793,6 +2785,9 @@ BEGIN
                 AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
             THEN
                 -- S2: another operator holds it.
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                END IF;
                 IF v_history_fl = 'Y' THEN
                     CALL appl_lock_record(
                         'REFUSED', p_object_type, p_object_id, p_operator_id,
@@ -2814,7 +2809,6 @@ BEGIN
                     DECLARE v_all_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'N';
                     DECLARE v_new_lock_ts DATETIME(6) DEFAULT GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                     DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-                    DECLARE v_began BOOLEAN DEFAULT FALSE;
                     DECLARE EXIT HANDLER FOR SQLEXCEPTION
                     BEGIN
                         SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -2850,7 +2844,7 @@ BEGIN
                         END;
                         SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                     END IF;
-                    IF v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
+                    IF NOT v_began AND (v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0) THEN
                         CALL appl_lock_begin(v_began);
                     END IF;
 
@@ -2867,7 +2861,9 @@ BEGIN
                         WHERE l.object_type = p_object_type
                             AND l.object_id = p_object_id
                             AND l.fence = v_fence
-                            AND l.lock_ts = v_lock_ts
+                            AND l.lock_ts < v_new_lock_ts
+                            AND (p_ttl_seconds IS NOT NULL OR l.ttl_seconds = v_ttl_seconds)
+                            AND l.expires_ts > v_now
                             AND l.released_ts IS NULL
                             AND l.note = p_note;
                     ELSE
@@ -2912,6 +2908,7 @@ BEGIN
                     END IF;
                     IF v_began THEN
                         CALL appl_lock_end(TRUE);
+                        SET v_began = FALSE;
                     END IF;
                 END;
             END IF;
@@ -2923,10 +2920,6 @@ BEGIN
             END IF;
             SET v_fence = NULL;
             SET v_round = v_round + 1;
-            -- Other calls were quicker four times: give them time.
-            IF v_round > 4 THEN
-                DO SLEEP(RAND() * v_round / 1000);
-            END IF;
         UNTIL v_round >= 30 END REPEAT;
         SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
     END;
@@ -4398,7 +4391,10 @@ main: BEGIN
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     REPEAT
-        -- S2: what is there?
+        -- S2: what is there? The second time the row stays locked.
+        IF v_round > 0 THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
         SET v_own = FALSE;
         SET v_live = FALSE;
         SELECT
@@ -4413,7 +4409,7 @@ main: BEGIN
         FOR UPDATE;
         SET p_outcome = CASE WHEN NOT v_live THEN 'FREE' WHEN v_own THEN 'RELEASED' ELSE 'HELD' END;
         IF v_own THEN
-            IF v_live AND v_tell THEN
+            IF v_live AND v_tell AND v_round = 0 THEN
                 CALL appl_lock_begin(v_began);
             END IF;
             -- S3: end it, if it is as S2 has read it.
@@ -4433,10 +4429,10 @@ main: BEGIN
                     p_operator_id, p_old_department_id, v_fence, '', '', 0, p_reason
                 );
             END IF;
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-                SET v_began = FALSE;
-            END IF;
+        END IF;
+        IF v_began THEN
+            CALL appl_lock_end(TRUE);
+            SET v_began = FALSE;
         END IF;
         IF p_outcome IS NOT NULL THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -4655,6 +4651,7 @@ BEGIN
     DECLARE v_left JSON;
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_all BOOLEAN DEFAULT FALSE;
+    DECLARE v_rows BIGINT;
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
@@ -4767,88 +4764,96 @@ BEGIN
     SET SESSION sql_safe_updates = FALSE;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_left = v_grants;
-    WHILE v_left IS NOT NULL AND v_round < 10 DO
-        IF v_round > 0 THEN
-            DO SLEEP(0.002);
-        END IF;
-        SET v_round = v_round + 1;
-        IF v_policies & 2 THEN
-            CALL appl_lock_begin(v_began);
-        END IF;
+    WHILE v_left IS NOT NULL AND v_round < 11 DO
+        -- The second round only looks again: another call may have renewed what S1 has skipped.
+        SET v_rows = -1;
+        IF v_round <> 1 THEN
+            IF v_policies & 2 THEN
+                CALL appl_lock_begin(v_began);
+            END IF;
 
-        -- S1: renew live grants that can be locked at once. The LIMIT keeps the inner SELECT apart, so all rows are locked
-        -- before the first changes. Without the forced index the server would read, and so lock, all rows of a small table.
-        UPDATE (
-            SELECT r.object_type, r.object_id, g.ttl_seconds
+            -- S1: renew live grants that can be locked at once. The LIMIT keeps the inner SELECT apart, so all rows are locked
+            -- before the first changes. Without the forced index the server would read, and so lock, all rows of a small table.
+            UPDATE (
+                SELECT r.object_type, r.object_id, g.ttl_seconds
+                FROM (
+                    SELECT j.object_type, j.object_id, j.operator_id, j.fence, j.ttl_seconds
+                    FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                        object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
+                        object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
+                        operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
+                        fence BIGINT PATH '$.fence',
+                        ttl_seconds BIGINT PATH '$.ttl_seconds'
+                    )) AS j
+                ) AS g
+                STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+                    ON r.object_type = g.object_type
+                    AND r.object_id = g.object_id
+                WHERE r.operator_id = g.operator_id
+                    AND r.fence = g.fence
+                    AND r.released_ts IS NULL
+                    AND r.expires_ts > UTC_TIMESTAMP(6)
+                    AND (v_round = 0 OR r.lock_ts < v_now)
+                LIMIT 10000
+                FOR UPDATE SKIP LOCKED
+            ) AS k
+            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+                ON l.object_type = k.object_type
+                AND l.object_id = k.object_id
+            SET l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
+                l.ttl_seconds = k.ttl_seconds,
+                l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
+            SET v_rows = ROW_COUNT();
+            SET v_all = v_all OR v_round = 0 AND v_rows = JSON_LENGTH(v_grants);
+
+            IF v_policies & 2 THEN
+                CALL renew_appl_locks_tell(v_left, v_now);
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                    SET v_began = FALSE;
+                END IF;
+            END IF;
+        END IF;
+        IF v_rows = JSON_LENGTH(v_left) THEN
+            SET v_left = NULL;
+        ELSE
+            IF v_round > 0 THEN
+                DO SLEEP(0.002);
+            END IF;
+            -- S2: which grants were skipped?
+            SELECT JSON_ARRAYAGG(JSON_OBJECT(
+                'object_type', p.object_type,
+                'object_id', p.object_id,
+                'operator_id', p.operator_id,
+                'fence', p.fence,
+                'ttl_seconds', p.ttl_seconds
+            ))
+            INTO v_left
             FROM (
-                SELECT j.object_type, j.object_id, j.operator_id, j.fence, j.ttl_seconds
+                SELECT l.object_type, l.object_id, l.operator_id, l.fence, g.ttl_seconds
                 FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
                     object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
                     object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
                     operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
                     fence BIGINT PATH '$.fence',
                     ttl_seconds BIGINT PATH '$.ttl_seconds'
-                )) AS j
-            ) AS g
-            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
-                ON r.object_type = g.object_type
-                AND r.object_id = g.object_id
-            WHERE r.operator_id = g.operator_id
-                AND r.fence = g.fence
-                AND r.released_ts IS NULL
-                AND r.expires_ts > UTC_TIMESTAMP(6)
-                AND (v_round = 1 OR r.lock_ts < v_now)
-            LIMIT 10000
-            FOR UPDATE SKIP LOCKED
-        ) AS k
-        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-            ON l.object_type = k.object_type
-            AND l.object_id = k.object_id
-        SET l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
-            l.ttl_seconds = k.ttl_seconds,
-            l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
-        SET v_all = v_all OR v_round = 1 AND ROW_COUNT() = JSON_LENGTH(v_grants);
-
-        IF v_policies & 2 THEN
-            CALL renew_appl_locks_tell(v_left, v_now);
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-                SET v_began = FALSE;
+                )) AS g
+                STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+                    ON l.object_type = g.object_type
+                    AND l.object_id = g.object_id
+                WHERE l.operator_id = g.operator_id
+                    AND l.fence = g.fence
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > UTC_TIMESTAMP(6)
+                    AND l.lock_ts < v_now
+                LIMIT 100
+            ) AS p;
+            -- MariaDB cuts it off where the session's group_concat_max_len ends.
+            IF NOT JSON_VALID(v_left) THEN
+                SET v_left = NULL;
             END IF;
         END IF;
-
-        -- S2: which grants were skipped?
-        SELECT JSON_ARRAYAGG(JSON_OBJECT(
-            'object_type', p.object_type,
-            'object_id', p.object_id,
-            'operator_id', p.operator_id,
-            'fence', p.fence,
-            'ttl_seconds', p.ttl_seconds
-        ))
-        INTO v_left
-        FROM (
-            SELECT l.object_type, l.object_id, l.operator_id, l.fence, g.ttl_seconds
-            FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
-                object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_type',
-                object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.object_id',
-                operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator_id',
-                fence BIGINT PATH '$.fence',
-                ttl_seconds BIGINT PATH '$.ttl_seconds'
-            )) AS g
-            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-                ON l.object_type = g.object_type
-                AND l.object_id = g.object_id
-            WHERE l.operator_id = g.operator_id
-                AND l.fence = g.fence
-                AND l.released_ts IS NULL
-                AND l.expires_ts > UTC_TIMESTAMP(6)
-                AND l.lock_ts < v_now
-            LIMIT 100
-        ) AS p;
-        -- MariaDB cuts it off where the session's group_concat_max_len ends.
-        IF NOT JSON_VALID(v_left) THEN
-            SET v_left = NULL;
-        END IF;
+        SET v_round = v_round + 1;
     END WHILE;
     SET SESSION sql_safe_updates = v_safe_updates;
 
@@ -5598,8 +5603,7 @@ DROP PROCEDURE IF EXISTS take_appl_lock_core;
 -- In         p_department_id: NULL = empty. p_reason: may be empty only if the type's policy says so. p_ttl_seconds: NULL = that of the
 --            grant that ends; the policy's longest is the limit.
 -- Out        p_fence: 0 unless TAKEN. p_expires_ts: NULL when FREE.
--- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
---            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      As appl_lock_move.
 -- Race-free  As appl_lock_move. Of two takes that expect the same fence one wins, and the other answers HELD.
 -- Differs    A refusal waits for a transaction that is changing the row, and in a transaction locks the row until it ends.
@@ -5726,8 +5730,7 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 -- In         p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that ends; the policy's longest is the limit.
 --            p_actor_id: NULL = unknown, and empty in the event. p_reason: NULL = empty.
 -- Out        p_fence: 0 unless TRANSFERRED. p_expires_ts: NULL when FREE.
--- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
---            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      As appl_lock_move.
 -- Race-free  As appl_lock_move. Of two transfers from the same operator one wins, and the other answers HELD.
 -- Differs    A refusal waits for a transaction that is changing the row, and in a transaction locks the row until it ends.

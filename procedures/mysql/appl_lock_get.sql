@@ -2,8 +2,9 @@
 -- appl_lock_policy: the policy of a type. Internal: nobody is granted these.
 --
 -- Contract   Check trims and checks get_appl_lock's arguments. Insert grants an object that has no row; if it has one by then,
---            nothing changes, p_outcome is NULL, and in a transaction the answer is the row, locked. Late computes the times
---            anew of a grant or renewal that took more than a second. The policy is the defaults where there is none.
+--            nothing changes, p_outcome is NULL, and with p_lock the answer is the row, locked. p_began: in a transaction of the
+--            call's own, which the caller ends. Late computes the times anew of a grant or renewal that took more than a second.
+--            The policy is the defaults where there is none.
 -- In         As get_appl_lock. p_lock_ts: of the row that is late.
 -- Out        As get_appl_lock. p_all_fl Y: history ALL.
 -- Raises     LK001 invalid argument. 1205, 1213 as get_appl_lock.
@@ -68,7 +69,8 @@ CREATE PROCEDURE get_appl_lock_insert(
     IN p_operator_id VARCHAR(255),
     IN p_department_id VARCHAR(64),
     IN p_ttl_seconds BIGINT,
-    IN p_open BOOLEAN,
+    IN p_lock BOOLEAN,
+    INOUT p_began BOOLEAN,
     OUT p_outcome VARCHAR(11),
     OUT p_fence BIGINT,
     OUT p_seconds_left BIGINT,
@@ -88,7 +90,6 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     DECLARE v_purged_fence BIGINT;
     DECLARE v_default_ttl_seconds BIGINT;
@@ -101,7 +102,7 @@ BEGIN
     BEGIN
         DO LAST_INSERT_ID(v_insert_id);
         SET SESSION innodb_lock_wait_timeout = v_timeout;
-        IF v_began THEN
+        IF p_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
@@ -110,7 +111,7 @@ BEGIN
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
-    CALL appl_lock_begin(v_began);
+    CALL appl_lock_begin(p_began);
     SET v_now = UTC_TIMESTAMP(6);
     SET p_fence = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now);
     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
@@ -123,7 +124,7 @@ BEGIN
         p_seconds_left, p_expires_ts, v_all_fl
     )
     ON DUPLICATE KEY UPDATE fence = fence + LAST_INSERT_ID(0);
-    IF LAST_INSERT_ID() = 0 AND p_open THEN
+    IF LAST_INSERT_ID() = 0 AND p_lock THEN
         -- S2: the row, which S1 has locked.
         SELECT
             l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
@@ -138,7 +139,7 @@ BEGIN
     ELSEIF LAST_INSERT_ID() > 0 THEN
         SET p_outcome = 'ACQUIRED';
         SET p_note = '';
-        IF p_open THEN
+        IF p_lock THEN
             SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1 LOCK IN SHARE MODE;
         ELSE
             SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1;
@@ -156,8 +157,9 @@ BEGIN
         END IF;
     END IF;
     DO LAST_INSERT_ID(v_insert_id);
-    IF v_began THEN
+    IF p_began AND (p_outcome IS NOT NULL OR NOT p_lock) THEN
         CALL appl_lock_end(TRUE);
+        SET p_began = FALSE;
     END IF;
     SET SESSION innodb_lock_wait_timeout = v_timeout;
 END$$

@@ -11,10 +11,9 @@
 -- Locks      The object's row, to the end of the caller's transaction, and the policy's for reading. With p_lock,
 --            appl_lock_holder locks the row. In a transaction appl_lock_unask locks the requests, and skips those that another
 --            transaction has locked.
--- Race-free  S1 reads the row and locks it. S2 changes it only if it is as S1 has read it; else the call begins again. S2 makes
---            the fence greater, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS. S2 and the event are one transaction: the
---            caller's, or one of the call's own. It uses only locking reads: a plain read would fix a snapshot that is too old
---            for a later get.
+-- Race-free  S1 reads the row and locks it, so S2 changes what S1 has read. S1, S2 and the event are one transaction: the caller's,
+--            or one of the call's own. It uses only locking reads: a plain read would fix a snapshot that is too old for a later
+--            get.
 -- Differs    No 40001: InnoDB judges the newest row.
 
 DELIMITER $$
@@ -45,7 +44,6 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_round INT DEFAULT 0;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     DECLARE v_fence BIGINT;
@@ -73,78 +71,65 @@ main: BEGIN
     IF p_event = 'TAKEN' AND v_take_reason_fl = 'Y' THEN
         CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 1, 255, p_reason);
     END IF;
-    REPEAT
-        -- S1: who holds it?
-        SET p_old_operator_id = '';
-        SET p_old_department_id = '';
-        SET v_fence = NULL;
-        SET v_expires_ts = NULL;
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
-        FROM appl_lock AS l
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.released_ts IS NULL
-            AND l.expires_ts > UTC_TIMESTAMP(6)
-        FOR UPDATE;
-        SET v_now = UTC_TIMESTAMP(6);
-        IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_ok_fl = 'N';
-            SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
-            SET p_fence = 0;
-            SET p_expires_ts = v_expires_ts;
-            SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
-            LEAVE main;
-        END IF;
-
-        -- S2: a new grant, if it is still so.
-        SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
-        SET v_ttl_seconds = LEAST(
-            IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
-        );
-        SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
-        SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
-        CALL appl_lock_begin(v_began);
-        UPDATE appl_lock AS l
-        SET l.operator_id = p_to_operator_id,
-            l.department_id = p_to_department_id,
-            l.fence = p_fence,
-            l.acquired_ts = v_now,
-            l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
-            l.ttl_seconds = v_ttl_seconds,
-            l.expires_ts = p_expires_ts,
-            l.note = ''
-        WHERE l.object_type = p_object_type
-            AND l.object_id = p_object_id
-            AND l.fence = v_fence
-            AND l.lock_ts = v_lock_ts
-            AND l.expires_ts = v_expires_ts
-            AND l.released_ts IS NULL;
-        IF ROW_COUNT() > 0 THEN
-            CALL appl_lock_record(
-                p_event, p_object_type, p_object_id, p_actor_id, p_old_operator_id, p_old_department_id, v_fence,
-                p_to_operator_id, p_to_department_id, p_fence, p_reason
-            );
-            SET p_outcome = p_event;
-        END IF;
+    CALL appl_lock_begin(v_began);
+    -- S1: who holds it?
+    SET p_old_operator_id = '';
+    SET p_old_department_id = '';
+    SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
+    INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+    FROM appl_lock AS l
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id
+        AND l.released_ts IS NULL
+        AND l.expires_ts > UTC_TIMESTAMP(6)
+    FOR UPDATE;
+    SET v_now = UTC_TIMESTAMP(6);
+    IF v_fence IS NULL OR p_old_operator_id <> p_from_operator_id OR v_fence <> p_expected_fence OR v_lock_ts <> p_unchanged_ts THEN
         IF v_began THEN
             CALL appl_lock_end(TRUE);
-            SET v_began = FALSE;
         END IF;
-        IF p_outcome IS NOT NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
-            SET p_ok_fl = 'Y';
-            -- Only a take answers with the former holder.
-            IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
-                SET p_old_operator_id = '';
-                SET p_old_department_id = '';
-            END IF;
-            LEAVE main;
-        END IF;
-        SET v_round = v_round + 1;
-    UNTIL v_round >= 30 END REPEAT;
-    SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'applock: the object changed hands during the call; call again';
+        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET p_ok_fl = 'N';
+        SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
+        SET p_fence = 0;
+        SET p_expires_ts = v_expires_ts;
+        SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
+        LEAVE main;
+    END IF;
+
+    -- S2: a new grant.
+    SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
+    SET v_ttl_seconds = LEAST(
+        IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
+    );
+    SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
+    SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
+    UPDATE appl_lock AS l
+    SET l.operator_id = p_to_operator_id,
+        l.department_id = p_to_department_id,
+        l.fence = p_fence,
+        l.acquired_ts = v_now,
+        l.lock_ts = GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND),
+        l.ttl_seconds = v_ttl_seconds,
+        l.expires_ts = p_expires_ts,
+        l.note = ''
+    WHERE l.object_type = p_object_type
+        AND l.object_id = p_object_id;
+    CALL appl_lock_record(
+        p_event, p_object_type, p_object_id, p_actor_id, p_old_operator_id, p_old_department_id, v_fence,
+        p_to_operator_id, p_to_department_id, p_fence, p_reason
+    );
+    IF v_began THEN
+        CALL appl_lock_end(TRUE);
+    END IF;
+    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET p_ok_fl = 'Y';
+    SET p_outcome = p_event;
+    -- Only a take answers with the former holder.
+    IF p_event <> 'TAKEN' OR p_old_operator_id = p_to_operator_id THEN
+        SET p_old_operator_id = '';
+        SET p_old_department_id = '';
+    END IF;
 END$$
 
 CREATE PROCEDURE appl_lock_holder(

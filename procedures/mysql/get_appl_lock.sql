@@ -10,9 +10,11 @@
 --            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      Outside a transaction: nothing when HELD; the row, while one statement changes it. In a transaction, a function or a
 --            trigger: the row, also when HELD, and the policy's row for reading, until the transaction ends.
--- Race-free  S1 reads the row, S2 decides, S3 changes it. Each grant, renewal and transfer raises fence or lock_ts. S3 names
---            both, released_ts and the note, so it matches only the row that S1 has read; otherwise the call begins again. S3
---            raises lock_ts, so ROW_COUNT is 1 with and without CLIENT_FOUND_ROWS.
+-- Race-free  S1 reads the row, S2 decides, S3 changes it. Each grant, renewal and transfer raises fence or lock_ts. A grant names
+--            both and released_ts, so it matches only the row that S1 has read; otherwise the call begins again. A renewal
+--            passes others of the same grant: it names all that it answers with, and its lock_ts must be the greater one, so
+--            the end that counts is that of the later clock. S3 raises lock_ts, so ROW_COUNT is 1 with and without
+--            CLIENT_FOUND_ROWS. The fifth attempt locks the row in S1, in the transaction of S3.
 --            No row: get_appl_lock_insert inserts, or yields to one that was inserted meanwhile; then the call begins again.
 --            In a transaction a plain read would fix the caller's snapshot before the grant. There the insert that yields comes
 --            first, and S1 locks: the row exists by then. (Two locking reads of a missing row, and two inserts, would deadlock.)
@@ -29,6 +31,7 @@ SQL SECURITY DEFINER
 main: BEGIN
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_open BOOLEAN DEFAULT TRUE;
+    DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
     -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
     DECLARE v_fence BIGINT;
@@ -42,8 +45,8 @@ main: BEGIN
 
     CALL appl_lock_look(v_open);
     REPEAT
-        -- S1: what is there?
-        IF NOT v_open THEN
+        -- S1: what is there? Where other calls were quicker four times, the row is locked from here on.
+        IF NOT (v_open OR v_round > 3) THEN
             SELECT
                 l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
                 l.expires_ts, l.note, l.history_fl, l.released_ts
@@ -57,8 +60,8 @@ main: BEGIN
         IF v_fence IS NULL THEN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
-                p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open,
-                p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
+                p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open OR v_round > 3,
+                v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
                 v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
@@ -81,6 +84,9 @@ main: BEGIN
             AND (p_old_operator_id <> p_operator_id OR p_new_fl = 'Y')
         THEN
             -- S2: another operator holds it.
+            IF v_began THEN
+                CALL appl_lock_end(TRUE);
+            END IF;
             IF v_history_fl = 'Y' THEN
                 CALL appl_lock_record(
                     'REFUSED', p_object_type, p_object_id, p_operator_id,
@@ -102,7 +108,6 @@ main: BEGIN
                 DECLARE v_all_fl CHAR(1) DEFAULT 'N';
                 DECLARE v_new_lock_ts DATETIME(6) DEFAULT GREATEST(v_now, v_lock_ts + INTERVAL 1 MICROSECOND);
                 DECLARE v_event VARCHAR(16);
-                DECLARE v_began BOOLEAN DEFAULT FALSE;
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
                     SET SESSION innodb_lock_wait_timeout = v_timeout;
@@ -138,7 +143,7 @@ main: BEGIN
                     END;
                     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
                 END IF;
-                IF v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 THEN
+                IF NOT v_began AND (v_event IS NOT NULL OR LOCATE(@@GLOBAL.read_only, '0 OFF') = 0) THEN
                     CALL appl_lock_begin(v_began);
                 END IF;
 
@@ -155,7 +160,9 @@ main: BEGIN
                     WHERE l.object_type = p_object_type
                         AND l.object_id = p_object_id
                         AND l.fence = v_fence
-                        AND l.lock_ts = v_lock_ts
+                        AND l.lock_ts < v_new_lock_ts
+                        AND (p_ttl_seconds IS NOT NULL OR l.ttl_seconds = v_ttl_seconds)
+                        AND l.expires_ts > v_now
                         AND l.released_ts IS NULL
                         AND l.note = p_note;
                 ELSE
@@ -200,6 +207,7 @@ main: BEGIN
                 END IF;
                 IF v_began THEN
                     CALL appl_lock_end(TRUE);
+                    SET v_began = FALSE;
                 END IF;
             END;
         END IF;
@@ -211,10 +219,6 @@ main: BEGIN
         END IF;
         SET v_fence = NULL;
         SET v_round = v_round + 1;
-        -- Other calls were quicker four times: give them time.
-        IF v_round > 4 THEN
-            DO SLEEP(RAND() * v_round / 1000);
-        END IF;
     UNTIL v_round >= 30 END REPEAT;
     SIGNAL SQLSTATE 'LK003' SET MESSAGE_TEXT = 'get_appl_lock: the object changed hands during the call; call again';
 END$$

@@ -111,7 +111,10 @@ main: BEGIN
 
     SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     REPEAT
-        -- S2: what is there?
+        -- S2: what is there? The second time the row stays locked.
+        IF v_round > 0 THEN
+            CALL appl_lock_begin(v_began);
+        END IF;
         SET v_own = FALSE;
         SET v_live = FALSE;
         SELECT
@@ -126,7 +129,7 @@ main: BEGIN
         FOR UPDATE;
         SET p_outcome = CASE WHEN NOT v_live THEN 'FREE' WHEN v_own THEN 'RELEASED' ELSE 'HELD' END;
         IF v_own THEN
-            IF v_live AND v_tell THEN
+            IF v_live AND v_tell AND v_round = 0 THEN
                 CALL appl_lock_begin(v_began);
             END IF;
             -- S3: end it, if it is as S2 has read it.
@@ -146,10 +149,10 @@ main: BEGIN
                     p_operator_id, p_old_department_id, v_fence, '', '', 0, p_reason
                 );
             END IF;
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-                SET v_began = FALSE;
-            END IF;
+        END IF;
+        IF v_began THEN
+            CALL appl_lock_end(TRUE);
+            SET v_began = FALSE;
         END IF;
         IF p_outcome IS NOT NULL THEN
             SET SESSION innodb_lock_wait_timeout = v_timeout;

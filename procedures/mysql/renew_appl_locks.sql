@@ -34,6 +34,7 @@ BEGIN
     DECLARE v_left JSON;
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_all BOOLEAN DEFAULT FALSE;
+    DECLARE v_rows BIGINT;
     DECLARE v_now DATETIME(6);
     DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
     DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
@@ -146,88 +147,96 @@ BEGIN
     SET SESSION sql_safe_updates = FALSE;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_left = v_grants;
-    WHILE v_left IS NOT NULL AND v_round < 10 DO
-        IF v_round > 0 THEN
-            DO SLEEP(0.002);
-        END IF;
-        SET v_round = v_round + 1;
-        IF v_policies & 2 THEN
-            CALL appl_lock_begin(v_began);
-        END IF;
+    WHILE v_left IS NOT NULL AND v_round < 11 DO
+        -- The second round only looks again: another call may have renewed what S1 has skipped.
+        SET v_rows = -1;
+        IF v_round <> 1 THEN
+            IF v_policies & 2 THEN
+                CALL appl_lock_begin(v_began);
+            END IF;
 
-        -- S1: renew live grants that can be locked at once. The LIMIT keeps the inner SELECT apart, so all rows are locked
-        -- before the first changes. Without the forced index the server would read, and so lock, all rows of a small table.
-        UPDATE (
-            SELECT r.object_type, r.object_id, g.ttl_seconds
+            -- S1: renew live grants that can be locked at once. The LIMIT keeps the inner SELECT apart, so all rows are locked
+            -- before the first changes. Without the forced index the server would read, and so lock, all rows of a small table.
+            UPDATE (
+                SELECT r.object_type, r.object_id, g.ttl_seconds
+                FROM (
+                    SELECT j.object_type, j.object_id, j.operator_id, j.fence, j.ttl_seconds
+                    FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
+                        object_type VARCHAR(64) PATH '$.object_type',
+                        object_id VARCHAR(255) PATH '$.object_id',
+                        operator_id VARCHAR(255) PATH '$.operator_id',
+                        fence BIGINT PATH '$.fence',
+                        ttl_seconds BIGINT PATH '$.ttl_seconds'
+                    )) AS j
+                ) AS g
+                STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
+                    ON r.object_type = g.object_type
+                    AND r.object_id = g.object_id
+                WHERE r.operator_id = g.operator_id
+                    AND r.fence = g.fence
+                    AND r.released_ts IS NULL
+                    AND r.expires_ts > UTC_TIMESTAMP(6)
+                    AND (v_round = 0 OR r.lock_ts < v_now)
+                LIMIT 10000
+                FOR UPDATE SKIP LOCKED
+            ) AS k
+            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+                ON l.object_type = k.object_type
+                AND l.object_id = k.object_id
+            SET l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
+                l.ttl_seconds = k.ttl_seconds,
+                l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
+            SET v_rows = ROW_COUNT();
+            SET v_all = v_all OR v_round = 0 AND v_rows = JSON_LENGTH(v_grants);
+
+            IF v_policies & 2 THEN
+                CALL renew_appl_locks_tell(v_left, v_now);
+                IF v_began THEN
+                    CALL appl_lock_end(TRUE);
+                    SET v_began = FALSE;
+                END IF;
+            END IF;
+        END IF;
+        IF v_rows = JSON_LENGTH(v_left) THEN
+            SET v_left = NULL;
+        ELSE
+            IF v_round > 0 THEN
+                DO SLEEP(0.002);
+            END IF;
+            -- S2: which grants were skipped?
+            SELECT JSON_ARRAYAGG(JSON_OBJECT(
+                'object_type', p.object_type,
+                'object_id', p.object_id,
+                'operator_id', p.operator_id,
+                'fence', p.fence,
+                'ttl_seconds', p.ttl_seconds
+            ))
+            INTO v_left
             FROM (
-                SELECT j.object_type, j.object_id, j.operator_id, j.fence, j.ttl_seconds
+                SELECT l.object_type, l.object_id, l.operator_id, l.fence, g.ttl_seconds
                 FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
                     object_type VARCHAR(64) PATH '$.object_type',
                     object_id VARCHAR(255) PATH '$.object_id',
                     operator_id VARCHAR(255) PATH '$.operator_id',
                     fence BIGINT PATH '$.fence',
                     ttl_seconds BIGINT PATH '$.ttl_seconds'
-                )) AS j
-            ) AS g
-            STRAIGHT_JOIN appl_lock AS r FORCE INDEX (PRIMARY)
-                ON r.object_type = g.object_type
-                AND r.object_id = g.object_id
-            WHERE r.operator_id = g.operator_id
-                AND r.fence = g.fence
-                AND r.released_ts IS NULL
-                AND r.expires_ts > UTC_TIMESTAMP(6)
-                AND (v_round = 1 OR r.lock_ts < v_now)
-            LIMIT 10000
-            FOR UPDATE SKIP LOCKED
-        ) AS k
-        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-            ON l.object_type = k.object_type
-            AND l.object_id = k.object_id
-        SET l.lock_ts = GREATEST(v_now, l.lock_ts + INTERVAL 1 MICROSECOND),
-            l.ttl_seconds = k.ttl_seconds,
-            l.expires_ts = GREATEST(l.expires_ts, v_now + INTERVAL k.ttl_seconds SECOND);
-        SET v_all = v_all OR v_round = 1 AND ROW_COUNT() = JSON_LENGTH(v_grants);
-
-        IF v_policies & 2 THEN
-            CALL renew_appl_locks_tell(v_left, v_now);
-            IF v_began THEN
-                CALL appl_lock_end(TRUE);
-                SET v_began = FALSE;
+                )) AS g
+                STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+                    ON l.object_type = g.object_type
+                    AND l.object_id = g.object_id
+                WHERE l.operator_id = g.operator_id
+                    AND l.fence = g.fence
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts > UTC_TIMESTAMP(6)
+                    AND l.lock_ts < v_now
+                LIMIT 100
+            ) AS p;
+            -- MariaDB cuts it off where the session's group_concat_max_len ends.
+            IF NOT JSON_VALID(v_left) THEN
+                SET v_left = NULL;
             END IF;
         END IF;
-
-        -- S2: which grants were skipped?
-        SELECT JSON_ARRAYAGG(JSON_OBJECT(
-            'object_type', p.object_type,
-            'object_id', p.object_id,
-            'operator_id', p.operator_id,
-            'fence', p.fence,
-            'ttl_seconds', p.ttl_seconds
-        ))
-        INTO v_left
-        FROM (
-            SELECT l.object_type, l.object_id, l.operator_id, l.fence, g.ttl_seconds
-            FROM JSON_TABLE(v_left, '$[*]' COLUMNS (
-                object_type VARCHAR(64) PATH '$.object_type',
-                object_id VARCHAR(255) PATH '$.object_id',
-                operator_id VARCHAR(255) PATH '$.operator_id',
-                fence BIGINT PATH '$.fence',
-                ttl_seconds BIGINT PATH '$.ttl_seconds'
-            )) AS g
-            STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
-                ON l.object_type = g.object_type
-                AND l.object_id = g.object_id
-            WHERE l.operator_id = g.operator_id
-                AND l.fence = g.fence
-                AND l.released_ts IS NULL
-                AND l.expires_ts > UTC_TIMESTAMP(6)
-                AND l.lock_ts < v_now
-            LIMIT 100
-        ) AS p;
-        -- MariaDB cuts it off where the session's group_concat_max_len ends.
-        IF NOT JSON_VALID(v_left) THEN
-            SET v_left = NULL;
-        END IF;
+        SET v_round = v_round + 1;
     END WHILE;
     SET SESSION sql_safe_updates = v_safe_updates;
 

@@ -8,8 +8,7 @@
 -- In         p_department_id: NULL = empty. p_reason: may be empty only if the type's policy says so. p_ttl_seconds: NULL = that of the
 --            grant that ends; the policy's longest is the limit.
 -- Out        p_fence: 0 unless TAKEN. p_expires_ts: NULL when FREE.
--- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
---            the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
+-- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      As appl_lock_move.
 -- Race-free  As appl_lock_move. Of two takes that expect the same fence one wins, and the other answers HELD.
 -- Differs    A refusal waits for a transaction that is changing the row, and in a transaction locks the row until it ends.

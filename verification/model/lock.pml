@@ -11,7 +11,7 @@
 #define TTL 2        /* ticks of the clock */
 #define END 3        /* of time */
 #define GRANTS 3     /* no more are made, and no more renewals than RENEWALS: the model is finite */
-#define RENEWALS 1
+#define RENEWALS 2
 #define FREE 0       /* no program */
 
 /* appl_lock: the one row */
@@ -53,15 +53,17 @@ byte mine[PROGRAMS + 1], mineGrant[PROGRAMS + 1];
 inline changed() { outdated[1] = (plan[1] != NOTHING); outdated[2] = (plan[2] != NOTHING) }
 
 /* lock_ts is the row's version: it grows with each get, renewal and transfer, also where time stands still or goes back. */
-inline lasts() {
+inline lastsFrom(time) {
 #ifdef BROKEN_LOCK_TS_IS_THE_TIME
-	lockTs = now;
+	lockTs = time;
 #else
-	lockTs = MAX(now, lockTs + 1);
+	lockTs = MAX(time, lockTs + 1);
 #endif
-	expires = now + TTL;
+	expires = time + TTL;
 	changed()
 }
+
+inline lasts() { lastsFrom(now) }
 
 inline grant(to) {
 	assert(fence > lastFence); /* a fence never falls */
@@ -79,9 +81,9 @@ inline grant(to) {
 
 /* A program has at most one plan. What it has read, it needs for that alone. */
 inline decide(what) {
-	plan[me] = what; outdated[me] = false;
+	plan[me] = what; outdated[me] = false; sawNow = now;
 	if
-	:: what == INSERT -> sawNow = now; sawPurged = purged
+	:: what == INSERT -> sawPurged = purged
 	:: else -> sawFence = fence; sawLockTs = lockTs; sawExpires = expires; sawReleased = released
 	fi
 }
@@ -96,6 +98,18 @@ inline forget() {
 #define UNCHANGED (row && fence == sawFence && expires == sawExpires && released == sawReleased)
 #else
 #define UNCHANGED (row && fence == sawFence && lockTs == sawLockTs && expires == sawExpires && released == sawReleased)
+#endif
+
+/* Renewals of one grant pass each other, but for that which read the clock earlier than the row's last. */
+#ifdef BROKEN_RENEWAL_ASKS_NOT_WHOSE
+#define THE_GRANT (row && !released && expires > sawNow)
+#else
+#define THE_GRANT (row && !released && expires > sawNow && fence == sawFence)
+#endif
+#ifdef BROKEN_RENEWAL_ASKS_NOT_WHEN
+#define RENEWABLE THE_GRANT
+#else
+#define RENEWABLE (THE_GRANT && lockTs < MAX(sawNow, sawLockTs + 1))
 #endif
 
 /* get_appl_lock reads and decides. HELD is no plan. */
@@ -146,9 +160,10 @@ inline carryOut() {
 		/* Nobody loses what he holds: by this clock, or by that of the read. */
 		assert(!LIVE || !outdated[me]);
 		nextFence(); grant(me)
-	:: plan[me] == RENEW && UNCHANGED && renewals < RENEWALS ->
-		assert(!outdated[me]); /* a renewal undoes nothing that was answered since it read */
-		renewals++; lasts(); mine[me] = fence; mineGrant[me] = heldGrant
+	:: plan[me] == RENEW && RENEWABLE && renewals < RENEWALS ->
+		/* A renewal undoes nothing that was answered since it read, and makes no end earlier that was told. */
+		assert(holder == me && !over && (stepped || sawNow + TTL >= expires));
+		renewals++; lastsFrom(sawNow); mine[me] = fence; mineGrant[me] = heldGrant
 #ifdef BROKEN_MOVE_COMPARES_NOTHING
 	:: plan[me] == MOVE && row && grants < GRANTS ->
 #else
@@ -244,8 +259,8 @@ proctype program(byte me) {
 	do
 	:: plan[me] != NOTHING -> atomic { locked == FREE; carryOut() }
 	:: plan[me] == NOTHING -> get()
-	:: mine[me] != 0 -> renew() /* another session of the program, whatever this one is about */
-	:: mine[me] != 0 && plan[me] == NOTHING -> release()
+	:: mine[me] != 0 -> renew() /* another session of the program, whatever this one is about, and so is a release */
+	:: mine[me] != 0 -> release()
 	:: mine[me] != 0 && plan[me] == NOTHING -> move()
 	:: mine[me] != 0 && plan[me] == NOTHING -> writeOutside() /* after a pause, as all steps may be */
 	:: mine[me] != 0 && plan[me] == NOTHING -> writeInside()

@@ -363,14 +363,14 @@ func stepsOfWork(t *testing.T) []stepOfWork {
 		{[]string{held}, "CALL inquire_appl_lock_row('customer', '00500')", both("Com_call_procedure 5, Com_set_option 1, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL assert_appl_lock_row('customer', '00500', 'JDOE', 1)", both("Com_call_procedure 8, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'JDOE', 'ASMITH', NULL, 60, NULL, NULL)", both("Com_call_procedure 17, Com_set_option 6, Com_do 2, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
-		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 14, Com_set_option 3, Com_select 3, Handler_read_key 2")},
+		{[]string{held}, "CALL transfer_appl_lock_row('customer', '00500', 'ASMITH', 'BROWN', NULL, 60, NULL, NULL)", both("Com_call_procedure 16, Com_set_option 6, Com_select 4, Handler_read_key 3")},
 		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 1, 60)", both("Com_call_procedure 11, Com_set_option 6, Com_do 2, Com_select 4, Com_insert 1, Com_update 1, Handler_read_key 4, Handler_write 1, Handler_update 1")},
-		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 8, Com_set_option 3, Com_select 3, Handler_read_key 2")},
+		{[]string{held}, "CALL take_appl_lock_row('customer', '00500', 'BOSS', NULL, 'why', 2, 60)", both("Com_call_procedure 10, Com_set_option 6, Com_select 4, Handler_read_key 3")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'JDOE', NULL, 'why')", both("Com_call_procedure 9, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		{[]string{held}, "CALL note_appl_lock_row('customer', '00500', 'ASMITH', NULL, 'why')", both("Com_call_procedure 9, Com_set_option 3, Com_select 2, Handler_read_key 1")},
 		// A renewal of a grant with a note.
 		{[]string{held, noted}, "CALL get_appl_lock_row('customer', '00500', 'JDOE', NULL, 3600, NULL)", both("Com_call_procedure 2, Com_set_option 4, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
-		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 4, Handler_read_rnd_next 21, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 3, Com_set_option 3, Com_select 3, Handler_read_key 8, Handler_read_first 2, Handler_read_rnd_next 16, Handler_write 7, Handler_update 1, Sort_rows 2"}},
+		{[]string{held, policies}, renewal, map[string]string{"mariadb": "Com_call_procedure 3, Com_set_option 3, Com_select 2, Handler_read_key 3, Handler_read_rnd_next 18, Handler_update 2, Sort_rows 2", "mysql": "Com_call_procedure 3, Com_set_option 3, Com_select 2, Handler_read_key 7, Handler_read_first 2, Handler_read_rnd_next 13, Handler_write 6, Handler_update 1, Sort_rows 2"}},
 		{nil, "CALL serialize_appl_lock_row('customer', '1')", both("Com_call_procedure 6, Com_set_option 1, Com_select 3, Com_update 1, Handler_read_key 3, Handler_update 1")},
 		// Asked for the first time, and again.
 		{[]string{held, unasked}, "CALL ask_appl_lock_row('customer', '00500', 'BROWN', NULL, 'p', NULL, NULL)", both("Com_call_procedure 10, Com_set_option 7, Com_select 4, Com_insert 1, Handler_read_key 3, Handler_write 1")},

@@ -252,6 +252,8 @@ func (v *verifier) findings(findings []migrate.Finding) {
 		case finding.NeedsOwner: // even if repairable: a repair needs the new owner's name
 			failed.Text += "; " + plainOwner
 			failed.Repair, v.needsOwner = v.app.newOwner(), v.needsOwner || finding.Repairable
+		case finding.Part == migrate.PartSteps && !v.installed:
+			failed.Repair = v.app.commandLine("migrate", "up") // which adopts what equals a step
 		case finding.Repairable:
 			failed.Repair = v.app.commandLine("migrate", "repair")
 		case finding.Statement != "":

@@ -61,8 +61,8 @@ func harmsOf(t *testing.T, p place) []harm {
 	}
 	if p.product == "" {
 		return append(harms, harm{
-			name: "the version table is lost", do: []string{"ALTER TABLE appl_lock_goose RENAME TO lost"},
-			check: "steps", text: "table appl_lock exists, but no step is recorded", undo: []string{"ALTER TABLE lost RENAME TO appl_lock_goose"},
+			name: "the version table is lost", do: []string{"DROP TABLE appl_lock_goose"},
+			check: "steps", text: "table appl_lock exists, but no step is recorded", repair: "migrate up",
 		})
 	}
 	if p.product == postgresServer {
@@ -201,8 +201,8 @@ func harmsOnPostgres(t *testing.T, p place) []harm {
 			check: "tables", text: "index appl_lock_pk is missing", repair: "migrate repair",
 		},
 		{
-			name: "the version table is lost", do: []string{"ALTER TABLE " + version + " RENAME TO lost"},
-			check: "steps", text: "table appl_lock exists, but no step is recorded", undo: []string{"ALTER TABLE applock.lost RENAME TO appl_lock_goose"},
+			name: "the version table is lost", do: []string{"DROP TABLE " + version},
+			check: "steps", text: "table appl_lock exists, but no step is recorded", repair: "migrate up",
 		},
 		{
 			name: "read only", do: []string{"ALTER DATABASE " + database + " SET default_transaction_read_only = on"},

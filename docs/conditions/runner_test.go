@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,6 +104,7 @@ func TestHeavyConditions(t *testing.T) {
 func play(t *testing.T, choose func(row condition) bool) {
 	t.Helper()
 	rows := slices.DeleteFunc(read(t), func(row condition) bool { return row.promise == "documented" || !choose(row) })
+	program := sync.OnceValue(func() string { return testdb.Applockctl(t) }) // which outlives the first that needs it
 	testdb.EachProduct(t, testdb.Products(), func(t *testing.T, product string) {
 		ordinary := newSite(t, product, testclient.Lent(t, product))
 		for _, row := range rows {
@@ -113,7 +117,9 @@ func play(t *testing.T, choose func(row condition) bool) {
 					t.Parallel()
 					s = siteOf(t, row, product)
 				}
-				s.in(row).keeps(t)
+				s = s.in(row)
+				s.program = program
+				s.keeps(t)
 			})
 		}
 	})
@@ -126,6 +132,8 @@ type site struct {
 	dsn, plain string
 	admin      *sql.DB // without the condition
 	row        condition
+	// program is the path of applockctl.
+	program func() string
 }
 
 // emptied are the tables of an ordinary database after a day.
@@ -226,6 +234,7 @@ func (s *site) execute(t *testing.T, statement string) {
 	if found := databaseOf.FindStringSubmatch(s.dsn); found != nil {
 		statement = strings.ReplaceAll(statement, "DATABASE shop", "DATABASE "+found[1])
 	}
+	statement = strings.ReplaceAll(statement, " appl_lock", " "+s.prefix()+"appl_lock")
 	if _, err := s.admin.ExecContext(t.Context(), statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
@@ -305,6 +314,14 @@ func (s *site) keeps(t *testing.T) {
 		return
 	}
 	refused, isRefused := strings.CutPrefix(s.row.promise, "refused: ")
+	if note, is := strings.CutPrefix(s.row.promise, "NOTE: "); is {
+		if _, found := s.verify(t, "NOTE", note); !found {
+			t.Errorf("verify does not say it")
+		}
+	}
+	if failed, is := strings.CutPrefix(s.row.promise, "FAILED: "); is && !s.mends(t, failed) {
+		return
+	}
 	for _, way := range s.ways(t) {
 		if slices.Contains(s.row.how, made{"", "by the façade"}) && way.conn != nil {
 			continue
@@ -317,6 +334,46 @@ func (s *site) keeps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// verify is what applockctl verify --look-only prints, and whether one of its lines has both texts.
+func (s *site) verify(t *testing.T, outcome, text string) (output string, found bool) {
+	t.Helper()
+	output, _ = s.applockctl(t, "verify", "--look-only")
+	for line := range strings.Lines(output) {
+		found = found || strings.Contains(line, outcome) && strings.Contains(line, text)
+	}
+	return output, found
+}
+
+// mends shows that verify says what has gone wrong, and that a command mends it, or says why it cannot: TEXT, then COMMAND or COMMAND: MESSAGE.
+func (s *site) mends(t *testing.T, promise string) bool {
+	t.Helper()
+	text, command, _ := strings.Cut(promise, ", until ")
+	command, message, refuses := strings.Cut(command, ": ")
+	if output, found := s.verify(t, "FAILED", text); !found {
+		t.Errorf("verify says\n%s", output)
+	}
+	output, err := s.applockctl(t, strings.Fields(command)...)
+	if refuses {
+		if err == nil || !strings.Contains(output, message) {
+			t.Errorf("%v: %s", err, output)
+		}
+		return false
+	}
+	if output, found := s.verify(t, "FAILED", text); found {
+		t.Errorf("verify says still\n%s", output)
+	}
+	return true
+}
+
+// applockctl runs the program on the site.
+func (s *site) applockctl(t *testing.T, arguments ...string) (output string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), s.program(), arguments...) //nolint:gosec // ours
+	command.Env = append(os.Environ(), "APPLOCK_DSN="+s.dsn)
+	bytes, err := command.CombinedOutput()
+	return string(bytes), err
 }
 
 // steps of a scenario in this site's letters.

@@ -105,14 +105,21 @@ func chapters(rows []condition) string {
 			ways = append(ways, rows[last].shown())
 			products = append(products, strings.Split(rows[last].products, ", ")...)
 		}
-		promise := row.promise + ". " + row.text
-		for word, shown := range map[string]string{"refused: ": "refused", "NOTE: ": "works; `verify` says NOTE", "FAILED: ": "`verify` and `migrate status` say"} {
-			if message, is := strings.CutPrefix(row.promise, word); is {
-				promise = shown + " `" + message + "`. " + row.text
+		promise := strings.TrimSuffix(row.promise+". "+row.text, ". ")
+		word, message, _ := strings.Cut(row.promise, ": ")
+		switch message, mend, _ := strings.Cut(message, ", until "); word {
+		case "refused":
+			promise = "refused, `" + message + "`. " + row.text
+		case "NOTE":
+			promise = "works; `verify` notes: " + message + ". " + row.text
+		case "FAILED":
+			promise = "`verify` fails: " + message + ". Mended by `" + mend + "`. " + row.text
+			if command, message, refuses := strings.Cut(mend, ": "); refuses {
+				promise = "`" + command + "` refuses: " + message + ". " + row.text
 			}
 		}
 		page.WriteString("| " + strings.Join([]string{
-			row.name, strings.Join(names(products), ", "), cell(strings.Join(slices.Compact(ways), "; ")), cell(strings.TrimSuffix(promise, ". ")),
+			row.name, strings.Join(names(products), ", "), cell(strings.Join(slices.Compact(ways), "; ")), cell(strings.TrimRight(promise, " ")),
 		}, " | ") + " |\n")
 		i = last
 	}

@@ -222,12 +222,16 @@ func inspectInstalled(ctx context.Context, target Target, client Client, want In
 			return findings, target.Interpret(ctx, err)
 		}
 	}
-	findings, err := inspectViews(ctx, target, client, want.Views)
+	lost, err := lostRows(ctx, target, client, want.Texts)
+	if err != nil {
+		return nil, err
+	}
+	findings, err = inspectViews(ctx, target, client, want.Views)
 	if err != nil {
 		return findings, err
 	}
 	inspected, err := target.Inspect(ctx, client, want)
-	all := append(unexplained(findings, inspected), inspected...)
+	all := slices.Concat(lost, unexplained(findings, inspected), inspected)
 	askForOwner(all)
 	return all, target.Interpret(ctx, err)
 }

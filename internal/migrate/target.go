@@ -131,6 +131,9 @@ func Up(ctx context.Context, target Target, to int64) ([]Migration, error) {
 	if err := target.Prepare(ctx, target.Versions); err != nil {
 		return nil, err
 	}
+	if err := adopt(ctx, target); err != nil {
+		return nil, err
+	}
 	if err := newerThan(ctx, target); err != nil {
 		return nil, err
 	}

@@ -92,13 +92,59 @@ answer object_type=customer object_id=1 operator_id=JDOE fence=$first asker_id=A
 // façade; look at what is left by an ordinary connection.
 func TestConditions(t *testing.T) {
 	t.Parallel()
-	play(t, func(row condition) bool { return !row.isHeavy() })
+	play(t, func(row condition) bool { return !row.isHeavy() && len(row.of("global")) == 0 })
 }
 
 // TestHeavyConditions plays the rows that take long.
 func TestHeavyConditions(t *testing.T) {
 	t.Parallel()
-	play(t, condition.isHeavy)
+	play(t, func(row condition) bool { return row.isHeavy() && len(row.of("global")) == 0 })
+}
+
+// Goal: as above, for the settings of a whole server. Method: a server of the test's own, with a binary log, on which who installs has no right
+// but on one database.
+func TestHeavyServerConditions(t *testing.T) {
+	t.Parallel()
+	rows := slices.DeleteFunc(read(t), func(row condition) bool { return len(row.of("global")) == 0 })
+	program := sync.OnceValue(func() string { return testdb.Applockctl(t) })
+	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
+		options := []string{"--log-bin=binary", "--server-id=1"}
+		if product == "mariadb" {
+			options = append(options, "--secure-timestamp=YES")
+		}
+		dsn := testdb.OwnMySQL(t, product, options...)
+		admin := newSite(t, product, dsn)
+		admin.execute(t, "CREATE USER dba IDENTIFIED BY 'secret'")
+		for i, row := range rows {
+			if !slices.Contains(strings.Split(row.products, ", "), product) {
+				continue
+			}
+			t.Run(row.name+"/"+row.shown(), func(t *testing.T) {
+				database := fmt.Sprint("shop", i)
+				admin.execute(t, "CREATE DATABASE "+database)
+				admin.execute(t, "GRANT ALL ON "+database+".* TO dba")
+				for _, setting := range row.of("global") {
+					name, _, _ := strings.Cut(setting, " = ")
+					before := admin.value(t, "SELECT @@GLOBAL."+name)
+					admin.execute(t, "SET GLOBAL "+setting)
+					t.Cleanup(func() { _, _ = admin.admin.ExecContext(context.Background(), "SET GLOBAL "+name+" = '"+before+"'") })
+				}
+				address := dsn[strings.LastIndex(dsn, "@"):strings.LastIndex(dsn, "/")]
+				s := newSite(t, product, "mysql://dba:secret"+address+"/"+database)
+				s.install(t)
+				if others := s.value(t, `SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'
+					AND NOT (engine = 'InnoDB' AND row_format = 'Dynamic')`); others != "0" {
+					t.Errorf("%s tables have another engine or format", others)
+				}
+				for _, statement := range row.of("after") {
+					admin.execute(t, statement)
+				}
+				in := s.in(row)
+				in.program = program
+				in.keeps(t)
+			})
+		}
+	})
 }
 
 func play(t *testing.T, choose func(row condition) bool) {
@@ -205,14 +251,19 @@ func siteOf(t *testing.T, row condition, product string) *site {
 		for _, statement := range before {
 			s.execute(t, statement)
 		}
-		if _, err := migrate.Up(t.Context(), testclient.Open(t, s.plain, "", nil), migrate.UpRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		s.install(t)
 	}
 	for _, statement := range row.of("after") {
 		s.execute(t, statement)
 	}
 	return s
+}
+
+func (s *site) install(t *testing.T) {
+	t.Helper()
+	if _, err := migrate.Up(t.Context(), testclient.Open(t, s.plain, "", nil), migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // in is the site in a condition.

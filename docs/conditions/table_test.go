@@ -143,7 +143,7 @@ func names(products []string) (found []string) {
 func (c condition) shown() string {
 	var parts []string
 	for _, way := range c.how {
-		words := map[string]string{"session": "`SET ", "dsn": "DSN: `", "create": "`CREATE DATABASE ... ", "column": "`", "key": "column `", "join": "`"}
+		words := map[string]string{"session": "`SET ", "dsn": "DSN: `", "create": "`CREATE DATABASE ... ", "global": "`SET GLOBAL ", "column": "`", "key": "column `", "join": "`"}
 		switch before, known := words[way.kind]; {
 		case way.kind == "letters", way.kind == "value", way.value == heavy:
 		case way.kind == "":

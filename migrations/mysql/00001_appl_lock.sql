@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each object that is or was locked. The lock is live while released_ts is NULL and expires_ts lies in the future. Change it through the procedures only.';
@@ -81,6 +82,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_waiter (
     CONSTRAINT appl_lock_waiter_client_ck CHECK (client_id <> '')
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each operator that waits for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
@@ -130,6 +132,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_ask (
     INDEX appl_lock_ask_holder_ix (holder_id)
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each operator that asks for an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
@@ -169,6 +172,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_viewer (
     CONSTRAINT appl_lock_viewer_client_ck CHECK (client_id <> '')
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each operator that looks at an object, in each program. The row is live while expires_ts lies in the future; a dead row counts as absent. Change it through the procedures only.';
@@ -219,6 +223,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_event (
     INDEX appl_lock_event_to_ix (to_operator_id, event_id)
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each event of the history: a lock changed hands without its holder, or a caller gave a reason. Written by the procedures only, and never changed.';
@@ -250,6 +255,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_policy (
     CONSTRAINT appl_lock_policy_pk PRIMARY KEY (object_type)
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 DEFAULT CHARACTER SET = utf8mb4
 COLLATE = utf8mb4_bin
 COMMENT = 'One row for each type of object that has a policy. Change it through the procedures only: they write the history.';
@@ -269,6 +275,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_fence (
     CONSTRAINT appl_lock_fence_pk PRIMARY KEY (slot)
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 COMMENT = 'The greatest fence that a purge has removed, in one row: a new fence is greater.';
 
 INSERT INTO appl_lock_fence (slot, fence)
@@ -283,6 +290,7 @@ CREATE TABLE IF NOT EXISTS appl_lock_serialize (
     CONSTRAINT appl_lock_serialize_pk PRIMARY KEY (slot)
 )
 ENGINE = InnoDB
+ROW_FORMAT = DYNAMIC
 COMMENT = 'The rows that serialize_appl_lock locks. They are permanent.';
 
 INSERT INTO appl_lock_serialize (slot, turn)

@@ -19,12 +19,12 @@ func Script(schema string, way migrate.Way) (string, error) {
 			use = fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s;\n%s", schema, use)
 		}
 	}
-	versions, err := database.NewStore(database.DialectMySQL, migrate.VersionTable)
+	store, err := database.NewStore(database.DialectMySQL, migrate.VersionTable)
 	if err != nil {
 		return "", err
 	}
 	// A body contains semicolons.
-	script, err := migrate.Script(versions, Migrations(), way, migrate.Frame{
+	script, err := migrate.Script(inInnoDB{store}, Migrations(), way, migrate.Frame{
 		Begin: "DELIMITER $$\n", End: "$$\nDELIMITER ;\n", Guard: guard(way),
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func Target(handle db.Handle) (migrate.Target, error) {
 	return migrate.Target{
 		Handle:      handle,
 		Migrations:  Migrations(),
-		Versions:    versionStore{Store: versions, table: s.versionTable()},
+		Versions:    versionStore{Store: inInnoDB{versions}, table: s.versionTable()},
 		HasVersions: s.connectedHasVersions,
 		Prepare:     s.prepare,
 		Remove:      s.remove,
@@ -64,6 +64,21 @@ func Target(handle db.Handle) (migrate.Target, error) {
 type versionStore struct {
 	database.Store
 	table string
+}
+
+// inInnoDB is goose's store whose version table is as the steps' tables are, whatever the server's defaults are.
+type inInnoDB struct{ database.Store }
+
+// CreateVersionTable implements database.Store.
+func (s inInnoDB) CreateVersionTable(ctx context.Context, client migrate.Client) error {
+	return s.Store.CreateVersionTable(ctx, innoDB{client})
+}
+
+type innoDB struct{ migrate.Client }
+
+// ExecContext adds to a CREATE TABLE.
+func (c innoDB) ExecContext(ctx context.Context, create string, args ...any) (sql.Result, error) {
+	return c.Client.ExecContext(ctx, create+" ENGINE = InnoDB ROW_FORMAT = DYNAMIC", args...)
 }
 
 // Insert implements database.Store.

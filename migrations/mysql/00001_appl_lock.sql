@@ -36,7 +36,8 @@ CREATE TABLE IF NOT EXISTS appl_lock (
     CONSTRAINT appl_lock_pk PRIMARY KEY (object_type, object_id),
     CONSTRAINT appl_lock_object_type_ck CHECK (object_type <> '' AND LOCATE(':', object_type) = 0),
     CONSTRAINT appl_lock_object_id_ck CHECK (object_id <> ''),
-    CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
+    CONSTRAINT appl_lock_operator_id_ck CHECK (operator_id <> ''),
+    CONSTRAINT appl_lock_fence_ck CHECK (fence BETWEEN 1 AND 9000000000000000000),
     CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts)
 )
 ENGINE = InnoDB

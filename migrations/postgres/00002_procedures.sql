@@ -402,8 +402,8 @@ SELECT
     l.fence,
     l.acquired_ts,
     l.lock_ts,
-    l.expires_ts,
-    greatest(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 1)::bigint AS seconds_left,
+    least(l.expires_ts, '9999-12-31 00:00:00+00'::timestamptz) AS expires_ts,
+    greatest(ceil(extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp())), 1)::bigint AS seconds_left,
     l.ttl_seconds,
     l.note
 FROM appl_lock AS l
@@ -428,7 +428,10 @@ SELECT
     greatest(floor(extract(epoch FROM statement_timestamp() - w.since_ts)), 0)::bigint AS waited_seconds,
     coalesce(l.operator_id, '') AS holder_id,
     coalesce(l.department_id, '') AS holder_department_id,
-    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+    CASE
+        WHEN l.expires_ts IS NULL THEN 0
+        ELSE ceil(extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp()))::bigint
+    END AS seconds_left
 FROM appl_lock_waiter AS w
 LEFT JOIN appl_lock AS l
     ON l.object_type::text = w.object_type::text
@@ -458,7 +461,10 @@ SELECT
     a.answer_reason,
     coalesce(l.operator_id, '') AS holder_id,
     coalesce(l.department_id, '') AS holder_department_id,
-    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+    CASE
+        WHEN l.expires_ts IS NULL THEN 0
+        ELSE ceil(extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp()))::bigint
+    END AS seconds_left
 FROM appl_lock_ask AS a
 LEFT JOIN appl_lock AS l
     ON l.object_type::text = a.object_type::text
@@ -544,7 +550,10 @@ SELECT
     sum(s.live)::bigint AS live,
     sum(s.expired)::bigint AS expired,
     greatest(floor(extract(epoch FROM statement_timestamp() - min(s.acquired_ts))), 0)::bigint AS oldest_seconds,
-    greatest(ceil(extract(epoch FROM min(s.expires_ts) - statement_timestamp())), 0)::bigint AS next_expiry_seconds,
+    CASE
+        WHEN min(s.expires_ts) IS NULL THEN 0
+        ELSE greatest(ceil(extract(epoch FROM least(min(s.expires_ts), '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp())), 0)::bigint
+    END AS next_expiry_seconds,
     sum(s.waiters)::bigint AS waiters,
     greatest(floor(extract(epoch FROM statement_timestamp() - min(s.since_ts))), 0)::bigint AS longest_wait_seconds
 FROM (
@@ -1043,7 +1052,7 @@ REVOKE ALL ON FUNCTION appl_lock_move_page(text, text, text, text, bigint, text,
 -- appl_lock_seconds_left, appl_lock_next_fence: the end and the fence of a grant. Internal.
 --
 -- Contract   The first returns the whole seconds from now to p_expires_ts, rounded up, at least 1: it is for locks that were
---            live a moment ago. The second returns the fence of a grant that begins at p_now after a grant with the fence
+--            live a moment ago. One that was made endless by hand ends in 2262. The second returns the fence of a grant that begins at p_now after a grant with the fence
 --            p_old.
 -- Raises     Nothing.
 -- Locks      Nothing.
@@ -1052,7 +1061,7 @@ REVOKE ALL ON FUNCTION appl_lock_move_page(text, text, text, text, bigint, text,
 CREATE OR REPLACE FUNCTION appl_lock_seconds_left(p_expires_ts timestamptz) RETURNS bigint
 LANGUAGE sql VOLATILE
 AS $$
-    SELECT greatest(ceil(extract(epoch FROM p_expires_ts - clock_timestamp())), 1)::bigint;
+    SELECT greatest(ceil(extract(epoch FROM least(p_expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - clock_timestamp())), 1)::bigint;
 $$;
 
 COMMENT ON FUNCTION appl_lock_seconds_left(timestamptz) IS
@@ -2562,7 +2571,10 @@ BEGIN
         SELECT
             w.object_type,
             w.object_id,
-            coalesce((extract(epoch FROM l.expires_ts - v_now) * 1000000::numeric)::bigint, 0) AS free_in_us,
+            CASE
+                WHEN l.expires_ts IS NULL THEN 0
+                ELSE (extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - v_now) * 1000000::numeric)::bigint
+            END AS free_in_us,
             bool_or(coalesce(l.operator_id::text, '') <> ANY (w.holders)) OVER ()
         FROM (
             SELECT r.object_type, r.object_id, pg_catalog.array_agg(r.holder_id::text) AS holders

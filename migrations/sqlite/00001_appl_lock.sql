@@ -22,7 +22,7 @@ CREATE TABLE appl_lock (
     CONSTRAINT appl_lock_object_id_ck CHECK (length(object_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_operator_id_ck CHECK (length(operator_id) BETWEEN 1 AND 255),
     CONSTRAINT appl_lock_department_id_ck CHECK (length(department_id) <= 64),
-    CONSTRAINT appl_lock_fence_ck CHECK (fence > 0),
+    CONSTRAINT appl_lock_fence_ck CHECK (fence BETWEEN 1 AND 9000000000000000000),
     CONSTRAINT appl_lock_lock_ts_ck CHECK (lock_ts >= acquired_ts),
     CONSTRAINT appl_lock_control_ck CHECK (
         (object_type || object_id || operator_id || department_id) NOT GLOB '*[' || char(1) || '-' || char(31) || char(127) || '-' || char(159) || ']*'

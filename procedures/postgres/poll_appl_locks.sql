@@ -53,7 +53,10 @@ BEGIN
         SELECT
             w.object_type,
             w.object_id,
-            coalesce((extract(epoch FROM l.expires_ts - v_now) * 1000000::numeric)::bigint, 0) AS free_in_us,
+            CASE
+                WHEN l.expires_ts IS NULL THEN 0
+                ELSE (extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - v_now) * 1000000::numeric)::bigint
+            END AS free_in_us,
             bool_or(coalesce(l.operator_id::text, '') <> ANY (w.holders)) OVER ()
         FROM (
             SELECT r.object_type, r.object_id, pg_catalog.array_agg(r.holder_id::text) AS holders

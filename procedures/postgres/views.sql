@@ -18,8 +18,8 @@ SELECT
     l.fence,
     l.acquired_ts,
     l.lock_ts,
-    l.expires_ts,
-    greatest(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 1)::bigint AS seconds_left,
+    least(l.expires_ts, '9999-12-31 00:00:00+00'::timestamptz) AS expires_ts,
+    greatest(ceil(extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp())), 1)::bigint AS seconds_left,
     l.ttl_seconds,
     l.note
 FROM appl_lock AS l
@@ -37,7 +37,10 @@ SELECT
     greatest(floor(extract(epoch FROM statement_timestamp() - w.since_ts)), 0)::bigint AS waited_seconds,
     coalesce(l.operator_id, '') AS holder_id,
     coalesce(l.department_id, '') AS holder_department_id,
-    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+    CASE
+        WHEN l.expires_ts IS NULL THEN 0
+        ELSE ceil(extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp()))::bigint
+    END AS seconds_left
 FROM appl_lock_waiter AS w
 LEFT JOIN appl_lock AS l
     ON l.object_type::text = w.object_type::text
@@ -60,7 +63,10 @@ SELECT
     a.answer_reason,
     coalesce(l.operator_id, '') AS holder_id,
     coalesce(l.department_id, '') AS holder_department_id,
-    coalesce(ceil(extract(epoch FROM l.expires_ts - statement_timestamp())), 0)::bigint AS seconds_left
+    CASE
+        WHEN l.expires_ts IS NULL THEN 0
+        ELSE ceil(extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp()))::bigint
+    END AS seconds_left
 FROM appl_lock_ask AS a
 LEFT JOIN appl_lock AS l
     ON l.object_type::text = a.object_type::text
@@ -118,7 +124,10 @@ SELECT
     sum(s.live)::bigint AS live,
     sum(s.expired)::bigint AS expired,
     greatest(floor(extract(epoch FROM statement_timestamp() - min(s.acquired_ts))), 0)::bigint AS oldest_seconds,
-    greatest(ceil(extract(epoch FROM min(s.expires_ts) - statement_timestamp())), 0)::bigint AS next_expiry_seconds,
+    CASE
+        WHEN min(s.expires_ts) IS NULL THEN 0
+        ELSE greatest(ceil(extract(epoch FROM least(min(s.expires_ts), '2262-01-01 00:00:00+00'::timestamptz) - statement_timestamp())), 0)::bigint
+    END AS next_expiry_seconds,
     sum(s.waiters)::bigint AS waiters,
     greatest(floor(extract(epoch FROM statement_timestamp() - min(s.since_ts))), 0)::bigint AS longest_wait_seconds
 FROM (

@@ -5,6 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -171,5 +173,47 @@ func TestViewsHaveTheStatementsTime(t *testing.T) {
 	execute(t, tx, "SELECT pg_sleep(1.05)")
 	if live := value[int](t, tx, "SELECT count(*) FROM applock.appl_lock_live"); live != 0 {
 		t.Errorf("%d locks are live after their time, want none", live)
+	}
+}
+
+// Goal: a lock that somebody has made endless by hand disturbs nobody else's, and verify names it and other values that no procedure writes.
+// Method: such rows beside an ordinary one; all that reads them by SQL, the façade's list, and status.
+func TestAbsurdRows(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	pool := newPool(t, place.DSN)
+	client := testclient.Postgres(t, pool)
+	giveToOwner(t, pool, client)
+	call(t, pool, getCall, "1", "JDOE")
+	call(t, pool, getCall, "2", "JDOE")
+	call(t, pool, announceCall, "2", "ASMITH")
+	call(t, pool, "UPDATE applock.appl_lock SET expires_ts = 'infinity' WHERE object_id = '2'")
+	for _, read := range []string{
+		"SELECT min(seconds_left) FROM applock.appl_lock_live", "SELECT min(seconds_left) FROM applock.appl_lock_waiting",
+		"SELECT min(live) FROM applock.appl_lock_stats", "SELECT count(*) FROM applock.inbox_appl_locks('JDOE')",
+		"SELECT count(free_in_us) FROM applock.poll_appl_locks('p1')", "SELECT p_seconds_left FROM applock.inquire_appl_lock_row('customer', '2')",
+		"SELECT p_seconds_left FROM applock.get_appl_lock_row('customer', '2', 'ASMITH')",
+	} {
+		var got int64
+		if err := pool.QueryRow(t.Context(), read).Scan(&got); err != nil || got <= 0 {
+			t.Errorf("%s: %d, %v", read, got, err)
+		}
+	}
+	for lock, err := range client.List(t.Context(), applock.ListRequest{}) {
+		if err != nil {
+			t.Errorf("%+v, %v", lock, err)
+		}
+	}
+	for _, change := range []string{
+		"expires_ts = 'infinity'", "lock_ts = '-infinity'", "fence = 9223372036854775807", "fence = -1", "operator_id = ''", "ttl_seconds = 0",
+	} {
+		call(t, pool, "CALL applock.take_appl_lock('customer', '2', 'BOSS', '', 'why')")
+		call(t, pool, "UPDATE applock.appl_lock SET "+change+" WHERE object_id = '2'")
+		status, err := migrate.Status(t.Context(), client)
+		if err != nil || len(status.Findings) != 1 || status.Findings[0].Name != "row customer:2 of appl_lock" {
+			t.Fatalf("%s: %+v, %v", change, status.Findings, err)
+		}
+		call(t, pool, status.Findings[0].Statement)
+		call(t, pool, getCall, "2", "JDOE")
 	}
 }

@@ -74,7 +74,11 @@ func (s site) compare(ctx context.Context, client migrate.Client, want migrate.I
 	if err != nil {
 		return nil, err
 	}
-	findings = slices.Concat(findings, inTables, behind)
+	absurd, err := s.inspectRows(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	findings = slices.Concat(findings, inTables, behind, absurd)
 	for _, name := range migrate.TableNames(want.Tables) {
 		findings = append(findings, s.rightsOn("table", tables[name], owner)...)
 	}
@@ -225,6 +229,33 @@ func (s site) inspectSequences(ctx context.Context, client migrate.Client) ([]mi
 		}
 	}
 	return findings, nil
+}
+
+// absurdRows returns some rows, of the first million, with a value that no procedure writes, and the statement that removes each. The table
+// has no CHECK constraints, which would cost more than an update.
+const absurdRows = `SELECT l.object_type || ':' || l.object_id, format('DELETE FROM %%s WHERE object_type = %%L AND object_id = %%L', $1::text, l.object_type, l.object_id)
+	FROM (SELECT t.* FROM %s AS t LIMIT 1000000) AS l
+	WHERE NOT (isfinite(l.acquired_ts) AND isfinite(l.lock_ts) AND isfinite(l.expires_ts) AND isfinite(coalesce(l.released_ts, l.lock_ts)))
+		OR l.fence NOT BETWEEN 1 AND 9000000000000000000 OR l.ttl_seconds < 1
+		OR '' IN (l.object_type, l.object_id, l.operator_id) OR position(':' IN l.object_type) > 0
+	LIMIT 5`
+
+// inspectRows finds rows that somebody has written by hand. An account that may not read the table finds nothing.
+func (s site) inspectRows(ctx context.Context, client migrate.Client) ([]migrate.Finding, error) {
+	name := s.Qualify("appl_lock")
+	readable, err := migrate.Value[bool](ctx, client, "SELECT has_table_privilege($1, 'SELECT')", name)
+	if err != nil || !readable {
+		return nil, err
+	}
+	rows, err := migrate.Read(ctx, client, func(o *owned) []any { return []any{&o.account, &o.thing} }, fmt.Sprintf(absurdRows, name), name)
+	var findings []migrate.Finding
+	for _, row := range rows {
+		findings = append(findings, migrate.Finding{
+			Part: migrate.PartTables, Name: "row " + row.account + " of appl_lock",
+			Problem: "has a value that no procedure writes, and with which calls can fail", Statement: row.thing,
+		})
+	}
+	return findings, err
 }
 
 // inspectTables compares the indexes, and the rights to change a table or to create objects in the schema.

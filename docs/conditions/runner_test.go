@@ -123,21 +123,20 @@ func TestHeavyServerConditions(t *testing.T) {
 				database := fmt.Sprint("shop", i)
 				admin.execute(t, "CREATE DATABASE "+database)
 				admin.execute(t, "GRANT ALL ON "+database+".* TO dba")
-				for _, setting := range row.of("global") {
-					name, _, _ := strings.Cut(setting, " = ")
-					before := admin.value(t, "SELECT @@GLOBAL."+name)
-					admin.execute(t, "SET GLOBAL "+setting)
-					t.Cleanup(func() { _, _ = admin.admin.ExecContext(context.Background(), "SET GLOBAL "+name+" = '"+before+"'") })
-				}
+				name, value, _ := strings.Cut(row.of("global")[0], " = ")
+				before := admin.value(t, "SELECT @@GLOBAL."+name)
+				t.Cleanup(func() {
+					if _, err := admin.admin.ExecContext(context.Background(), "SET GLOBAL "+name+" = "+quoted(before)); err != nil {
+						t.Error(err)
+					}
+				})
+				admin.execute(t, "SET GLOBAL "+name+" = "+value)
 				address := dsn[strings.LastIndex(dsn, "@"):strings.LastIndex(dsn, "/")]
 				s := newSite(t, product, "mysql://dba:secret"+address+"/"+database)
 				s.install(t)
 				if others := s.value(t, `SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'
 					AND NOT (engine = 'InnoDB' AND row_format = 'Dynamic')`); others != "0" {
 					t.Errorf("%s tables have another engine or format", others)
-				}
-				for _, statement := range row.of("after") {
-					admin.execute(t, statement)
 				}
 				in := s.in(row)
 				in.program = program
@@ -257,6 +256,14 @@ func siteOf(t *testing.T, row condition, product string) *site {
 		s.execute(t, statement)
 	}
 	return s
+}
+
+// quoted is a value of a variable, which may be a number.
+func quoted(value string) string {
+	if _, err := strconv.Atoi(value); err == nil {
+		return value
+	}
+	return "'" + value + "'"
 }
 
 func (s *site) install(t *testing.T) {

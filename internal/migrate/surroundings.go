@@ -22,6 +22,8 @@ type Surroundings struct {
 	ReadOnly string
 	// EndReadOnly is a statement that ends it, if there is one.
 	EndReadOnly string
+	// Loses are the settings by which a crash loses what has been told; empty if there are none.
+	Loses string
 	// Between is the pooler in front of the server, or the cluster that the server belongs to; empty for neither.
 	Between string
 	// Ahead is how far the server's clock is ahead of this host's, within half of RoundTrip. Both are zero if it is the same clock.

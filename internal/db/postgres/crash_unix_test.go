@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/applock/applock/applock"
@@ -158,6 +159,50 @@ func TestOnlyReleasesOfLeasesAreNotFlushed(t *testing.T) {
 	}
 	if !server.isFlushed(t) {
 		t.Error("the commit of a caller's transaction is not on disk")
+	}
+}
+
+// Goal: where a session does not wait for the disk, what the façade is told is on it, and the session keeps its level. Method: each way to get a
+// lock on such a pool, its renewal and its release; a caller's transaction, which has asked for it, is not.
+func TestSessionsThatDoNotFlush(t *testing.T) {
+	t.Parallel()
+	server := newCrashServer(t)
+	config := server.pool.Config()
+	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	client := testclient.Postgres(t, pool)
+	get := applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "JDOE"}}
+	flushes := func(what string, want bool, err error) {
+		t.Helper()
+		if got := server.isFlushed(t); err != nil || got != want {
+			t.Errorf("%s: %v, on disk: %t, want %t", what, err, got, want)
+		}
+	}
+	_, err = client.Get(t.Context(), get)
+	flushes("get", true, err)
+	_, err = client.Take(t.Context(), applock.TakeRequest{Object: get.Object, Owner: applock.Owner{Operator: "BOSS"}, Reason: "why"})
+	flushes("take", true, err)
+	leases, err := client.AcquireAll(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{{Type: "a", ID: "1"}, {Type: "a", ID: "2"}}, MaxHold: time.Hour})
+	flushes("leases", true, err)
+	flushes("renewal", true, leases.Leases()[0].Renew(t.Context()))
+	flushes("release", true, leases.Release(t.Context()))
+	err = pool.AcquireFunc(t.Context(), func(conn *pgxpool.Conn) error {
+		flushes("a caller's transaction", false, pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+			_, err := postgres.WithTx(client, tx).Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: get.Object, Operator: "BOSS"}})
+			return err
+		}))
+		var level string
+		if err := conn.QueryRow(t.Context(), "SHOW synchronous_commit").Scan(&level); err != nil || level != "off" {
+			t.Errorf("the session's level is %s, %v", level, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

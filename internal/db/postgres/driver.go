@@ -44,7 +44,7 @@ func New(pool *pgxpool.Pool, schema string) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver.pool = newPGXPool(pool, driver.statements)
+	driver.pool = newPGXPool(pool, driver.statements.Rewritten(flushed))
 	return driver, nil
 }
 
@@ -54,7 +54,7 @@ func NewSQL(pool *sql.DB, schema string) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver.pool = newSQLPool(pool, driver.statements)
+	driver.pool = newSQLPool(pool, driver.statements.Rewritten(flushed))
 	return driver, nil
 }
 

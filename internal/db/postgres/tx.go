@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,6 +13,17 @@ import (
 // endsWhenIdle makes the server end a transaction whose client is silent for 5 s. A lost client would otherwise keep its row locks until
 // TCP notices.
 const endsWhenIdle = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
+
+// tells matches the statements whose answer a program acts on, up to their FROM.
+var tells = regexp.MustCompile(`(?s)^(-- name: (?:Get|Take|Transfer|Renew|Answer|Note|Release|Pass|Set|Drop)Appl.*?\nFROM )`)
+
+// flushed has the statement's transaction wait for the server's disk where the session does not, and leaves any other level as it is: a crash
+// would undo what has been told. A release that need not be flushed sets its own level afterwards.
+func flushed(statement string) string {
+	return tells.ReplaceAllString(statement, `${1}(
+    SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'local', true) END
+) AS flushed CROSS JOIN `)
+}
 
 // InTx runs operations in a transaction at READ COMMITTED, which avoids serialization failures.
 func (d *Driver) InTx(ctx context.Context, operations func(db.Driver) error) error {

@@ -24,7 +24,7 @@ type calls struct {
 func (c *calls) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if name := regexp.MustCompile(`FROM applock\.(\w+)`).FindStringSubmatch(data.SQL); name != nil {
+	if name := regexp.MustCompile(`(?:FROM|CROSS JOIN) applock\.(\w+)`).FindStringSubmatch(data.SQL); name != nil {
 		c.names = append(c.names, name[1])
 	}
 	return ctx

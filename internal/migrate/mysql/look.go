@@ -16,7 +16,7 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 	settings := map[string]string{}
 	for _, query := range []string{
 		`SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation', 'tx_read_only', 'transaction_read_only',
-			'read_only', 'innodb_read_only', 'wsrep_on')`,
+			'read_only', 'innodb_read_only', 'wsrep_on', 'innodb_flush_log_at_trx_commit')`,
 		"SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status')",
 	} {
 		read, err := migrate.Read(ctx, conn, func(s *setting) []any { return []any{&s.name, &s.value} }, query)
@@ -38,6 +38,9 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 	case on("tx_read_only"), on("transaction_read_only"):
 		found.ReadOnly = "the session's transactions are read only (transaction_read_only): look for it in the DSN, in init_connect " +
 			"and among the server's options"
+	}
+	if level := settings["innodb_flush_log_at_trx_commit"]; level != "1" {
+		found.Loses = "innodb_flush_log_at_trx_commit = " + level
 	}
 	if cluster {
 		found.Between = "a Galera cluster, size " + settings["wsrep_cluster_size"]

@@ -21,14 +21,19 @@ func look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
 				WHEN 'user' THEN
 					format('BEGIN READ WRITE; ALTER ROLE %I RESET default_transaction_read_only; COMMIT', session_user)
 				ELSE ''
-			END
+			END,
+			(
+				SELECT coalesce(string_agg(s.name || ' = off', ', ' ORDER BY s.name), '')
+				FROM pg_settings AS s
+				WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND s.setting = 'off'
+			)
 		FROM pg_settings
 		WHERE name = 'default_transaction_read_only'`
 	var found migrate.Surroundings
 	var process uint32
 	var replica, readOnly bool
 	var end string
-	if err := conn.QueryRowContext(ctx, query).Scan(&process, &replica, &found.Isolation, &readOnly, &end); err != nil {
+	if err := conn.QueryRowContext(ctx, query).Scan(&process, &replica, &found.Isolation, &readOnly, &end, &found.Loses); err != nil {
 		return found, err
 	}
 	switch {

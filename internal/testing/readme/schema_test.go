@@ -25,7 +25,7 @@ type schema struct {
 
 var (
 	goldenColumn = regexp.MustCompile(`(?m)^column (\w+)\.(\w+) (.*?)(?: -- (.*))?$`)
-	goldenTable  = regexp.MustCompile(`(?m)^table (\w+) \w+ -- (.*)$`)
+	goldenTable  = regexp.MustCompile(`(?m)^table (\w+) [^-]* -- (.*)$`)
 	goldenIndex  = regexp.MustCompile(`(?m)^index (\w+)\.(\w+) (?:UNIQUE )?BTREE \((.*)\)$`)
 	created      = regexp.MustCompile(`(?s)CREATE TABLE (\w+) \(\n(.*?)\n\s*\)`)
 	commented    = regexp.MustCompile(`(?m)^COMMENT ON COLUMN (\w+\.\w+) IS '(.*)';$`)

@@ -46,6 +46,8 @@ BEGIN
     DECLARE v_fence BIGINT;
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
+    DECLARE v_rows INT DEFAULT 0;
+    DECLARE v_part LONGTEXT DEFAULT '';
     DECLARE v_told LONGTEXT DEFAULT '';
     DECLARE page CURSOR FOR
         SELECT l.object_type, l.object_id, l.fence, l.expires_ts
@@ -139,11 +141,18 @@ BEGIN
                 v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
             );
         END IF;
-        SET v_told = CONCAT(v_told, IF(v_told = '', '[', ','), JSON_ARRAY(
+        SET v_part = CONCAT(v_part, ',', JSON_ARRAY(
             v_row_type, v_row_id, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
         ));
+        -- To append copies all that is there, so the long text grows a hundred rows at a time.
+        SET v_rows = v_rows + 1;
+        IF v_rows MOD 100 = 0 THEN
+            SET v_told = CONCAT(v_told, v_part);
+            SET v_part = '';
+        END IF;
     END LOOP locks;
     CLOSE page;
+    SET v_told = CONCAT('[', SUBSTR(CONCAT(v_told, v_part), 2), ']');
     -- An answer longer than max_allowed_packet is NULL. It cannot be returned, so the page is refused.
     IF v_told IS NULL THEN
         SET v_message = CONCAT(p_routine, ': p_max_rows is too much for max_allowed_packet');
@@ -155,7 +164,7 @@ BEGIN
 
     SELECT
         t.object_type, t.object_id, t.outcome, t.old_operator_id, t.old_department_id, t.fence, t.expires_ts, t.seconds_left
-    FROM JSON_TABLE(IF(v_told = '', '[]', CONCAT(v_told, ']')), '$[*]' COLUMNS (
+    FROM JSON_TABLE(v_told, '$[*]' COLUMNS (
         place FOR ORDINALITY,
         object_type VARCHAR(64) PATH '$[0]',
         object_id VARCHAR(255) PATH '$[1]',

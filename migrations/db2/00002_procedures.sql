@@ -2803,12 +2803,12 @@ main: BEGIN
             SET p_outcome = 'FREE';
             IF v_old_expires_ts > v_now THEN
                 SET p_outcome = 'RELEASED';
-                IF v_old_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
-                    CALL appl_lock_record(
-                        v_now, v_object_type, v_object_id, 'RELEASED', v_actor_id,
-                        v_operator_id, v_old_department_id, '', '', v_old_fence, 0, v_reason
-                    );
-                END IF;
+            END IF;
+            IF v_old_history_fl = 'Y' OR v_old_expires_ts > v_now AND (v_actor_id <> v_operator_id OR v_reason <> '') THEN
+                CALL appl_lock_record(
+                    v_now, v_object_type, v_object_id, 'RELEASED', v_actor_id,
+                    v_operator_id, v_old_department_id, '', '', v_old_fence, 0, v_reason
+                );
             END IF;
             LEAVE main;
         END IF;

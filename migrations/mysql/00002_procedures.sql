@@ -4250,7 +4250,7 @@ DROP PROCEDURE IF EXISTS release_appl_lock_core;
 --
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now. Y FREE: nobody holds it. If the
 --            operator's own grant had expired, it is marked as released. N HELD: another operator or another grant holds it.
---            A release by another actor, with a reason, or under history ALL is an event, RELEASED.
+--            A release by another actor, with a reason, or under history ALL, there also of an expired grant, is an event, RELEASED.
 -- In         p_fence: NULL = any grant. p_actor_id: NULL = p_operator_id. p_reason: NULL = empty.
 -- Out        p_old_*: empty unless HELD.
 -- Raises     LK001 invalid argument. LK003 the object changed hands thirty times during the call, or an upgrade is replacing
@@ -4410,7 +4410,7 @@ main: BEGIN
             l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts,
             l.operator_id = p_operator_id AND l.fence = COALESCE(p_fence, l.fence) AND l.released_ts IS NULL,
             l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6),
-            l.history_fl = 'Y' OR p_actor_id <> p_operator_id OR p_reason <> ''
+            l.history_fl = 'Y' OR l.expires_ts > UTC_TIMESTAMP(6) AND (p_actor_id <> p_operator_id OR p_reason <> '')
         INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_expires_ts, v_own, v_live, v_tell
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
@@ -4418,7 +4418,7 @@ main: BEGIN
         FOR UPDATE;
         SET p_outcome = CASE WHEN NOT v_live THEN 'FREE' WHEN v_own THEN 'RELEASED' ELSE 'HELD' END;
         IF v_own THEN
-            IF v_live AND v_tell AND v_round = 0 THEN
+            IF v_tell AND v_round = 0 THEN
                 CALL appl_lock_begin(v_began);
             END IF;
             -- S3: end it, if it is as S2 has read it.
@@ -4432,7 +4432,7 @@ main: BEGIN
                 AND l.released_ts IS NULL;
             IF ROW_COUNT() = 0 THEN
                 SET p_outcome = NULL;
-            ELSEIF v_live AND v_tell THEN
+            ELSEIF v_tell THEN
                 CALL appl_lock_record(
                     'RELEASED', p_object_type, p_object_id, p_actor_id,
                     p_operator_id, p_old_department_id, v_fence, '', '', 0, p_reason

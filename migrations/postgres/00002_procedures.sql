@@ -2842,8 +2842,8 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 --            If somebody waits, the commit sends two notifications on the channel SCHEMA_appl_lock. The first is a colon and
 --            the client that has waited longest, which is to try first. The second is the object as type:id. They are hints,
 --            which may come late, needlessly or not at all.
---            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
---            operator's last get.
+--            A release by another actor, or with a reason, is an event, RELEASED. So is each release, also of an expired grant, if history was
+--            ALL at the operator's last get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255;
 --            p_fence 1 or greater, NULL = any grant; p_actor_id 1..255, NULL = p_operator_id; p_reason 0..255, NULL = empty.
 --            Trailing blanks are trimmed first.
@@ -3004,7 +3004,17 @@ BEGIN
                             AND k.released_ts IS NULL
                             AND k.expires_ts <= clock_timestamp()
                         FOR NO KEY UPDATE SKIP LOCKED
+                    )
+                RETURNING l.fence, l.history_fl
+                INTO v_fence, v_history_fl;
+                IF v_history_fl THEN
+                    PERFORM appl_lock_record(
+                        'RELEASED', p_object_type, p_object_id,
+                        appl_lock_text('release_appl_lock', 'p_actor_id', coalesce(p_actor_id, p_operator_id), 255, true),
+                        p_operator_id, v_holder_department_id, v_fence, '', '', 0::bigint,
+                        appl_lock_text('release_appl_lock', 'p_reason', p_reason, 255, false)
                     );
+                END IF;
             END IF;
             RETURN ROW('Y', 'FREE', '', '')::release_appl_lock_answer;
         END IF;

@@ -3,8 +3,8 @@
 -- Contract   Y RELEASED: the operator held it (this very grant, if p_fence is given); it is free now. Y FREE: nobody holds it; if
 --            the operator's own grant had expired, it is released now. N HELD: another operator, or another grant than p_fence,
 --            holds it; p_old_* tell who.
---            A release by another actor, or with a reason, is an event, RELEASED. So is each release if history was ALL at the
---            operator's last get.
+--            A release by another actor, or with a reason, is an event, RELEASED. So is each release, also of an expired grant, if history was ALL at
+--            the operator's last get.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_fence 1 or greater, NULL =
 --            any grant; p_actor_id 1..255, NULL = p_operator_id; p_reason 0..255, NULL = empty. Trailing blanks are trimmed
 --            first.
@@ -107,12 +107,12 @@ main: BEGIN
             SET p_outcome = 'FREE';
             IF v_old_expires_ts > v_now THEN
                 SET p_outcome = 'RELEASED';
-                IF v_old_history_fl = 'Y' OR v_actor_id <> v_operator_id OR v_reason <> '' THEN
-                    CALL appl_lock_record(
-                        v_now, v_object_type, v_object_id, 'RELEASED', v_actor_id,
-                        v_operator_id, v_old_department_id, '', '', v_old_fence, 0, v_reason
-                    );
-                END IF;
+            END IF;
+            IF v_old_history_fl = 'Y' OR v_old_expires_ts > v_now AND (v_actor_id <> v_operator_id OR v_reason <> '') THEN
+                CALL appl_lock_record(
+                    v_now, v_object_type, v_object_id, 'RELEASED', v_actor_id,
+                    v_operator_id, v_old_department_id, '', '', v_old_fence, 0, v_reason
+                );
             END IF;
             LEAVE main;
         END IF;

@@ -34,7 +34,7 @@ func decideRelease(params db.ReleaseApplLockParams, object object) decision[db.R
 
 // isToldOfRelease reports whether the history records the release of an operator's own grant.
 func isToldOfRelease(params db.ReleaseApplLockParams, object object) bool {
-	return object.isLive() && (object.HistoryFL == db.Yes || params.ActorID != params.OperatorID || params.Reason != "")
+	return object.HistoryFL == db.Yes || object.isLive() && (params.ActorID != params.OperatorID || params.Reason != "")
 }
 
 // release ends a grant, even an expired one.

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -99,51 +98,6 @@ func TestConditions(t *testing.T) {
 func TestHeavyConditions(t *testing.T) {
 	t.Parallel()
 	play(t, func(row condition) bool { return row.isHeavy() && len(row.of("global")) == 0 })
-}
-
-// Goal: as above, for the settings of a whole server. Method: a server of the test's own, with a binary log, on which who installs has no right
-// but on one database.
-func TestHeavyServerConditions(t *testing.T) {
-	t.Parallel()
-	rows := slices.DeleteFunc(read(t), func(row condition) bool { return len(row.of("global")) == 0 })
-	program := sync.OnceValue(func() string { return testdb.Applockctl(t) })
-	testdb.EachProduct(t, testdb.MySQLProducts(), func(t *testing.T, product string) {
-		options := []string{"--log-bin=binary", "--server-id=1"}
-		if product == "mariadb" {
-			options = append(options, "--secure-timestamp=YES")
-		}
-		dsn := testdb.OwnMySQL(t, product, options...)
-		admin := newSite(t, product, dsn)
-		admin.execute(t, "CREATE USER dba IDENTIFIED BY 'secret'")
-		for i, row := range rows {
-			if !slices.Contains(strings.Split(row.products, ", "), product) {
-				continue
-			}
-			t.Run(row.name+"/"+row.shown(), func(t *testing.T) {
-				database := fmt.Sprint("shop", i)
-				admin.execute(t, "CREATE DATABASE "+database)
-				admin.execute(t, "GRANT ALL ON "+database+".* TO dba")
-				name, value, _ := strings.Cut(row.of("global")[0], " = ")
-				before := admin.value(t, "SELECT @@GLOBAL."+name)
-				t.Cleanup(func() {
-					if _, err := admin.admin.ExecContext(context.Background(), "SET GLOBAL "+name+" = "+quoted(before)); err != nil {
-						t.Error(err)
-					}
-				})
-				admin.execute(t, "SET GLOBAL "+name+" = "+value)
-				address := dsn[strings.LastIndex(dsn, "@"):strings.LastIndex(dsn, "/")]
-				s := newSite(t, product, "mysql://dba:secret"+address+"/"+database)
-				s.install(t)
-				if others := s.value(t, `SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'
-					AND NOT (engine = 'InnoDB' AND row_format = 'Dynamic')`); others != "0" {
-					t.Errorf("%s tables have another engine or format", others)
-				}
-				in := s.in(row)
-				in.program = program
-				in.keeps(t)
-			})
-		}
-	})
 }
 
 func play(t *testing.T, choose func(row condition) bool) {
@@ -256,14 +210,6 @@ func siteOf(t *testing.T, row condition, product string) *site {
 		s.execute(t, statement)
 	}
 	return s
-}
-
-// quoted is a value of a variable, which may be a number.
-func quoted(value string) string {
-	if _, err := strconv.Atoi(value); err == nil {
-		return value
-	}
-	return "'" + value + "'"
 }
 
 func (s *site) install(t *testing.T) {
@@ -412,6 +358,10 @@ func (s *site) mends(t *testing.T, promise string) bool {
 	if output, found := s.verify(t, "FAILED", text); !found {
 		t.Errorf("verify says\n%s", output)
 	}
+	if strings.HasPrefix(command, "DELETE ") {
+		s.execute(t, command)
+		command = "verify --look-only" // of which the answer counts below
+	}
 	output, err := s.applockctl(t, strings.Fields(command)...)
 	if refuses {
 		if err == nil || !strings.Contains(output, message) {
@@ -542,52 +492,4 @@ func (s *site) value(t *testing.T, query string) (value string) {
 		t.Fatal(err)
 	}
 	return value
-}
-
-// joins shows one lock at one row of the caller's, found by its whole key, by the join of the page.
-func (s *site) joins(t *testing.T) {
-	t.Helper()
-	one := func(kind string) string { return strings.Join(s.row.of(kind), "") }
-	value := one("value")
-	s.execute(t, "DROP TABLE IF EXISTS customers")
-	s.execute(t, "CREATE TABLE customers (id "+one("key")+" PRIMARY KEY)")
-	t.Cleanup(func() { _, _ = s.admin.ExecContext(context.Background(), "DROP TABLE customers") })
-	written := map[bool]string{true: "UUID_TO_BIN('" + value + "')", false: "'" + value + "'"}[one("key") == "BINARY(16)"]
-	s.execute(t, "INSERT INTO customers VALUES ("+written+")")
-	if number, err := strconv.ParseInt(value, 10, 64); err == nil { // which is the same as a double
-		s.execute(t, fmt.Sprintf("INSERT INTO customers VALUES ('%d')", number+1))
-	}
-	ordinary := s.ordinary(t)
-	s.clear(t)
-	for _, id := range []string{value, "other"} {
-		if _, err := ordinary(t.Context(), "get", scenario.Args{"object_type": "joined", "object_id": id, "operator_id": "JDOE"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	join := "FROM customers AS c LEFT JOIN " + s.prefix() + "appl_lock_live AS l ON l.object_type = 'joined' AND l.object_id = " + one("join")
-	if found := s.value(t, "SELECT CONCAT(COUNT(*), ' ', COUNT(l.operator_id)) "+join); !strings.HasSuffix(found, " 1") {
-		t.Errorf("rows and locks: %s, want one lock", found)
-	}
-	conn, err := s.admin.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	explain, plan := "EXPLAIN FORMAT=TRADITIONAL ", regexp.MustCompile(`\bkey_len:1280\b.*\btable:(l|appl_lock)\b.*\btype:eq_ref\b`)
-	if s.product == "postgres" {
-		explain, plan = "EXPLAIN ", regexp.MustCompile(`Index Cond: .*object_type.*object_id`)
-		s.execute(t, `INSERT INTO applock.appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)
-			SELECT l.object_type, l.object_id || n, 'x', '', 1, now(), now(), 60, now() FROM applock.appl_lock AS l, generate_series(1, 1000) AS n`)
-		if _, err := conn.ExecContext(t.Context(), "ANALYZE customers, applock.appl_lock; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _, _ = conn.ExecContext(context.Background(), "RESET ALL") }()
-	}
-	if s.product == "sqlite" {
-		explain, plan = "EXPLAIN QUERY PLAN ", regexp.MustCompile(`SEARCH \w+ USING .*\(object_type=\? AND object_id=\?\)`)
-	}
-	rows, err := contract.RowsByColumn(t.Context(), conn, explain+"SELECT c.id, l.operator_id "+join)
-	if text := fmt.Sprint(rows); err != nil || !plan.MatchString(text) {
-		t.Errorf("%v, the plan goes not by the whole key: %s", err, text)
-	}
 }

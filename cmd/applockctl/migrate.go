@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -166,9 +167,10 @@ const plainOwner = "create an account NAME that can migrate and no more"
 // newOwner is the command that gives all objects to another account.
 func (a *app) newOwner() string { return a.commandLine("migrate", "repair", "--owner", "NAME") }
 
-// damages reports whether a finding is damage. An owner with too many rights is a finding, but hinders nothing.
+// damages reports whether a finding is damage. An owner with too many rights is a finding, but hinders nothing. Another owner of the schema
+// can replace what is in it.
 func damages(finding migrate.Finding) bool {
-	return finding.Part != migrate.PartOwners || finding.Repairable
+	return finding.Part != migrate.PartOwners || finding.Repairable || strings.HasPrefix(finding.Name, "schema ")
 }
 
 // wayOut returns the way to mend a finding.

@@ -52,10 +52,10 @@ know, or FAILED with the command that mends it. The exit code is 1 if something 
 account that migrates; what another account may not see is a NOTE.
 
 It compares steps, tables, indexes, the text of procedures, the accounts that they run as (no superuser, and
-none that can write on a read-only server), rights that nobody should have, and the grants of each role; on
-PostgreSQL also sequences, and the first million locks for values that only somebody's SQL can have written. It
-checks whether the server is a replica or read-only, whether its settings let a crash lose locks, whether a pooler
-or a cluster is in between, the clocks
+none that can write on a read-only server), rights that nobody should have, and the grants of each role. On
+PostgreSQL it compares sequences with their tables, and looks in the first million locks for
+values that no procedure writes. It checks whether the server is a replica or read-only, whether
+its settings let a crash lose locks, whether a pooler or a cluster is in between, the clocks
 (which no lock depends on), and the first 10,000 rows for objects that have been free for longer than
 --older-than. It names the session, prepared transaction or replication slot that has kept the server from
 removing old row versions for longer than --held-longer-than, or for 10,000 transactions if the server does

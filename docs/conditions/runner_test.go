@@ -118,6 +118,9 @@ func play(t *testing.T, choose func(row condition) bool) {
 				}
 				s = s.in(row)
 				s.program = program
+				if len(row.of("pooler")) > 0 {
+					s.dsn = testdb.PgBouncer(t, s.dsn)
+				}
 				s.keeps(t)
 			})
 		}

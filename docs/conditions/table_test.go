@@ -18,13 +18,13 @@ type condition struct {
 	how                                    []made
 }
 
-// made is one of the ways: session, dsn, create, before, after, global, server, key, join, letters, column, value, or words for people only.
+// made is one of the ways: session, dsn, create, before, after, global, pooler, key, value, join, letters, column, or words for people only.
 type made struct{ kind, value string }
 
 // heavy marks a row that make test leaves out.
 const heavy = "heavy"
 
-var kinds = []string{"session", "dsn", "create", "before", "after", "global", "server", "column", "key", "value", "join", "letters"}
+var kinds = []string{"session", "dsn", "create", "before", "after", "global", "pooler", "column", "key", "value", "join", "letters"}
 
 // of returns the values of a kind.
 func (c condition) of(kind string) (values []string) {

@@ -46,9 +46,9 @@ assert object_type=customer object_id=1 operator_id=JDOE fence=$first -> ok
 assert object_type=customer object_id=1 operator_id=JDOE fence=1 -> LK002
 get object_type=customer object_id="" operator_id=JDOE -> LK001 object_id
 ask object_type=customer object_id=1 operator_id=KIM client_id=q message=LETTERS -> Y ASKED
+inbox operator_id=JDOE -> AWAITED/customer:1/KIM message=LETTERS
 announce object_type=customer object_id=1 operator_id=ASMITH client_id=p -> ok
 poll client_id=p -> customer:1
-inbox operator_id=JDOE -> AWAITED/customer:1/KIM AWAITED/customer:1/ASMITH message=LETTERS
 answer object_type=customer object_id=1 operator_id=JDOE fence=$first asker_id=KIM answer=LATER reason=LETTERS -> Y TOLD
 see object_type=customer object_id=1 operator_id=KIM client_id=tab state=VIEWING -> HOLDER/JDOE/
 answer object_type=customer object_id=1 operator_id=JDOE fence=$first asker_id=KIM client_id=q answer=GIVE -> Y GIVEN

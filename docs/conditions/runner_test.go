@@ -34,11 +34,11 @@ get object_type=customer object_id=1 operator_id=JDOE department_id=CS ttl_secon
 get object_type=customer object_id=1 operator_id=ASMITH -> N HELD old_operator_id=JDOE
 get object_type=customer object_id=1 operator_id=jdoe -> N HELD old_operator_id=JDOE
 get object_type=customer object_id=1 operator_id="JDOE " -> Y RENEWED fence=$first
-get object_type=customer object_id=LETTERS operator_id=LETTERS ttl_seconds=60 -> Y ACQUIRED
+get object_type=customer object_id=LETTERS operator_id=LETTERS ttl_seconds=3600 -> Y ACQUIRED
 release object_type=customer object_id=LETTERS operator_id=LETTERS -> Y RELEASED
-get object_type=customer object_id=2 operator_id=JDOE ttl_seconds=60 -> Y ACQUIRED
+get object_type=customer object_id=2 operator_id=JDOE ttl_seconds=3600 -> Y ACQUIRED
 renew object_type=customer object_id=1 operator_id=JDOE fence=$first ttl_seconds=7200 -> RENEWED
-permit object_type=gate object_id=desk permits=2 operator_id=JDOE ttl_seconds=60 -> ACQUIRED
+permit object_type=gate object_id=desk permits=2 operator_id=JDOE ttl_seconds=3600 -> ACQUIRED
 note object_type=customer object_id=1 operator_id=JDOE note=LETTERS -> Y NOTED
 inquire object_type=customer object_id=1 -> Y operator_id=JDOE note=LETTERS ttl_seconds=7200
 inquire object_type=customer object_id=3 -> N fence=0
@@ -58,11 +58,11 @@ inbox operator_id=ASMITH -> HANDED/customer:1/KIM TAKEN/customer:1/BOSS reason_2
 retract object_type=customer object_id=1 operator_id=ASMITH client_id=p -> ok
 transfers from_operator_id=JDOE object_type=customer to_operator_id=ASMITH -> TRANSFERRED
 releases operator_id=ASMITH object_type=customer -> RELEASED
-set object_type=customer default_ttl_seconds=60 actor_id=BOSS reason=LETTERS -> Y SET
-get object_type=customer object_id=2 operator_id=BOSS -> Y ACQUIRED seconds_left=60
+set object_type=customer default_ttl_seconds=3600 actor_id=BOSS reason=LETTERS -> Y SET
+get object_type=customer object_id=2 operator_id=BOSS -> Y ACQUIRED seconds_left=3600
 release object_type=customer object_id=1 operator_id=BOSS -> Y RELEASED
 list object_type=customer -> customer:2 operator_id=BOSS
-purge older_than_seconds=60 max_rows=1000 -> 0
+purge older_than_seconds=3600 max_rows=1000 -> 0
 purge_history older_than_seconds=3600 -> 0
 `
 

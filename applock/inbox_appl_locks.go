@@ -1,10 +1,8 @@
 package applock
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/applock/applock/internal/db"
@@ -54,13 +52,9 @@ type Notice struct {
 	Fence   Fence
 }
 
-// InboxPosition is what an inbox has already shown. The zero value is the beginning. A program that restarts keeps both fields.
-type InboxPosition struct {
-	// After is the ID of an event: this one and all before it have been shown, and no earlier event can still appear.
-	After int64 `json:"safe_event_id"`
-	// Told are the IDs of events behind After that have been shown.
-	Told []int64 `json:"told_event_ids"`
-}
+// InboxPosition is what an inbox has already shown, as the database has written it. Its text has no meaning outside of this database. The
+// zero value is the beginning. A program that restarts keeps it.
+type InboxPosition string
 
 // InboxRequest asks what concerns an operator.
 type InboxRequest struct {
@@ -76,10 +70,11 @@ type InboxRequest struct {
 // included. Use List with ExpiresWithin for locks that end soon. If the Policy of the type lets a lock yield to an asker, the time for an
 // answer begins with the first Inbox that shows the request.
 //
-// next is the Position of the next call. PageSize limits the notices: the next call returns the remaining events, and Waiters lists all
-// waiters. Events are numbered before their transactions commit, and may appear in another order. Inbox misses none of them: on PostgreSQL
-// and SQLite however long a transaction takes; on MySQL, MariaDB and Db2 for transactions of up to 15 minutes. It reads by index, however
-// many locks there are.
+// next is the Position of the next call; without notices it is that of this call. PageSize limits the notices: events have one half of it,
+// waiters, askers and answers the other, and each what the other leaves of its half. The next call returns the remaining events, and
+// Waiters lists all waiters. Events are numbered before their transactions commit, and may appear in another order. Inbox misses none of
+// them, and returns each once: on PostgreSQL and SQLite however long a transaction takes; on MySQL, MariaDB and Db2 for transactions of up
+// to 15 minutes. It reads by index, however many locks there are.
 func (c *Client) Inbox(ctx context.Context, request InboxRequest) (notices []Notice, next InboxPosition, err error) {
 	defer begin(&err, "inbox: %w")
 	params, err := request.params()
@@ -88,52 +83,26 @@ func (c *Client) Inbox(ctx context.Context, request InboxRequest) (notices []Not
 	}
 	o := c.operations
 	rows, err := read(ctx, o, db.Driver.InboxApplLocks, params)
+	if db.KindOf(err) == db.KindInvalid {
+		err = &InvalidError{Argument: "Position", Reason: "is not one that Inbox has returned"}
+	}
 	if err != nil {
 		return nil, request.Position, err
 	}
 	o.log(ctx, "inbox_appl_locks", slog.String("operator", params.OperatorID), slog.Int("rows", len(rows)))
-	notices, next = request.Position.told(rows, cmp.Or(request.PageSize, DefaultPageSize))
+	next = request.Position
+	for _, row := range rows {
+		notices = append(notices, noticeOf(row))
+		next = InboxPosition(row.NextPosition)
+	}
 	return notices, next, nil
 }
 
 func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
 	var c checks
 	operator := c.text(checkText("Operator", r.Operator, MaxOperatorLength))
-	c.refuse(r.Position.After < 0, "Position.After", "must not be negative")
-	// An event that was shown before takes a place in the answer.
-	rows := min(c.number(checkRows("PageSize", r.PageSize))+int64(len(r.Position.Told)), MaxPageSize)
-	return db.InboxApplLocksParams{OperatorID: operator, AfterEventID: r.Position.After, MaxRows: rows}, c.err
-}
-
-// told leaves out events that were shown before, and all behind the first most notices.
-func (p InboxPosition) told(rows []db.Notice, most int) (notices []Notice, next InboxPosition) {
-	next = p
-	var events []int64
-	cut := false
-	for _, row := range rows {
-		switch {
-		case row.EventID != 0 && slices.Contains(p.Told, row.EventID):
-			events = append(events, row.EventID)
-			continue
-		case len(notices) == most:
-			cut = cut || row.EventID != 0
-			continue
-		case row.EventID != 0:
-			events = append(events, row.EventID)
-		}
-		notices = append(notices, noticeOf(row))
-	}
-	if len(rows) == 0 {
-		return notices, next
-	}
-	next.After = max(p.After, rows[0].SafeEventID)
-	if cut { // the next call returns an event that is left out
-		next.After = max(p.After, min(next.After, slices.Max(events)))
-	}
-	next.Told = slices.DeleteFunc(append(slices.Clone(p.Told), events...), func(event int64) bool { return event <= next.After })
-	slices.Sort(next.Told)
-	next.Told = slices.Compact(next.Told)
-	return notices, next
+	rows := c.number(checkRows("PageSize", r.PageSize))
+	return db.InboxApplLocksParams{OperatorID: operator, Position: string(r.Position), MaxRows: rows}, c.err
 }
 
 func noticeOf(row db.Notice) Notice {

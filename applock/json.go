@@ -223,7 +223,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// MarshalJSON returns what applockctl inbox prints, without safe_event_id, which the InboxPosition has.
+// MarshalJSON returns what applockctl inbox prints, without next_position, which the InboxPosition has.
 func (n Notice) MarshalJSON() ([]byte, error) {
 	return marshalKeys([]jsonKey{
 		{"outcome", n.Kind},

@@ -134,7 +134,6 @@ func results() []result {
 				"Until:0001-01-01 00:00:00 +0000 UTC Answer:LATER AnswerReason:soon Waited:1m0s " +
 				"Holder:{Owner:jdoe (sales) Fence:0 ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:1h0m0s Note:}}",
 		},
-		{applock.InboxPosition{After: 9, Told: []int64{11}}, `{"safe_event_id":9,"told_event_ids":[11]}`, "{After:9 Told:[11]}"},
 		{
 			applock.Stats{ObjectType: "customer", Live: 3, Expired: 1, Oldest: time.Hour, NextExpiry: time.Minute, Waiters: 2, LongestWait: time.Second},
 			`{"outcome":"COUNTED","object_type":"customer","department_id":"","live":3,"expired":1,"oldest_seconds":3600,` +

@@ -21,7 +21,7 @@ let reachable = true;
 globalThis.fetch = async (url, { body }) => {
   if (!reachable) throw new TypeError("no network");
   console.log(url + " " + told(body));
-  return { json: async () => ({ present: [{ kind: "HOLDER" }], notices: [{ safe_event_id: 7 }] }) };
+  return { json: async () => ({ present: [{ kind: "HOLDER" }], notices: [{ next_position: "7,9" }] }) };
 };
 Object.defineProperty(globalThis, "navigator", { value: { sendBeacon: (url, body) => console.log(url + " " + told(body)) } });
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -64,10 +64,10 @@ func runHeartbeat(t *testing.T, _ string) {
 	output, err := exec.CommandContext(t.Context(), "node", script).CombinedOutput()
 	const shows = `shows [{"kind":"HOLDER"}] 1` + "\n"
 	asks := func(state, after string) string {
-		return `/presence {"object":"case:4711","client":"TAB","state":` + state + `,"safeEventId":` + after + "}\n"
+		return `/presence {"object":"case:4711","client":"TAB","state":` + state + `,"position":` + after + "}\n"
 	}
-	want := asks(`"VIEWING"`, "0") + shows + "again after 15000\n" + asks(`"EDITING"`, "7") + shows + asks(`"IDLE"`, "7") + shows +
-		"shows null 0\n" + asks(`"EDITING"`, "7") + shows + asks("null", "7")
+	want := asks(`"VIEWING"`, `""`) + shows + "again after 15000\n" + asks(`"EDITING"`, `"7,9"`) + shows + asks(`"IDLE"`, `"7,9"`) + shows +
+		"shows null 0\n" + asks(`"EDITING"`, `"7,9"`) + shows + asks("null", `"7,9"`)
 	if err != nil || string(output) != want {
 		t.Errorf("%v, the tab says\n%s\nwant\n%s", err, output, want)
 	}

@@ -224,9 +224,9 @@ class Player {
                 return locks.stats(filter(a)).stream().<List<?>>map(s -> List.of(s.type(), s.department(), s.live(), s.expired(),
                         s.oldestSeconds(), s.nextExpirySeconds(), s.waiters(), s.longestWaitSeconds())).toList();
             case "inbox_appl_locks":
-                return locks.inbox(a.get(0), number(a.get(1)), number(a.get(2))).stream()
+                return locks.inbox(a.get(0), a.get(1), number(a.get(2))).stream()
                         .<List<?>>map(n -> Arrays.asList(n.kind(), n.eventId(), n.object().type(), n.object().id(), n.other().operator(),
-                                n.other().department(), n.at(), n.secondsLeft(), n.reason(), n.safeEventId(),
+                                n.other().department(), n.at(), n.secondsLeft(), n.reason(), n.nextPosition(),
                                 n.message(), n.clientId(), n.fence())).toList();
             case "set_appl_lock_policy":
                 return List.of(laidDown(locks.setPolicy(new Policy(a.get(0), seconds(a.get(1)), seconds(a.get(2)),

@@ -48,7 +48,7 @@ const TELLS_FORMER = new Set(["take_appl_lock", "ask_appl_lock"]);
 const ERRORS = { LK001: InvalidArgumentError, LK002: LostError, LK003: ContentionError };
 
 /** The arguments and options that are whole numbers. All others are text, or flags. */
-const WHOLE = new Set(["ttl", "fence", "expectedFence", "permits", "maxRows", "olderThan", "wait", "afterEventId", "defaultTtl", "longestTtl",
+const WHOLE = new Set(["ttl", "fence", "expectedFence", "permits", "maxRows", "olderThan", "wait", "defaultTtl", "longestTtl",
   "since", "yieldAfter"]);
 
 /** The columns that are whole numbers. */
@@ -212,8 +212,8 @@ class Locks {
   }
 
   async inbox(operator, options) {
-    const { afterEventId, maxRows } = only(options, "afterEventId", "maxRows");
-    return this.#rows("inbox_appl_locks", { operator, afterEventId, maxRows });
+    const { position, maxRows } = only(options, "position", "maxRows");
+    return this.#rows("inbox_appl_locks", { operator, position, maxRows });
   }
 
   async setPolicy(objectType, options) {

@@ -102,8 +102,8 @@ export interface Notice extends ObjectKey {
   eventAt: Date;
   secondsLeft: number;
   reason: string;
-  /** afterEventId of the next call. */
-  safeEventId: Whole;
+  /** The position of the next call. */
+  nextPosition: string;
   /** The message of a request, else empty. */
   message: string;
   /** The asker's program, for answer; empty unless it is a request. */
@@ -271,10 +271,10 @@ export class Locks {
     options?: Options<{ department: Text; ttl: Whole }>,
   ): Promise<Presence[]>;
   /**
-   * Report what others did with an operator's locks, who waits or asks for them, and how its requests were answered. An event may come twice,
-   * and none is left out.
+   * Report what others did with an operator's locks, who waits or asks for them, and how its requests were answered. Pass the
+   * nextPosition of any row to the next call, or the same position where there was no row: no event is left out.
    */
-  inbox(operator: Text, options?: Options<{ afterEventId: Whole; maxRows: Whole }>): Promise<Notice[]>;
+  inbox(operator: Text, options?: Options<{ position: Text; maxRows: Whole }>): Promise<Notice[]>;
   /**
    * Set a type's policy: how long its locks last, in seconds, whether a take needs a reason, what the history records, and who sees whom. An
    * absent setting is unset.

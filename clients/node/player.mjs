@@ -187,7 +187,7 @@ async function play(connection, locks, lines, operation, a) {
       return [told(await locks.answer(a[0], a[1], a[2], number(a[3]), a[4], a[6], { client: a[5], reason: a[7] }))];
     case "see_appl_lock":
       return (await locks.see(a[0], a[1], a[2], a[4], a[5], { department: a[3], ttl: number(a[6]) })).map(Object.values);
-    case "inbox_appl_locks": return (await locks.inbox(a[0], { afterEventId: number(a[1]), maxRows: number(a[2]) })).map(Object.values);
+    case "inbox_appl_locks": return (await locks.inbox(a[0], { position: a[1], maxRows: number(a[2]) })).map(Object.values);
     case "set_appl_lock_policy":
       return [decided(await locks.setPolicy(a[0], {
         defaultTtl: number(a[1]), longestTtl: number(a[2]), takeReason: flag(a[3]), actor: a[4], reason: a[5], history: a[6],

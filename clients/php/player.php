@@ -208,7 +208,7 @@ function play(PDO $pdo, string $driver, Locks $locks, string $operation, array $
         'ask_appl_lock' => [row($locks->ask($a[0], $a[1], $a[2], $a[4], $a[5], $a[3], number($a[6])))],
         'answer_appl_lock' => [row($locks->answer($a[0], $a[1], $a[2], number($a[3]), $a[4], $a[6], $a[5], $a[7]))],
         'see_appl_lock' => $locks->see($a[0], $a[1], $a[2], $a[4], $a[5], $a[3], number($a[6])),
-        'inbox_appl_locks' => $locks->inbox($a[0], number($a[1]), number($a[2])),
+        'inbox_appl_locks' => $locks->inbox($a[0], $a[1], number($a[2])),
         'set_appl_lock_policy' => [row($locks->setPolicy($a[0], $a[4], number($a[1]), number($a[2]), flag($a[3], ''), $a[5], $a[6], flag($a[7], ''), number($a[8])))],
         'drop_appl_lock_policy' => [row($locks->dropPolicy(...$a))],
         default => read($locks, $operation, $a),

@@ -204,7 +204,7 @@ class Player:
             case "poll_appl_locks": return locks.poll(a[0], max_rows=number(a[1]))
             case "take_appl_lock":
                 return locks.take(*a[:3], a[4], department=a[3], expected_fence=number(a[5]), ttl=number(a[6]))
-            case "inbox_appl_locks": return locks.inbox(a[0], after_event_id=number(a[1]), max_rows=number(a[2]))
+            case "inbox_appl_locks": return locks.inbox(a[0], position=a[1], max_rows=number(a[2]))
             case "ask_appl_lock": return locks.ask(*a[:3], a[4], a[5], department=a[3], wait=number(a[6]))
             case "answer_appl_lock": return locks.answer(*a[:3], number(a[3]), a[4], a[6], client=a[5], reason=a[7])
             case "see_appl_lock": return locks.see(*a[:3], a[4], a[5], department=a[3], ttl=number(a[6]))

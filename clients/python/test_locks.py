@@ -178,7 +178,7 @@ def answer_as_ever(options):
         (locks.read("appl_lock_history", object_type="customer", event="TAKEN")[-1], ["event_id", "from_fence", "to_fence"]),
         (locks.read("appl_lock_live", object_type="customer", object_id=42)[0], ["fence", "seconds_left", "ttl_seconds"]),
         (locks.read("appl_lock_stats", object_type="customer")[0], ["live", "expired", "oldest_seconds", "waiters"]),
-        (locks.inbox("JÖRG")[-1], ["event_id", "seconds_left", "safe_event_id"]),
+        (locks.inbox("JÖRG")[-1], ["event_id", "seconds_left", "fence"]),
     ]:
         assert all(type(getattr(row, column)) is int for column in columns), row
     assert locks.release("customer", 42, "B")

@@ -164,7 +164,7 @@ def play(connection, locks, operation, a)
     [row(locks.answer(*a[0..2], fence: number(a[3]), asker: a[4], client: a[5], answer: a[6], reason: a[7]))]
   when "see_appl_lock" then locks.see(*a[0..2], a[4], a[5], department: a[3], ttl: number(a[6])).map(&:values)
   when "inbox_appl_locks"
-    locks.inbox(a[0], after_event_id: number(a[1]), max_rows: number(a[2])).map(&:values)
+    locks.inbox(a[0], position: a[1], max_rows: number(a[2])).map(&:values)
   when "set_appl_lock_policy"
     [row(locks.set_policy(a[0], default_ttl: number(a[1]), longest_ttl: number(a[2]), take_reason: flag(a[3], blank: ""),
                                 actor: a[4], reason: a[5], history: a[6],

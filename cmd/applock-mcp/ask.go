@@ -129,17 +129,13 @@ func (l locks) addInbox(server *mcp.Server) error {
 }
 
 func (l locks) inbox(ctx context.Context, in inboxInput) (inbox, string, error) {
-	position, err := positionOf(in.Position)
-	if err != nil {
-		return inbox{}, "", err
-	}
 	ctx, cancel := l.inTime(ctx, 0)
 	defer cancel()
-	notices, next, err := l.client.Inbox(ctx, applock.InboxRequest{Operator: l.owner.Operator, Position: position, PageSize: mostRows})
+	notices, next, err := l.client.Inbox(ctx, applock.InboxRequest{Operator: l.owner.Operator, Position: applock.InboxPosition(in.Position), PageSize: mostRows})
 	if err != nil {
 		return inbox{}, "", err
 	}
-	said := inbox{You: l.you(), Notices: []notice{}, Position: textOfPosition(next)}
+	said := inbox{You: l.you(), Notices: []notice{}, Position: string(next)}
 	for _, row := range notices {
 		said.Notices = append(said.Notices, notice{
 			Kind: row.Kind, Object: foreignText(row.Object.String()), Fence: row.Fence, Other: foreignText(row.Other.Operator),

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ type listedNotice struct {
 	EventTS         table.Timestamp    `json:"event_ts"`
 	SecondsLeft     int64              `json:"seconds_left"`
 	Reason          string             `json:"reason"`
-	SafeEventID     int64              `json:"safe_event_id"`
+	NextPosition    string             `json:"next_position"`
 	Message         string             `json:"message"`
 	ClientID        string             `json:"client_id"`
 	Fence           applock.Fence      `json:"fence"`
@@ -37,7 +36,7 @@ const expiringSoon = time.Hour
 
 func listedNoticeOf(notice applock.Notice, next applock.InboxPosition) listedNotice {
 	return listedNotice{
-		SafeEventID:     next.After,
+		NextPosition:    string(next),
 		Kind:            notice.Kind,
 		EventID:         notice.Event,
 		ObjectType:      notice.Object.Type,
@@ -66,14 +65,14 @@ func (n listedNotice) fields() []table.Field {
 		{Title: "FENCE", Value: n.Fence, Wide: true},
 		{Title: "PROGRAM", Value: n.ClientID, Wide: true},
 		{Title: "EVENT ID", Value: n.EventID, Wide: true},
-		{Title: "SAFE EVENT ID", Value: n.SafeEventID, Wide: true},
+		{Title: "NEXT POSITION", Value: n.NextPosition, Wide: true},
 	}
 }
 
 func (a *app) inboxCommand() *cobra.Command {
 	var request applock.InboxRequest
 	command := &cobra.Command{
-		Use:   "inbox --operator O [--after N]",
+		Use:   "inbox --operator O [--position P]",
 		Short: "Show what concerns an operator: locks taken, handed over, awaited, asked for, expiring",
 		Long: `Prints what concerns an operator that holds or asks for locks. First come events that others have caused,
 oldest first:
@@ -89,17 +88,17 @@ Then comes the present state:
   EXPIRING    the lock ends at TIME, within the hour
 An empty inbox has exit code 0.
 
-To see no event again, pass the safe_event_id of the last answer as --after: --output json and --wide show
-it. Even then an event may come twice; none is lost. "applockctl history" has all events. At most 1000 lines
-are printed, or --limit.
+To see no event again, pass the next_position of the last answer as --position: --output json and --wide
+show it. None is lost. "applockctl history" has all events. At most 1000 lines are printed, or --limit. Events
+have one half of them, the present state the other, and each what the other leaves of its half.
 
 With --output json each line is an object.`,
 		Example: `  applockctl inbox --operator jdoe
-  applockctl inbox --operator jdoe --after 1234 --output json`,
+  applockctl inbox --operator jdoe --position 1234,1236 --output json`,
 		RunE: body(func(ctx context.Context, _ []string) error { return a.inbox(ctx, request) }),
 	}
 	a.operatorFlag(command, &request.Operator, "whom it concerns", a.completeOperator)
-	command.Flags().Var(number[int64]{&request.Position.After, math.MaxInt64}, "after", "only events after this one, and the present state")
+	command.Flags().StringVar((*string)(&request.Position), "position", "", "only events that are not told yet, and the present state")
 	command.Flags().Var(number[int]{&request.PageSize, applock.MaxPageSize}, "limit", "print at most this many")
 	return command
 }

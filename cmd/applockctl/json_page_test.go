@@ -193,7 +193,7 @@ func goResults() []goResult {
 		{"list --waiting", waiter, listedWaiterOf(waiter), "fence acquired_ts lock_ts expires_ts note"}, // no waiter tells them
 		{"asking", asker, listedAskerOf(asker), "fence acquired_ts lock_ts expires_ts note"},
 		{"history", event, listedEventOf(event), ""},
-		{"inbox", notice, listedNoticeOf(notice, applock.InboxPosition{After: 5}), "safe_event_id"}, // the InboxPosition has it
+		{"inbox", notice, listedNoticeOf(notice, "5"), "next_position"}, // the InboxPosition has it
 		{"see", present, presentOne{present}, ""},
 		{"viewers", viewer, listedViewer{viewer}, ""},
 		{"stats", applock.Stats{ObjectType: "customer"}, countedLocks{applock.Stats{ObjectType: "customer"}}, ""},

@@ -8,7 +8,7 @@ func inboxApplLocks() Operation {
 		Summary: "Report what others did with an operator's locks, who waits or asks for them, and how its requests were answered.",
 		Parameters: []Parameter{
 			operatorID(),
-			{"p_after_event_id", In, Number, "safe_event_id of its last call, 0 or greater; NULL = from the start"},
+			{"p_position", In, Text, "next_position of its last call that had a row; NULL = from the start"},
 			{"p_max_rows", In, Number, "rows at the most, 1 to 10000; NULL = 1000"},
 		},
 		Columns: []Parameter{
@@ -20,7 +20,7 @@ func inboxApplLocks() Operation {
 			{"event_ts", Out, Timestamp, "when it happened; `AWAITED`: since when the other operator waits or asks"},
 			{"seconds_left", Out, Number, "whole seconds from now to the end of the operator's lock, rounded up; 0 unless `AWAITED`"},
 			{"reason", Out, Text, "why; empty for none"},
-			{"safe_event_id", Out, Number, "p_after_event_id of the next call: all later events have greater numbers; the same in each row"},
+			{"next_position", Out, Text, "p_position of the next call, which names the events that are told; opaque, the same in each row"},
 			{"message", Out, Text, "the asker's message, `AWAITED`; else empty"},
 			{"client_id", Out, Text, "the asker's program, for answer_appl_lock; empty unless it is a request"},
 			{"fence", Out, Number, "the operator's grant that is asked for, for answer_appl_lock; 0 unless it is a request"},
@@ -29,16 +29,16 @@ func inboxApplLocks() Operation {
 			remark("`TAKEN`: another operator took the lock or handed it on; `HANDED`: another operator transferred it to this one; `RELEASED`: another operator ended it"),
 			remark("`GIVEN` and `YIELDED`: the lock went to an asker, also if this operator was the actor; `LATER` and `DECLINED`: a holder answered this operator's request"),
 			remark("`AWAITED`: another operator waits or asks for this one's lock; the answer `NO` removes a request from the holder's inbox"),
-			remark("events come in their order, then the longest waits first; after p_max_rows rows there may be more; an event may come twice"),
+			remark("events come in their order, then the longest waits first; each of the two has half of p_max_rows, and what the other leaves of its half; a full page may leave out events, which the next call tells"),
 		},
 	}
 }
 
-// InboxApplLocksParams are the IN parameters of inbox_appl_locks. A zero AfterEventID is NULL: the operator has seen no event yet.
+// InboxApplLocksParams are the IN parameters of inbox_appl_locks. An empty Position is NULL: the operator has seen no event yet.
 type InboxApplLocksParams struct {
-	OperatorID   string
-	AfterEventID int64
-	MaxRows      int64
+	OperatorID string
+	Position   string
+	MaxRows    int64
 }
 
 // Notice is one row of inbox_appl_locks.
@@ -53,8 +53,8 @@ type Notice struct {
 	EventTS           Moment
 	SecondsLeft       int64
 	Reason            string
-	// SafeEventID is the AfterEventID for the next call, the same in each row.
-	SafeEventID int64
+	// NextPosition is the Position for the next call, the same in each row.
+	NextPosition string
 	// Message, ClientID and Fence are those of a request, and zero for any other notice. An answer to the request names them.
 	Message  string
 	ClientID string
@@ -63,11 +63,11 @@ type Notice struct {
 
 // InboxApplLocks calls inbox_appl_locks.
 func (r Routines) InboxApplLocks(ctx context.Context, params InboxApplLocksParams) ([]Notice, error) {
-	args := []any{params.OperatorID, orNull(params.AfterEventID), params.MaxRows}
+	args := []any{params.OperatorID, orNull(params.Position), params.MaxRows}
 	return Rows(ctx, r, "inbox_appl_locks", args, func(row *Notice) []any {
 		return []any{
 			&row.Kind, &row.EventID, &row.ObjectType, &row.ObjectID, &row.OtherOperatorID, &row.OtherDepartmentID,
-			&row.EventTS, &row.SecondsLeft, &row.Reason, &row.SafeEventID, &row.Message, &row.ClientID, &row.Fence,
+			&row.EventTS, &row.SecondsLeft, &row.Reason, &row.NextPosition, &row.Message, &row.ClientID, &row.Fence,
 		}
 	})
 }

@@ -1836,7 +1836,7 @@ COMMENT ON SPECIFIC PROCEDURE get_appl_lock_permit IS 'Take or renew one of the 
 -- +goose StatementBegin
 CREATE OR REPLACE PROCEDURE inbox_appl_locks (
     IN p_operator_id VARCHAR(4000),
-    IN p_after_event_id BIGINT,
+    IN p_position VARCHAR(4000),
     IN p_max_rows BIGINT
 )
 SPECIFIC inbox_appl_locks
@@ -1845,19 +1845,20 @@ LANGUAGE SQL
 NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_operator_id VARCHAR(4000);
-    DECLARE v_after_event_id, v_safe_event_id, v_max_rows BIGINT;
-    DECLARE v_rows INTEGER DEFAULT 0;
+    DECLARE v_operator_id, v_position, v_next_position, v_item VARCHAR(4000);
+    DECLARE v_page VARCHAR(32000) DEFAULT ',';
+    DECLARE v_max_rows, v_after_event_id, v_from_id, v_to_id, v_run_from_id, v_run_to_id BIGINT;
+    DECLARE v_at, v_comma, v_dash INTEGER DEFAULT 1;
+    DECLARE v_events, v_waiting INTEGER DEFAULT 0;
+    DECLARE v_left_out_fl CHAR(1) DEFAULT 'N';
     DECLARE v_limit, v_place INTEGER;
     DECLARE v_now, v_before TIMESTAMP;
 
     SET v_operator_id = RTRIM(COALESCE(p_operator_id, ''));
-    SET v_after_event_id = COALESCE(p_after_event_id, 0);
+    SET v_position = COALESCE(NULLIF(RTRIM(p_position), ''), '0');
     SET v_max_rows = COALESCE(p_max_rows, 1000);
     IF CHARACTER_LENGTH(v_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('inbox_appl_locks', 'p_operator_id', CHARACTER_LENGTH(v_operator_id, OCTETS), 255);
-    ELSEIF v_after_event_id < 0 THEN
-        CALL appl_lock_refuse_number('inbox_appl_locks', 'p_after_event_id', 99999999999999999);
     ELSEIF v_max_rows NOT BETWEEN 1 AND 10000 THEN
         CALL appl_lock_refuse_number('inbox_appl_locks', 'p_max_rows', 10000);
     END IF;
@@ -1867,24 +1868,122 @@ BEGIN
         || 'ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:-_/+*=()%&?', ' '))) > 0 THEN
         CALL appl_lock_check_text('inbox_appl_locks', 'p_operator_id', v_operator_id);
     END IF;
+    SET v_item = REPLACE(REPLACE(v_position, '-', ''), ',', '');
+    IF TRANSLATE(v_item, '0', '0123456789', '0') <> REPEAT('0', CHARACTER_LENGTH(v_item, CODEUNITS32))
+        OR LOCATE(',,', ',' || REPLACE(v_position, '-', ',') || ',') > 0
+        OR LOCATE(',', v_position || ',') NOT BETWEEN 2 AND 19
+        OR LOCATE('-', SUBSTRING(v_position, 1, LOCATE(',', v_position || ',') - 1, CODEUNITS32)) > 0
+    THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'inbox_appl_locks: p_position is not one of its answers';
+    END IF;
 
-    SET v_limit = v_max_rows;
     SET CURRENT LOCK TIMEOUT 1;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     SET v_before = v_now - (900) SECOND;
-    -- S1: up to which event is none still to come? The newest are read first, by the primary key.
-    SELECT COUNT(*), COALESCE(MAX(o.event_id), v_after_event_id)
-    INTO v_rows, v_safe_event_id
+    -- S1: how many rows of the page are no events?
+    SELECT COUNT(*)
+    INTO v_waiting
     FROM (
-        SELECT e.event_id
-        FROM appl_lock_event AS e
-        WHERE e.event_id > v_after_event_id
-            AND e.event_ts < v_before
-        ORDER BY e.event_id DESC
-        FETCH FIRST 1 ROWS ONLY
-    ) AS o
+        SELECT w.since_ts
+        FROM appl_lock_waiter AS w
+        INNER JOIN appl_lock AS l
+            ON l.object_type = w.object_type
+            AND l.object_id = w.object_id
+        WHERE w.holder_id = v_operator_id
+            AND w.operator_id <> v_operator_id
+            AND w.expires_ts > v_now
+            AND l.operator_id = v_operator_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        UNION ALL
+        SELECT a.since_ts
+        FROM appl_lock_ask AS a
+        INNER JOIN appl_lock AS l
+            ON l.object_type = a.object_type
+            AND l.object_id = a.object_id
+        WHERE a.holder_id = v_operator_id
+            AND a.expires_ts > v_now
+            AND a.answer <> 'NO'
+            AND l.operator_id = v_operator_id
+            AND l.released_ts IS NULL
+            AND l.expires_ts > v_now
+        UNION ALL
+        SELECT a.answered_ts AS since_ts
+        FROM appl_lock_ask AS a
+        WHERE a.operator_id = v_operator_id
+            AND a.expires_ts > v_now
+            AND a.answer <> ''
+    ) AS m
     WITH CS;
-    -- S2: which requests will this page be the first to show? The time of an answer begins then.
+    SET v_limit = CASE WHEN v_max_rows - v_waiting > (v_max_rows + 1) / 2 THEN v_max_rows - v_waiting ELSE (v_max_rows + 1) / 2 END;
+    -- S2: which events are news? v_from_id to v_to_id is the range of p_position to compare with, v_run_* that of next_position to end.
+    SET v_at = LOCATE(',', v_position || ',') + 1;
+    SET v_after_event_id = CAST(SUBSTRING(v_position, 1, v_at - 2, CODEUNITS32) AS BIGINT);
+    SET v_next_position = SUBSTRING(v_position, 1, v_at - 2, CODEUNITS32);
+    SET v_position = v_position || ',';
+    SET v_from_id = 0;
+    SET v_to_id = v_after_event_id;
+    SET v_run_from_id = 0;
+    SET v_run_to_id = v_after_event_id;
+    FOR event AS
+        SELECT o.event_id AS c_event_id, o.event_ts AS c_event_ts
+        FROM (
+            SELECT e.event_id, e.event_ts
+            FROM appl_lock_event AS e
+            WHERE e.from_operator_id = v_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                AND e.to_operator_id <> v_operator_id
+            UNION ALL
+            SELECT e.event_id, e.event_ts
+            FROM appl_lock_event AS e
+            WHERE e.to_operator_id = v_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
+        ) AS o
+        ORDER BY c_event_id
+        WITH CS
+    DO
+        WHILE v_to_id < c_event_id AND v_at < CHARACTER_LENGTH(v_position, CODEUNITS32) DO
+            SET v_comma = LOCATE(',', v_position, v_at);
+            SET v_item = SUBSTRING(v_position, v_at, v_comma - v_at, CODEUNITS32);
+            SET v_dash = LOCATE('-', v_item || '-');
+            SET v_from_id = CAST(SUBSTRING(v_item, 1, v_dash - 1, CODEUNITS32) AS BIGINT);
+            SET v_to_id = CAST(SUBSTRING(v_item, LOCATE('-', v_item) + 1, v_comma - v_at - LOCATE('-', v_item), CODEUNITS32) AS BIGINT);
+            SET v_at = v_comma + 1;
+        END WHILE;
+        IF c_event_id NOT BETWEEN v_from_id AND v_to_id THEN
+            IF v_events = v_limit OR CHARACTER_LENGTH(v_page, CODEUNITS32) > 31900
+                OR CHARACTER_LENGTH(v_position, CODEUNITS32) + CHARACTER_LENGTH(v_next_position, CODEUNITS32) > 3900 + v_at
+            THEN
+                SET v_left_out_fl = 'Y';
+            ELSE
+                SET v_page = v_page || CAST(c_event_id AS VARCHAR(20)) || ',';
+                SET v_events = v_events + 1;
+            END IF;
+        END IF;
+        IF v_left_out_fl = 'N' AND c_event_ts < v_before THEN
+            SET v_next_position = CAST(c_event_id AS VARCHAR(20));
+            SET v_run_from_id = 0;
+            SET v_run_to_id = c_event_id;
+        ELSEIF c_event_id BETWEEN v_from_id AND v_to_id OR LOCATE(',' || CAST(c_event_id AS VARCHAR(20)) || ',', v_page) > 0 THEN
+            IF c_event_id > v_run_to_id + 1 OR v_run_from_id = 0 THEN
+                IF v_run_to_id > v_run_from_id AND v_run_from_id > 0 THEN
+                    SET v_next_position = v_next_position || '-' || CAST(v_run_to_id AS VARCHAR(20));
+                END IF;
+                SET v_next_position = v_next_position || ',' || CAST(c_event_id AS VARCHAR(20));
+                SET v_run_from_id = c_event_id;
+            END IF;
+            SET v_run_to_id = c_event_id;
+        END IF;
+    END FOR;
+    IF v_run_to_id > v_run_from_id AND v_run_from_id > 0 THEN
+        SET v_next_position = v_next_position || '-' || CAST(v_run_to_id AS VARCHAR(20));
+    END IF;
+    SET v_limit = v_max_rows;
+    -- S3: which requests will this page be the first to show? The time of an answer begins then.
     FOR request AS
         SELECT
             a.object_type AS c_object_type,
@@ -1910,25 +2009,10 @@ BEGIN
             AND l.expires_ts > v_now
         WITH CS SKIP LOCKED DATA
     DO
-        -- S2a: where does it stand on the page? It counts the rows of S3, even if their locks have changed hands.
+        -- S3a: where does it stand on the page? It counts the rows of S4, even if their locks have changed hands.
         SELECT COUNT(*)
         INTO v_place
         FROM (
-            SELECT e.event_id
-            FROM appl_lock_event AS e
-            WHERE e.from_operator_id = v_operator_id
-                AND e.event_id > v_after_event_id
-                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
-                AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
-                AND e.to_operator_id <> v_operator_id
-            UNION ALL
-            SELECT e.event_id
-            FROM appl_lock_event AS e
-            WHERE e.to_operator_id = v_operator_id
-                AND e.event_id > v_after_event_id
-                AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
-                AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
-            UNION ALL
             SELECT CAST(0 AS BIGINT) AS event_id
             FROM appl_lock_waiter AS w
             WHERE w.holder_id = v_operator_id
@@ -1951,8 +2035,8 @@ BEGIN
                 AND a.answered_ts <= c_since_ts
         ) AS m
         WITH CS;
-        IF v_place <= v_max_rows THEN
-            -- S2b: it is shown.
+        IF v_events + v_place <= v_max_rows THEN
+            -- S3b: it is shown.
             UPDATE appl_lock_ask AS a
             SET shown_ts = v_now
             WHERE a.object_type = c_object_type
@@ -1963,7 +2047,7 @@ BEGIN
                 AND a.shown_ts IS NULL;
         END IF;
     END FOR;
-    -- S3: the page.
+    -- S4: the page.
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
             SELECT
@@ -1978,7 +2062,7 @@ BEGIN
                     + MIDNIGHT_SECONDS(m.expires_ts) - MIDNIGHT_SECONDS(v_now)
                     + CASE WHEN MICROSECOND(m.expires_ts) > MICROSECOND(v_now) THEN 1 ELSE 0 END ELSE 0 END AS seconds_left,
                 m.reason,
-                v_safe_event_id AS safe_event_id,
+                v_next_position AS next_position,
                 m.message,
                 m.client_id,
                 m.fence
@@ -1992,6 +2076,7 @@ BEGIN
                 FROM appl_lock_event AS e
                 WHERE e.from_operator_id = v_operator_id
                     AND e.event_id > v_after_event_id
+                    AND LOCATE(',' || CAST(e.event_id AS VARCHAR(20)) || ',', v_page) > 0
                     AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
                     AND (e.actor_id <> v_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
                     AND e.to_operator_id <> v_operator_id
@@ -2004,6 +2089,7 @@ BEGIN
                 FROM appl_lock_event AS e
                 WHERE e.to_operator_id = v_operator_id
                     AND e.event_id > v_after_event_id
+                    AND LOCATE(',' || CAST(e.event_id AS VARCHAR(20)) || ',', v_page) > 0
                     AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
                     AND (e.actor_id <> v_operator_id OR e.event = 'YIELDED')
                 UNION ALL

@@ -9,12 +9,12 @@ SELECT
     (event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     seconds_left::bigint AS seconds_left,
     reason::text AS reason,
-    safe_event_id::bigint AS safe_event_id,
+    next_position::text AS next_position,
     message::text AS message,
     client_id::text AS client_id,
     fence::bigint AS fence
 FROM inbox_appl_locks(
     @operator_id::text,
-    sqlc.narg('after_event_id')::bigint,
+    @position::text,
     @max_rows::bigint
 );

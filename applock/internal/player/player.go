@@ -188,7 +188,7 @@ func inbox(client *applock.Client) call {
 		}
 		objects, err := objectsOf(notices)
 		for _, object := range objects {
-			object["safe_event_id"] = next.After
+			object["next_position"] = string(next)
 		}
 		return objects, err
 	}
@@ -337,7 +337,7 @@ func parameterOf(field string) string {
 		"Fence": "fence", "ExpectedFence": "expected_fence", "Note": "note", "Permits": "permits", "Actor": "actor_id", "Reason": "reason",
 		"TTL": "ttl_seconds", "DefaultTTL": "default_ttl_seconds", "LongestTTL": "longest_ttl_seconds", "YieldAfter": "yield_after_seconds",
 		"HistoryLevel": "history_level", "State": "state", "Since": "since_seconds", "OlderThan": "older_than_seconds",
-		"After": "after_event_id", "Position.After": "after_event_id", "After.Type": "after_type", "After.ID": "after_id",
+		"After": "after_event_id", "Position": "position", "After.Type": "after_type", "After.ID": "after_id",
 		"ExpiresWithin": "expires_within_seconds", "Order": "order", "Batch": "max_rows", "PageSize": "max_rows", "Limit": "max_rows",
 		"New": "new_fl", "DryRun": "dry_run_fl", "TakeWithoutReason": "take_reason_fl", "WithoutPresence": "presence_fl",
 		"NewestFirst": "newest_first",

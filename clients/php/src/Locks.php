@@ -367,14 +367,14 @@ final class Locks
     /**
      * Reports what others did with an operator's locks, who waits or asks for them, and how its requests were answered: rows with kind,
      * which is TAKEN, HANDED, RELEASED, GIVEN or YIELDED for an event, and AWAITED, LATER or DECLINED for the present state. AWAITED of a
-     * request has the message, and the client_id and fence for answer(). Pass the safe_event_id of any row to the next call: an event may
-     * come twice, and none is left out.
+     * request has the message, and the client_id and fence for answer(). Pass the next_position of any row to the next call, or the
+     * same position where there was no row: no event is left out.
      *
      * @return list<array<string, mixed>>
      */
-    public function inbox(string|int|\Stringable|null $operator, ?int $afterEventId = null, ?int $maxRows = null): array
+    public function inbox(string|int|\Stringable|null $operator, ?string $position = null, ?int $maxRows = null): array
     {
-        return $this->call('inbox_appl_locks', $operator, $afterEventId, $maxRows);
+        return $this->call('inbox_appl_locks', $operator, $position, $maxRows);
     }
 
     /**

@@ -295,7 +295,7 @@ func rulesOfLocks() []lintRule {
 			{"assert_appl_lock", "WITH RS USE AND KEEP SHARE LOCKS", "WITH CS"},
 			{"inquire_appl_lock", "\n    WITH CS", ""},
 			{"inbox_appl_locks", "WITH CS SKIP LOCKED DATA", "WITH CS"},
-			{"inbox_appl_locks", "        ) AS m\n        WITH CS;\n        IF v_place", "        ) AS m\n        WITH CS SKIP LOCKED DATA;\n        IF v_place"},
+			{"inbox_appl_locks", "        ) AS m\n        WITH CS;\n        IF v_events", "        ) AS m\n        WITH CS SKIP LOCKED DATA;\n        IF v_events"},
 			{"purge_appl_locks", "WITH CS\n    DO\n        IF", "DO\n        IF"},
 		}},
 		{"what changes a table waits for 1 s, and for nothing in a renewal; LUW's default waits for ever", func(s source) string {

@@ -213,8 +213,8 @@ func TestHeavyOrderIsNotForgotten(t *testing.T) {
 		requireOrder()
 		for _, call := range []string{
 			"inbox_appl_locks('x', NULL, NULL)",
-			"inbox_appl_locks('x', 1, 1)",
-			"inbox_appl_locks('JDOE', 9223372036854775807, 10000)",
+			"inbox_appl_locks('x', '1', 1)",
+			"inbox_appl_locks('JDOE', '999999999999999999', 10000)",
 			"inbox_appl_locks('JDOE', NULL, 1)",
 			"inbox_appl_locks('BOSS', NULL, 100)",
 			"poll_appl_locks('p', 1)",

@@ -10,7 +10,7 @@ import (
 // InboxApplLocks calls inbox_appl_locks.
 func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
 	rows, err := call(ctx, d, func(q *queries.Queries) ([]queries.InboxApplLocksRow, error) {
-		return q.InboxApplLocks(ctx, params.OperatorID, nullIfZero(params.AfterEventID), params.MaxRows)
+		return q.InboxApplLocks(ctx, params.OperatorID, params.Position, params.MaxRows)
 	})
 	return db.Converted(rows, err, func(row queries.InboxApplLocksRow) db.Notice { return db.Notice(row) })
 }

@@ -2,6 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/db/sqlite/queries"
@@ -9,10 +13,14 @@ import (
 
 // InboxApplLocks runs the statement of inbox_appl_locks.
 func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksParams) ([]db.Notice, error) {
+	after, err := positionOf(params.Position)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := withBusyRetry(ctx, d, func(ctx context.Context, d *Driver) ([]queries.InboxApplLocksRow, error) {
 		return d.queries().InboxApplLocks(ctx, queries.InboxApplLocksParams{
 			OperatorID:   params.OperatorID,
-			AfterEventID: params.AfterEventID,
+			AfterEventID: after,
 			MaxRows:      params.MaxRows,
 		})
 	})
@@ -20,13 +28,15 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 		return nil, err
 	}
 	notices := make([]db.Notice, len(rows))
-	safe := params.AfterEventID
-	if last := len(rows) - 1; last >= 0 {
-		safe = max(safe, rows[last].LastEventID)
-		if int64(len(rows)) == params.MaxRows && rows[last].EventID != 0 { // there may be events after the page
-			safe = rows[last].EventID
+	for _, row := range rows {
+		switch {
+		case int64(len(rows)) < params.MaxRows:
+			after = max(after, row.LastEventID)
+		case row.EventID != 0: // there may be events after the page
+			after = row.EventID
 		}
 	}
+	next := strconv.FormatInt(after, 10)
 	for i, row := range rows {
 		notices[i] = db.Notice{
 			Kind:              row.Kind,
@@ -38,13 +48,28 @@ func (d *Driver) InboxApplLocks(ctx context.Context, params db.InboxApplLocksPar
 			EventTS:           db.AtMicro(row.EventTS),
 			SecondsLeft:       row.SecondsLeft,
 			Reason:            row.Reason,
-			SafeEventID:       safe,
+			NextPosition:      next,
 			Message:           row.Message,
 			ClientID:          row.ClientID,
 			Fence:             row.Fence,
 		}
 	}
 	return notices, d.show(ctx, rows)
+}
+
+// positionOf returns the first number of a position. Any event up to it is told, and none behind it, since one transaction writes at a time.
+func positionOf(position string) (int64, error) {
+	if position == "" {
+		return 0, nil
+	}
+	first, _, _ := strings.Cut(position, ",")
+	after, err := strconv.ParseInt(first, 10, 64)
+	if err != nil || !regexp.MustCompile("^[0-9]{1,18}(,[0-9]+(-[0-9]+)?)*$").MatchString(position) {
+		return 0, &db.Error{
+			Kind: db.KindInvalid, Err: errors.New("inbox_appl_locks: p_position is not one of its answers"),
+		}
+	}
+	return after, nil
 }
 
 // show marks the requests that are shown for the first time, which starts the holder's time to answer. If another writer has the file, or

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,8 +114,8 @@ func TestPageOfHistoryReadsAPage(t *testing.T) {
 			if err != nil || len(notices) == 0 {
 				return 0, 0, err
 			}
-			if last := notices[len(notices)-1]; last.SafeEventID != last.EventID {
-				t.Errorf("a full page ends with event %d and is safe to %d", last.EventID, last.SafeEventID)
+			if last := notices[len(notices)-1]; last.NextPosition != strconv.FormatInt(last.EventID, 10) {
+				t.Errorf("a full page ends with event %d and has the position %s", last.EventID, last.NextPosition)
 			}
 			return notices[0].EventID, len(notices), nil
 		},

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -43,6 +44,8 @@ type Changer struct {
 	rights *access.Rights
 	reader *reading.Reader
 	beats  *beats
+	// inboxes has the position of each person's inbox.
+	inboxes sync.Map
 }
 
 // New returns a changer.

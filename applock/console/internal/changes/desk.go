@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"errors"
-	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -74,16 +73,18 @@ func (c *Changer) readOwn(ctx context.Context, who access.Visitor, desk reading.
 	return own, err
 }
 
-// readAsked returns the requests for the person's locks. It skips the inbox' events, which the page shows as history.
+// readAsked returns the requests for the person's locks. It passes over the inbox' events, which the page shows as history.
 func (c *Changer) readAsked(ctx context.Context, who access.Visitor) ([]askedFor, error) {
-	noEvents := applock.InboxPosition{After: math.MaxInt64}
-	notices, _, err := c.client.Inbox(ctx, applock.InboxRequest{Operator: who.Person, Position: noEvents})
+	seen, _ := c.inboxes.Load(who.Person)
+	position, _ := seen.(applock.InboxPosition)
+	notices, position, err := c.client.Inbox(ctx, applock.InboxRequest{Operator: who.Person, Position: position})
 	if errors.Is(err, applock.ErrPrivilege) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	c.inboxes.Store(who.Person, position)
 	answerTo, err := c.reader.AnswersTo(ctx, who)
 	if err != nil {
 		return nil, err

@@ -250,14 +250,14 @@ class Operations:
             text("client", client), text("state", state), seconds("ttl", ttl))
 
     @operation
-    def inbox(self, operator: Id, *, after_event_id: int | None = None, max_rows: int | None = None) -> Call[list[Row]]:
+    def inbox(self, operator: Id, *, position: str | None = None, max_rows: int | None = None) -> Call[list[Row]]:
         """Return what others did with an operator's locks, who waits or asks for them, and how its own requests were answered.
 
         ``kind`` of a row is TAKEN, HANDED, RELEASED, GIVEN or YIELDED, which are events, or AWAITED, LATER or DECLINED. AWAITED of a
-        request has the ``message``, and the ``client_id`` and ``fence`` for :meth:`answer`. Pass the ``safe_event_id`` of any row to the
-        next call: an event may come twice, and none is left out."""
+        request has the ``message``, and the ``client_id`` and ``fence`` for :meth:`answer`. Pass the ``next_position`` of any row to the
+        next call, or the same position where there was no row: no event is left out."""
         return self._call(
-            rows_of, "inbox_appl_locks", text("operator", operator), number("after_event_id", after_event_id), number("max_rows", max_rows))
+            rows_of, "inbox_appl_locks", text("operator", operator), text("position", position), number("max_rows", max_rows))
 
     @operation
     def set_policy(

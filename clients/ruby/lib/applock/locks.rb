@@ -185,10 +185,10 @@ module Applock
 
     # Reports what others did with an operator's locks, who waits or asks for them, and how its requests were answered: rows with kind, which
     # is TAKEN, HANDED, RELEASED, GIVEN or YIELDED for an event, and AWAITED, LATER or DECLINED for the present state. AWAITED of a request
-    # has the message, and the client_id and fence for answer. Pass the safe_event_id of any row to the next call: an event may come twice,
-    # and none is left out.
-    def inbox(operator, after_event_id: nil, max_rows: nil)
-      call("inbox_appl_locks", operator, whole(:after_event_id, after_event_id), whole(:max_rows, max_rows))
+    # has the message, and the client_id and fence for answer. Pass the next_position of any row to the next call, or the same position
+    # where there was no row: no event is left out.
+    def inbox(operator, position: nil, max_rows: nil)
+      call("inbox_appl_locks", operator, position, whole(:max_rows, max_rows))
     end
 
     # One page of a view in the order of its key, after the row after: the rows that have these values in these columns. appl_lock_history

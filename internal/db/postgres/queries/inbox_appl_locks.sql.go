@@ -9,7 +9,6 @@ import (
 	"context"
 
 	"github.com/applock/applock/internal/db"
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const inboxApplLocks = `-- name: InboxApplLocks :many
@@ -23,13 +22,13 @@ SELECT
     (event_ts AT TIME ZONE 'UTC')::timestamp AS event_ts,
     seconds_left::bigint AS seconds_left,
     reason::text AS reason,
-    safe_event_id::bigint AS safe_event_id,
+    next_position::text AS next_position,
     message::text AS message,
     client_id::text AS client_id,
     fence::bigint AS fence
 FROM inbox_appl_locks(
     $1::text,
-    $2::bigint,
+    $2::text,
     $3::bigint
 )
 `
@@ -44,14 +43,14 @@ type InboxApplLocksRow struct {
 	EventTS           db.Moment
 	SecondsLeft       int64
 	Reason            string
-	SafeEventID       int64
+	NextPosition      string
 	Message           string
 	ClientID          string
 	Fence             int64
 }
 
-func (q *Queries) InboxApplLocks(ctx context.Context, operatorID string, afterEventID pgtype.Int8, maxRows int64) ([]InboxApplLocksRow, error) {
-	rows, err := q.db.Query(ctx, inboxApplLocks, operatorID, afterEventID, maxRows)
+func (q *Queries) InboxApplLocks(ctx context.Context, operatorID string, position string, maxRows int64) ([]InboxApplLocksRow, error) {
+	rows, err := q.db.Query(ctx, inboxApplLocks, operatorID, position, maxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +68,7 @@ func (q *Queries) InboxApplLocks(ctx context.Context, operatorID string, afterEv
 			&i.EventTS,
 			&i.SecondsLeft,
 			&i.Reason,
-			&i.SafeEventID,
+			&i.NextPosition,
 			&i.Message,
 			&i.ClientID,
 			&i.Fence,

@@ -573,18 +573,18 @@ public final class ApplLocks {
      * Reports what others did with an operator's locks, who waits or asks for them, and how its requests were answered.
      *
      * @param operator the operator
-     * @param afterEventId the safeEventId of the answer before, or null the first time. An event may come twice, and none is left out
+     * @param position the nextPosition of the last answer that had a notice, or null the first time. No event is left out
      * @param maxRows the most notices: 1 to 10000, and null is 1000
      * @return events in their order, then waiters and askers, the longest first
      * @throws SQLException as documented at the class
      */
-    public List<Notice> inbox(String operator, Long afterEventId, Long maxRows) throws SQLException {
+    public List<Notice> inbox(String operator, String position, Long maxRows) throws SQLException {
         return calls.call("inbox_appl_locks", row -> new Notice(
                 row.getString("kind"), row.getLong("event_id"), object(row),
                 new Owner(row.getString("other_operator_id"), row.getString("other_department_id")),
-                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason"), row.getLong("safe_event_id"),
+                instant(row, "event_ts"), row.getLong("seconds_left"), row.getString("reason"), row.getString("next_position"),
                 row.getString("message"), row.getString("client_id"), row.getLong("fence")),
-                operator, afterEventId, maxRows);
+                operator, position, maxRows);
     }
 
     /**

@@ -12,11 +12,11 @@ import java.time.Instant;
  * @param at when it happened, or since when that one waits or asks
  * @param secondsLeft whole seconds to the end of the operator's lock, rounded up; 0 for events
  * @param reason why, or empty
- * @param safeEventId what the next call passes; the same in each notice
+ * @param nextPosition what the next call passes; the same in each notice
  * @param message the asker's message, or empty
  * @param clientId the program of who asks; empty unless it is a request
  * @param fence the operator's grant that is asked for; 0 unless it is a request
  */
 public record Notice(
-        String kind, long eventId, ApplObject object, Owner other, Instant at, long secondsLeft, String reason, long safeEventId,
+        String kind, long eventId, ApplObject object, Owner other, Instant at, long secondsLeft, String reason, String nextPosition,
         String message, String clientId, long fence) {}

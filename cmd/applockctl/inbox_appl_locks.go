@@ -88,9 +88,9 @@ Then comes the present state:
   EXPIRING    the lock ends at TIME, within the hour
 An empty inbox has exit code 0.
 
-To see no event again, pass the next_position of the last answer as --position: --output json and --wide
-show it. None is lost. "applockctl history" has all events. At most 1000 lines are printed, or --limit. Events
-have one half of them, the present state the other, and each what the other leaves of its half.
+To see no event again, pass the next_position of the last answer as --position: --output json and
+--wide show it. None is lost. "applockctl history" has all events. At most 1000 lines are printed, or
+--limit. Events have one half of them, the present state the other, and each what the other leaves.
 
 With --output json each line is an object.`,
 		Example: `  applockctl inbox --operator jdoe

@@ -76,7 +76,7 @@ func TestScratchPlaysEachOperation(t *testing.T) {
 	}
 	slices.Sort(none)
 	want := []string{
-		"appl_lock_asking_pages", "appl_lock_live_pages", "appl_lock_stats_waiters", "appl_lock_waiting_pages", "get_appl_lock_blank", "inbox_appl_locks_position",
+		"appl_lock_asking_pages", "appl_lock_live_pages", "appl_lock_stats_waiters", "appl_lock_waiting_pages", "get_appl_lock_blank",
 		"invalid_null", "invalid_sets_flag", "invalid_take_null", "invalid_waiters",
 	}
 	if !slices.Equal(none, want) {

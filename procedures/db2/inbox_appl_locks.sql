@@ -25,7 +25,7 @@
 --            S3 has read. A later request is for the next call.
 -- Differs    The platforms of Db2 share no way to list open transactions: hence the 15 minutes. S3a counts the rows before a
 --            request, and S4 reads the page after that. S3 skips a locked row; between it and S3b a wait of up to 1 s is
---            possible. A position has at most 4000 bytes, some 400 events of 15 minutes whose numbers do not follow one
+--            possible. A position has at most 4000 bytes, some 230 events of 15 minutes whose numbers do not follow one
 --            another. Further events are told once it is shorter.
 
 --#SET TERMINATOR @

@@ -39,7 +39,7 @@ BEGIN
     DECLARE v_told LONGTEXT DEFAULT CONCAT('[[', REPLACE(REPLACE(v_position, ',', '],['), '-', ','), ']]');
     DECLARE v_told_rows BIGINT DEFAULT 0;
     DECLARE v_after_event_id BIGINT;
-    DECLARE v_last_event_id BIGINT DEFAULT 9223372036854775807;
+    DECLARE v_old_event_id BIGINT;
     DECLARE v_page LONGTEXT;
     DECLARE v_events BIGINT;
     DECLARE v_room BIGINT;
@@ -98,70 +98,54 @@ BEGIN
         );
     END IF;
 
-    -- S1: which events are news? The indexes are forced: else a call could read the whole history.
-    SELECT EXISTS (
-        SELECT 1
-        FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
-        WHERE e.from_operator_id = p_operator_id
-            AND e.event_id > v_after_event_id
-            AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
-            AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
-            AND e.to_operator_id <> p_operator_id
-    ) OR EXISTS (
-        SELECT 1
-        FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
-        WHERE e.to_operator_id = p_operator_id
-            AND e.event_id > v_after_event_id
-            AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
-            AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
-    )
-    INTO v_events;
-    IF v_events THEN
-        SET SESSION group_concat_max_len = 4294967295;
-        SET v_told_rows = v_told_rows + v_max_rows;
+    -- S1: which events are news, and which is the last that is old? The indexes are forced: else a call could read the whole history.
+    SET v_told_rows = v_told_rows + v_max_rows;
+    SET SESSION group_concat_max_len = 4294967295;
+    SELECT GROUP_CONCAT(a.event_id ORDER BY a.event_id), COUNT(*), COALESCE(MAX(IF(a.event_ts < v_now - INTERVAL 900 SECOND, a.event_id, 0)), 0)
+    INTO v_page, v_events, v_old_event_id
+    FROM (
+        (
+            SELECT e.event_id, e.event_ts
+            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
+            WHERE e.from_operator_id = p_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
+                AND e.to_operator_id <> p_operator_id
+            ORDER BY e.event_id
+            LIMIT v_told_rows
+        )
+        UNION ALL
+        (
+            SELECT e.event_id, e.event_ts
+            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
+            WHERE e.to_operator_id = p_operator_id
+                AND e.event_id > v_after_event_id
+                AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
+                AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
+            ORDER BY e.event_id
+            LIMIT v_told_rows
+        )
+    ) AS a;
+    IF v_events > 0 AND v_told_rows > v_max_rows THEN
         -- An event is told if more ranges have begun than ended before it. On MariaDB MAX OVER () would take the square of the time.
-        SELECT GROUP_CONCAT(n.event_id ORDER BY n.event_id), COUNT(*)
+        SELECT GROUP_CONCAT(t.event_id ORDER BY t.event_id), COUNT(*)
         INTO v_page, v_events
         FROM (
-            SELECT t.event_id
+            SELECT a.event_id, a.step, SUM(a.step) OVER (ORDER BY a.event_id, a.step = 0 ROWS UNBOUNDED PRECEDING) AS ranges
             FROM (
-                SELECT a.event_id, a.step, SUM(a.step) OVER (ORDER BY a.event_id, a.step = 0 ROWS UNBOUNDED PRECEDING) AS ranges
-                FROM (
-                    (
-                        SELECT e.event_id, 0 AS step
-                        FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
-                        WHERE e.from_operator_id = p_operator_id
-                            AND e.event_id > v_after_event_id
-                            AND e.event IN ('TAKEN', 'TRANSFERRED', 'RELEASED', 'GIVEN', 'YIELDED')
-                            AND (e.actor_id <> p_operator_id OR e.event IN ('GIVEN', 'YIELDED'))
-                            AND e.to_operator_id <> p_operator_id
-                        ORDER BY e.event_id
-                        LIMIT v_told_rows
-                    )
-                    UNION ALL
-                    (
-                        SELECT e.event_id, 0
-                        FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
-                        WHERE e.to_operator_id = p_operator_id
-                            AND e.event_id > v_after_event_id
-                            AND e.event IN ('TRANSFERRED', 'GIVEN', 'YIELDED')
-                            AND (e.actor_id <> p_operator_id OR e.event = 'YIELDED')
-                        ORDER BY e.event_id
-                        LIMIT v_told_rows
-                    )
-                    UNION ALL
-                    SELECT j.from_id, 1
-                    FROM JSON_TABLE(v_told, '$[*]' COLUMNS (from_id BIGINT PATH '$[0]')) AS j
-                    UNION ALL
-                    SELECT COALESCE(j.to_id, j.from_id) + 1, -1
-                    FROM JSON_TABLE(v_told, '$[*]' COLUMNS (from_id BIGINT PATH '$[0]', to_id BIGINT PATH '$[1]')) AS j
-                ) AS a
-            ) AS t
-            WHERE t.step = 0
-                AND t.ranges = 0
-            ORDER BY t.event_id
-            LIMIT v_max_rows
-        ) AS n;
+                SELECT j.event_id, 0 AS step
+                FROM JSON_TABLE(CONCAT('[', v_page, ']'), '$[*]' COLUMNS (event_id BIGINT PATH '$')) AS j
+                UNION ALL
+                SELECT j.from_id, 1
+                FROM JSON_TABLE(v_told, '$[*]' COLUMNS (from_id BIGINT PATH '$[0]')) AS j
+                UNION ALL
+                SELECT COALESCE(j.to_id, j.from_id) + 1, -1
+                FROM JSON_TABLE(v_told, '$[*]' COLUMNS (from_id BIGINT PATH '$[0]', to_id BIGINT PATH '$[1]')) AS j
+            ) AS a
+        ) AS t
+        WHERE t.step = 0
+            AND t.ranges = 0;
     END IF;
 
     -- S2: how many other rows have room, and since when does the first wait that has none?
@@ -210,33 +194,14 @@ BEGIN
     SET v_page = IF(v_events = 0, '', SUBSTRING_INDEX(v_page, ',', v_events));
     SET v_position = '';
 
-    -- S3: up to which event has each transaction ended, and what behind it is told now? Ranges that meet become one.
+    -- S3: up to which event has each transaction ended, and what behind it is told now? Ranges that meet become one. What is left out
+    -- has greater numbers than the page.
     IF v_events + v_waiting > 0 THEN
-        SET SESSION group_concat_max_len = 4294967295;
-        IF v_events > 0 AND v_events + v_waiting >= v_max_rows THEN
-            SET v_last_event_id = SUBSTRING_INDEX(v_page, ',', -1);
-        END IF;
-        -- No SET: InnoDB would read with locks.
-        SELECT GREATEST(v_after_event_id, COALESCE((
-            SELECT e.event_id
-            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_from_ix)
-            WHERE e.from_operator_id = p_operator_id
-                AND e.event_id > v_after_event_id
-                AND e.event_id <= v_last_event_id
-                AND e.event_ts < v_now - INTERVAL 900 SECOND
-            ORDER BY e.event_id DESC
-            LIMIT 1
-        ), 0), COALESCE((
-            SELECT e.event_id
-            FROM appl_lock_event AS e FORCE INDEX (appl_lock_event_to_ix)
-            WHERE e.to_operator_id = p_operator_id
-                AND e.event_id > v_after_event_id
-                AND e.event_id <= v_last_event_id
-                AND e.event_ts < v_now - INTERVAL 900 SECOND
-            ORDER BY e.event_id DESC
-            LIMIT 1
-        ), 0))
-        INTO v_after_event_id;
+        SET v_after_event_id = GREATEST(v_after_event_id, IF(
+            v_events > 0 AND v_events + v_waiting >= v_max_rows,
+            LEAST(v_old_event_id, CAST(SUBSTRING_INDEX(v_page, ',', -1) AS SIGNED)),
+            v_old_event_id
+        ));
         SELECT CONCAT_WS(',', v_after_event_id, GROUP_CONCAT(IF(g.to_id > g.from_id, CONCAT(g.from_id, '-', g.to_id), g.to_id) ORDER BY g.to_id))
         INTO v_position
         FROM (
@@ -257,9 +222,9 @@ BEGIN
             ) AS r
             GROUP BY r.island
         ) AS g;
-        SET SESSION group_concat_max_len = v_max_length;
         OPEN shown;
     END IF;
+    SET SESSION group_concat_max_len = v_max_length;
 
     -- S4: the page.
     SELECT

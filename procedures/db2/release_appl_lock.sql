@@ -108,7 +108,7 @@ main: BEGIN
             IF v_old_expires_ts > v_now THEN
                 SET p_outcome = 'RELEASED';
             END IF;
-            IF v_old_history_fl = 'Y' OR v_old_expires_ts > v_now AND (v_actor_id <> v_operator_id OR v_reason <> '') THEN
+            IF v_old_history_fl = 'Y' OR v_old_released_ts IS NULL AND v_old_expires_ts > v_now AND (v_actor_id <> v_operator_id OR v_reason <> '') THEN
                 CALL appl_lock_record(
                     v_now, v_object_type, v_object_id, 'RELEASED', v_actor_id,
                     v_operator_id, v_old_department_id, '', '', v_old_fence, 0, v_reason
